@@ -1,4 +1,4 @@
-//! Which files fio's jobs use, and what a run on this computer leaves of them.
+//! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
     Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, Trace, World,
@@ -35,7 +35,7 @@ fn plan(text: &str) -> Plan {
     Plan::new(&JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world).unwrap().sections, &[]).unwrap()
 }
 
-/// A world in which `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
+/// Pretends that `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
 fn imagined(path: &Path) -> io::Result<Found> {
     Ok(match path.to_str() {
         Some("/old") => Found::File(1 << 20),
@@ -76,7 +76,7 @@ fn clones_have_files_or_parts_of_their_own() {
     assert_eq!((device.clones[1].part, device.clones[1].limit_bytes), ((0, 1 << 30), None));
     assert_eq!(device.files[0].made, None);
 
-    // Each of several files has its part.
+    // Each of several files gets its part.
     let several =
         arrange("[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n", &[])
             .unwrap();
@@ -126,7 +126,7 @@ fn what_is_the_users_is_not_overwritten() {
     }
 }
 
-/// Lays out, runs and removes on this computer, in `directory`.
+/// Lays out, runs and removes the job's files in `directory`.
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
@@ -188,8 +188,8 @@ fn sizes_that_differ_come_to_the_bytes_that_were_asked() {
     let entries = result.entries();
     let moved: Vec<u64> = entries.iter().map(|entry| entry.recorded.bytes.iter().sum()).collect();
     assert_eq!(moved, [4 << 20, 4 << 20, 4 << 20, 1 << 20, 1 << 20, 1 << 20]);
-    // Seeds are fixed, so are the counts; by their mean those of the first are near 4 MiB / 25.6 KiB. Random ones are cut where their place is taken: fio
-    // 3.33 makes 292 to 304.
+    // The seeds are fixed, so the counts are too; by their mean the first is near 4 MiB / 25.6 KiB.
+    // Random requests shrink where blocks are taken: fio 3.33 issues 292 to 304.
     let requests: Vec<u64> = entries.iter().map(|entry| entry.recorded.requests.iter().sum()).collect();
     assert!((130..200).contains(&requests[0]) && (280..320).contains(&requests[1]), "{requests:?}");
     let mix = &entries[2].recorded;
@@ -208,7 +208,7 @@ fn files_take_turns_request_by_request() {
     let paths = ["a", "b"].map(|name| directory.path().join(name));
     let before = vec![0u8; 1 << 20];
     paths.iter().for_each(|path| fs::write(path, &before).unwrap());
-    // Half of what fits: the first half of each file, if they take turns.
+    // Half of what fits: the first half of each file, if the files alternate.
     let text = "[j]\nfilename=a:b\nrw=write\nbs=16k\nio_size=1m\nioengine=io_uring\niodepth=4\n";
     let result = measured(text, directory.path(), &paths).unwrap();
     assert_eq!(result.entries()[0].recorded.requests, [0, 64, 0]);
@@ -219,7 +219,7 @@ fn files_take_turns_request_by_request() {
     }
 }
 
-/// Requests of each entry, reads and writes, and its syncs.
+/// Requests of each entry by direction, and its syncs.
 fn counted(result: &FioResult) -> Vec<([u64; 3], u64)> {
     result.entries().iter().map(|entry| (entry.recorded.requests, entry.recorded.syncs.count())).collect()
 }
@@ -251,7 +251,7 @@ fn a_sync_follows_every_so_many_writes_at_any_depth() {
     for (engine, every) in [("io_uring", 1), ("io_uring", 4), ("libaio", 4), ("psync", 16)] {
         let job = format!("[w]\nsize=1m\nrw=write\nbs=4k\nioengine={engine}\niodepth=16\nfsync={every}\n");
         let result = measured(&job, directory.path(), &[]).unwrap();
-        // As in fio, none after the last.
+        // As in fio, no sync follows the last write.
         assert_eq!(counted(&result), [([0, 256, 0], 256 / every - 1)], "{engine}, every {every}");
     }
 }
@@ -265,7 +265,7 @@ fn no_request_is_cut_or_begun_anew_where_the_size_is_no_multiple() {
         &[],
     )
     .unwrap();
-    // The requests of Debian's fio 3.33.
+    // The same requests as Debian's fio 3.33.
     assert_eq!(counted(&result), [([0, 2, 0], 0), ([6, 0, 0], 0), ([0, 8, 0], 0)]);
     assert_eq!(result.entries()[2].recorded.bytes, [0, 8 * 4096, 0]);
 }
@@ -286,7 +286,7 @@ fn a_job_that_fails_leaves_the_others_their_results() {
         mounted.path(),
         &[],
     );
-    // What cannot fit and what fails in mid-run is the job's.
+    // Files that do not fit and failures during the run are the job's errors.
     let told: Vec<_> = result.unwrap().groups.iter().flat_map(|group| group.jobs.clone()).collect();
     let errnos: Vec<_> = told.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
     assert_eq!(errnos, [None, Some(28), None]);
@@ -320,7 +320,7 @@ fn only_whole_windows_give_rates() {
         let prefix = directory.path().join("log").display().to_string();
         format!("[j]\nsize=1m\nrw=randread\nbs=4k\ninvalidate=0\nwrite_iops_log={prefix}\n{rest}")
     };
-    // 1,000 requests a second for 250 ms: the last window has a few requests, and no line.
+    // 1,000 requests a second for 250 ms: the last window is partial, so it has no line.
     let result = measured(&job("rate_iops=1000\nio_size=1000k\nlog_avg_msec=100\n"), directory.path(), &[]).unwrap();
     let text = &logs(&result)[0].1;
     assert_eq!(text.lines().map(|line| line.split(',').next().unwrap()).collect::<Vec<_>>(), ["100", "200"], "{text}");
@@ -349,7 +349,7 @@ fn a_backlog_is_read_back_while_the_writing_goes_on() {
     }
 }
 
-/// Where the requests of a job went, in blocks of 4 KiB.
+/// Offsets of a job's requests, in blocks of 4 KiB.
 fn blocks(job: &str) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let job = format!("[j]\nsize=64k\nbs=4k\nwrite_lat_log=log\nlog_offset=1\n{job}");
@@ -370,7 +370,7 @@ fn what_follows_the_colon_of_rw_is_left_out_or_a_run() {
         assert!(follow == 3 || run.contains(&15), "four from each place, but for the end of the file: {runs:?}");
     }
     assert_eq!(blocks("rw=randread\npercentage_random=0\n"), (0..16).collect::<Vec<u64>>());
-    // About three of four requests follow the one before.
+    // About three of four requests are sequential.
     let some = blocks("rw=randread\npercentage_random=25\nloops=32\n");
     let follow = some.windows(2).filter(|pair| pair[1] == (pair[0] + 1) % 16).count();
     assert!(some.len() == 512 && (340..=440).contains(&follow), "{follow} of {}", some.len());
@@ -453,7 +453,7 @@ fn what_was_written_is_read_back_and_a_change_is_found() {
     assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
-/// The requests of a trace that the jobs wrote, by side, place and bytes.
+/// The requests of a recorded trace: side, offset and bytes.
 fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u32)> {
     let (_, text) = logs(result).into_iter().find(|(written, _)| written == path).unwrap();
     let trace = Trace::read(text.as_bytes()).unwrap();
@@ -468,7 +468,7 @@ fn a_trace_that_was_written_asks_the_same_again() {
         let file = directory.path().join("data");
         format!("[j]\nfilename={}\nwrite_iolog={}\n{more}", file.display(), path.display())
     };
-    // An absolute name, with which fio's directory would go before it.
+    // An absolute name, to which fio would prepend its directory.
     let run_it = |text: &str| {
         let plan = plan(text);
         let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
@@ -486,7 +486,7 @@ fn a_trace_that_was_written_asks_the_same_again() {
         let counts = |result: &FioResult| result.entries()[0].recorded.requests;
         assert_eq!(counts(&again), counts(&first), "{engine}");
     }
-    // Twice, in time and without its writes.
+    // Twice, at the recorded times and without the writes.
     let reads = first.entries()[0].recorded.requests[0];
     let twice = run_it(&job(&format!("read_iolog={}\nreplay_skip=write,sync\nloops=2\n", path.display())));
     assert_eq!(twice.entries()[0].recorded.requests, [2 * reads, 0, 0]);
@@ -567,7 +567,7 @@ fn threads_make_the_calls_of_an_engine_that_blocks_where_submission_is_left_to_t
 #[test]
 fn the_null_engine_moves_nothing_and_counts_all() {
     let directory = tempfile::tempdir().unwrap();
-    // More than any file system has room for.
+    // A size too large for any file system.
     let far = measured("[f]\nsize=1000t\nio_size=1m\nbs=4k\nioengine=null\n", directory.path(), &[]).unwrap();
     assert_eq!(counted(&far), [([256, 0, 0], 0)]);
     let result =
@@ -583,7 +583,7 @@ fn batches_are_submitted_and_replaced_together() {
     let result = measured(text, directory.path(), &[]).unwrap();
     let recorded = &result.entries()[0].recorded;
     assert_eq!(recorded.requests, [512, 0, 0]);
-    // 512 requests, eight by eight.
+    // 512 requests in batches of eight.
     assert_eq!(recorded.submitted, [0, 0, 64, 0, 0, 0, 0], "{recorded:?}");
 }
 
@@ -627,7 +627,7 @@ fn writes_land_where_the_jobs_say() {
 #[test]
 fn a_failed_run_removes_what_it_made() {
     let directory = tempfile::tempdir().unwrap();
-    // A direct request that no file system takes is an error of its job.
+    // A direct request that every file system refuses is an error of its job.
     let failed = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\nunlink=1\n", directory.path(), &[]).unwrap();
     assert!(failed.entries().iter().all(|entry| entry.recorded.requests.iter().sum::<u64>() == 0));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -709,7 +709,7 @@ fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
         let (requests, zeros, _) = trim(&format!("{written}ioengine={engine}\n"));
         assert_eq!((requests, zeros), ([0, 16, 16], 0), "{engine}");
     }
-    // Nothing of the user's is trimmed that was not named again.
+    // A user's file is not trimmed unless it is named again.
     fs::write(&path, vec![7u8; 256 << 10]).unwrap();
     let text = "[t]\nfilename=data\nsize=256k\nrw=trim\n";
     assert!(measured(text, directory.path(), &[]).is_err());
@@ -787,6 +787,6 @@ fn histograms_by_interval_hold_the_requests_of_the_intervals_that_are_over() {
         assert!(fields[1] < 2 && fields[0] > 0);
         counted += fields[3..].iter().sum::<u64>();
     }
-    // 256 requests with a pause of 0.1 ms after each last longer than one interval.
+    // 256 requests, each followed by a pause of 0.1 ms, take longer than one interval.
     assert!((1..=256).contains(&counted), "{counted}");
 }

@@ -1,4 +1,5 @@
-//! fio's language: what is accepted round-trips, what is not is one clear error, and no text makes it panic.
+//! fio's language: accepted text round-trips, other text gives one clear error, and no text causes
+//! a panic.
 
 use dialect::fio::{Amount, Command, Distribution, FioError, JobFile, Plan, SyncMode, World};
 use machine::Engine;
@@ -30,7 +31,7 @@ fn plan(text: &str) -> Result<Plan, FioError> {
     Plan::new(&parse(text)?.sections, &[])
 }
 
-/// The error of a job file; it is the caller's, and it names the hint after a semicolon or in brackets.
+/// The error of a job file; it must be a usage error with a hint after a semicolon or in brackets.
 fn refused(text: &str) -> String {
     match plan(text) {
         Ok(plan) => panic!("accepted: {text:?} as {plan:?}"),
@@ -80,7 +81,8 @@ fn a_job_waits_for_another_by_its_name() {
         plan.groups.iter().map(|jobs| jobs.iter().map(|job| job.name.clone()).collect()).collect()
     };
     assert_eq!(groups("[a]\nnumjobs=2\n[b]\nwait_for=a\n[c]\nwait_for=b\n"), [["a"], ["b"], ["c"]]);
-    // Both begin when the first has ended, and what waits for one that ended long ago begins with the others.
+    // Both begin when the first has ended; a job waiting for one that ended earlier begins with the
+    // others.
     assert_eq!(groups("[a]\n[b]\nwait_for=a\n[c]\nwait_for=a\n"), [vec!["a"], vec!["b", "c"]]);
     assert_eq!(
         groups("[a]\n[b]\nwait_for=a\n[c]\nstonewall\n[d]\n[e]\nwait_for=a\n"),
@@ -116,7 +118,7 @@ fn sizes_distributions_and_rates_of_several_kinds() {
         (split.options.distribution.clone(), split.options.start_delay_ns),
         (Distribution::Normal { deviation: 10.0, center: 25.0 }, [1_000_000_000, 3_000_000_000])
     );
-    // Writes alone have one size here.
+    // Jobs that only write have one size here.
     assert_eq!(
         (range.request_bytes(), range.sizes(), range.options.file_bytes),
         (8192, None, Some([1 << 20, 2 << 20]))
@@ -331,7 +333,7 @@ fn arguments_before_the_first_name_are_global() {
     }
 }
 
-/// Job files that are likely to be accepted, and some that are not.
+/// Job files, mostly valid.
 fn job_file() -> impl Strategy<Value = String> {
     let size = prop_oneof![
         (1u64..1000).prop_map(|n| format!("{n}m")),
@@ -372,7 +374,7 @@ fn job_file() -> impl Strategy<Value = String> {
     prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
 }
 
-/// Arguments that look like the language's.
+/// Arguments that resemble valid ones.
 fn argument() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![

@@ -12,7 +12,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use workload::rng;
 
-/// What exists at a path.
+/// A file system entry found at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Nothing,
@@ -115,7 +115,7 @@ pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
 /// pass has `pass`.
 ///
 /// As in fio, if each pass is followed by another or by reading back, the job makes whole passes
-/// until less than a request is left of io_size, and at least `loops` of them. Bytes read back
+/// until less than a request is left of io_size, but never fewer than `loops`. Bytes read back
 /// count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.least_request_bytes());
@@ -141,8 +141,8 @@ struct Region {
     passes: u64,
 }
 
-/// Computes a clone's part of file number `file` of `count`, where `found` exists now, together
-/// with the size and number of its passes.
+/// Computes a clone's part of file number `file` of `count`, and the size and number of its
+/// passes; `found` is the existing file.
 fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: Found) -> Result<Region, FioError> {
     let options = &job.options;
     let shown = path.display();
@@ -155,7 +155,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     let unit = if job.sizes().is_none() { job.request_bytes() } else { job.least_request_bytes() };
     let share = |bytes: u64| bytes / count;
     let drawn = drawn_size(job, clone, file);
-    // Percentages refer to the existing file or, if there is none, to its planned size.
+    // Percentages refer to the existing file or, if it is missing, to its planned size.
     let whole = match (there, drawn, options.size) {
         (Some(bytes), _, _) | (None, Some(bytes), _) => bytes,
         (None, None, Some(Amount::Bytes(bytes))) => share(bytes),

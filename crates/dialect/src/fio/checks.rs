@@ -1,4 +1,4 @@
-//! What a job may not ask for, alone or together, and what is done otherwise than fio does it.
+//! Checks a job's options for conflicts, and warns of differences from fio.
 
 use super::error::FioError;
 use super::jobfile::cut;
@@ -7,7 +7,7 @@ use super::plan::Job;
 use super::verify::Method;
 use machine::units::show_size;
 
-/// Refuses options that make no sense together, and warns of what fio would not.
+/// Refuses conflicting options, and warns of some that fio accepts silently.
 pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_requests(job, warnings)?;
     check_engine(job, warnings)?;
@@ -30,7 +30,7 @@ pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
     Ok(())
 }
 
-/// A trace is replayed as it is.
+/// A trace is replayed unchanged.
 fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.replay.trims() {
@@ -107,7 +107,6 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     check_verify(job, warnings)
 }
 
-/// A job that goes on until no space is left.
 fn check_filling(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
@@ -120,7 +119,7 @@ fn check_filling(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Blocks that are verified have one size and a place of their own.
+/// Verified blocks have one size and do not overlap.
 fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
@@ -167,7 +166,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// What is read back has to be known, where requests differ in size or may overlap.
+/// To be read back, requests that differ in size or may overlap must be known.
 fn check_overlaps(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     if job.overlaps() && options.writes && job.is_threaded() {
@@ -190,7 +189,7 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// What `rw=MODE:VALUE`, `number_ios` and `percentage_random` need.
+/// Checks `rw=MODE:VALUE`, `number_ios` and `percentage_random`.
 fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
@@ -250,7 +249,7 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// What zones of the file need, strided or drawn.
+/// Checks zones of the file, strided or drawn.
 fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     let options = &job.options;
     if options.strides.are_on() {
@@ -342,7 +341,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Threads make the calls of an engine that blocks; the others queue their requests themselves.
+/// Only blocking engines need threads; the others queue their requests themselves.
 fn check_offload(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let served = !options.engine.does_io() || (options.engine.max_depth() == 1 && !options.engine.is_mapped());
@@ -375,7 +374,7 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Rates of both directions of a mix make its shares.
+/// In a mix, the rates of both directions set its ratio.
 fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let (reads, writes) = match (options.reads && options.writes, job.rates()) {

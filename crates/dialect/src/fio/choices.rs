@@ -1,4 +1,4 @@
-//! Options whose values are small languages of their own: request sizes, distributions, percentiles.
+//! Options whose values have a syntax of their own: request sizes, distributions, percentiles.
 
 use super::iolog::Trace;
 use super::jobfile::cut;
@@ -9,14 +9,13 @@ use machine::units::show_size;
 use std::sync::Arc;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
-/// The highest number of a processor.
+/// Maximum CPU number.
 const MOST_PROCESSOR: u64 = 8191;
-/// The most percentiles that fio takes.
+/// Maximum number of percentiles, as in fio.
 const MOST_PERCENTILES: usize = 20;
-/// The most sizes of `bssplit`, as in fio.
+/// Maximum number of sizes in `bssplit`, as in fio.
 const MOST_SIZES: usize = 64;
 
-/// Bytes of a request.
 pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     match u32::try_from(bytes) {
         Ok(bytes) if (1..=MAX_REQUEST_BYTES).contains(&bytes) => Ok(bytes),
@@ -24,17 +23,17 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     }
 }
 
-/// Sizes from one to another: the multiples of the first.
+/// A range of sizes: the multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
-    // As in fio: a colon is a dash too.
+    // As in fio, a colon works like a dash.
     let [least, most] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
     let (least_bytes, most_bytes) = (request(least)?, request(most)?);
-    // What lies beyond the last multiple is never asked for.
+    // Sizes beyond the last multiple are never used.
     let most_bytes = most_bytes / least_bytes * least_bytes;
     Ok(if least_bytes == most_bytes { SizeMix::one(least_bytes) } else { SizeMix::Range { least_bytes, most_bytes } })
 }
 
-/// Sizes with their shares: `4k/70:64k/20:8k/`; those without a share divide what is left.
+/// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MOST_SIZES {
@@ -56,7 +55,7 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let shares = sizes.into_iter().map(|(bytes, percent)| {
         let percent = percent.unwrap_or_else(|| {
             left -= 1;
-            // The first ones have what does not divide.
+            // The first ones get the remainder.
             rest / open + u64::from(open - 1 - left < rest % open)
         });
         SizeShare { bytes, percent: percent as u8 }
@@ -112,8 +111,8 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
 
-/// Zones from the start of the file to its end. As in fio: numbers that are left out share what is left; what the zones leave of the
-/// file is not used.
+/// Zones from the start of the file to its end. As in fio, omitted numbers divide the rest, and the
+/// part of the file after the zones is not used.
 fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     let hint = "write zoned:90/10:10/90 (90 % of the requests to the first 10 %)";
     let mut given: Vec<[Option<u64>; 2]> = Vec::new();
@@ -154,10 +153,10 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
-/// Paths with colons between them; a backslash before a colon makes it part of a name.
+/// Paths separated by colons; a backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
-        // The colon belongs to the name of a simulated machine, which stands alone.
+        // The colon belongs to the name of a simulated machine, which must be the only path.
         return Ok(vec![text.into()]);
     }
     let mut paths = vec![String::new()];
@@ -179,7 +178,7 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     Ok(paths)
 }
 
-/// Processors: `0-3,8`.
+/// CPU list: `0-3,8`.
 pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     let mut list = Vec::new();
     for part in text.split(',') {
@@ -197,7 +196,7 @@ pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
     level.ok_or_else(|| "it is no priority for processors; write a whole number from -20 to 19".into())
 }
 
-/// `verify_interval`: 0 is a request.
+/// `verify_interval`; 0: a whole request.
 pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> {
     match size(text, kb_base)? {
         0 => Ok(None),
@@ -205,7 +204,7 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// A number of bytes that a block may have.
+/// A number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
     u32::try_from(bytes).map_err(|_| format!("{} is more than a block may have; give less", show_size(bytes)))
@@ -220,7 +219,7 @@ pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     }
 }
 
-/// `replay_skip`: what of a trace is left out: reads, writes, trims, syncs.
+/// `replay_skip`: which of reads, writes, trims and syncs to skip.
 pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     const KINDS: [&str; 4] = ["read", "write", "trim", "sync"];
     let mut skip = [false; 4];
@@ -233,7 +232,7 @@ pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     Ok(skip)
 }
 
-/// `read_iolog`: the trace in a file.
+/// `read_iolog`: loads the trace.
 pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
     match paths(text)?.as_slice() {
         [path] => Trace::load(path).map(|trace| Some(Arc::new(trace))),

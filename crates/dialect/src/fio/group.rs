@@ -38,6 +38,7 @@ struct Ran {
     paused: Option<Pause>,
 }
 
+/// Linux's EINVAL.
 const INVALID: i32 = 22;
 
 /// A job that does not run (set index and index in it), and its error if it has one.
@@ -69,7 +70,7 @@ impl<'a, M: Machine> Group<'a, M> {
         &self.jobs[clone.job.1]
     }
 
-    /// What all files of these clones are on.
+    /// Combined storage facts of all files of these clones.
     pub(super) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
         let mut files: Vec<usize> = Vec::new();
         clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
@@ -493,7 +494,7 @@ pub(super) fn streams_of(job: &Job) -> u32 {
     translate::engine(job).workers(job.effective_depth())
 }
 
-/// What all targets together are on.
+/// Combined facts of all targets.
 fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option<TargetFacts> {
     let mut whole = each.next()?.clone();
     for facts in each {

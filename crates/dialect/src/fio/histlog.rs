@@ -1,13 +1,13 @@
-//! fio's `write_hist_log`: how many requests of each latency ended in each interval.
+//! fio's `write_hist_log`: latency histograms of time intervals.
 
 use machine::Nanos;
 use std::fmt::Write;
 
-/// Each power of two of a latency has so many bins, as a power of two.
+/// Bins of each power of two, as a binary logarithm.
 const BITS: u32 = 6;
-/// All bins of fio's: 29 powers of two.
+/// Number of fio's bins: 29 powers of two.
 const BINS: usize = 29 << BITS;
-/// The greatest `log_hist_coarseness`.
+/// Maximum `log_hist_coarseness`.
 pub(crate) const MOST_COARSENESS: u64 = BITS as u64;
 
 /// The bin of a latency in nanoseconds: exact up to 128, then within 1/64.
@@ -20,15 +20,15 @@ fn bin(ns: u64) -> usize {
 /// The requests of one direction that ended in one interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
-    /// When it ended, from the beginning of what is measured.
+    /// End of the interval, since the start of the measured part.
     end_ns: Nanos,
     side: u8,
-    /// Size of the last of them.
+    /// Size of the last request.
     bytes: u32,
     counts: Vec<u32>,
 }
 
-/// Counts by latency in equal intervals of time, by direction.
+/// Histograms of equal time intervals, by direction.
 #[derive(Debug, Clone)]
 pub struct HistogramLog {
     width_ns: Nanos,
@@ -40,7 +40,7 @@ pub struct HistogramLog {
 }
 
 impl HistogramLog {
-    /// Intervals of this length with 2^coarseness of fio's bins in one.
+    /// Combines 2^coarseness of fio's bins into one.
     pub(crate) fn new(width_ns: Nanos, coarseness: u32) -> HistogramLog {
         let bins = || vec![0; BINS >> coarseness];
         HistogramLog {
@@ -57,7 +57,7 @@ impl HistogramLog {
         (self.began, self.end) = (now, now.saturating_add(self.width_ns));
     }
 
-    /// A request ended after so long.
+    /// Adds a completed request.
     pub(crate) fn add(&mut self, now: Nanos, side: usize, bytes: u32, latency_ns: Nanos) {
         while now >= self.end {
             self.close();
@@ -67,7 +67,7 @@ impl HistogramLog {
         counts[bin(latency_ns) >> self.coarseness] += 1;
     }
 
-    /// An interval is over. As in fio the one that is open at the end of the run is not told.
+    /// Closes an interval. As in fio, an interval still open at the end of the run is dropped.
     #[cold]
     fn close(&mut self) {
         for (side, (bytes, counts)) in self.open.iter_mut().enumerate() {
@@ -85,13 +85,13 @@ impl HistogramLog {
         self.end += self.width_ns;
     }
 
-    /// The intervals that are over.
+    /// The closed intervals.
     pub(crate) fn closed(self) -> Vec<Interval> {
         self.closed
     }
 }
 
-/// A line for each interval and direction: when it ended, the direction, a size and the counts.
+/// A line for each interval and direction: its end, the direction, a request size and the counts.
 pub(crate) fn lines(intervals: &[Interval], from_ms: u64) -> String {
     let mut text = String::new();
     for Interval { end_ns, side, bytes, counts } in intervals {

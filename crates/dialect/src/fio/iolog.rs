@@ -209,7 +209,7 @@ impl Replay {
     }
 }
 
-/// What a stream follows instead of its own sequence.
+/// Replaces a stream's own sequence.
 #[derive(Debug)]
 pub(crate) enum Guide {
     Trace(Player),

@@ -6,6 +6,7 @@ use super::result::JobError;
 use machine::Nanos;
 use machine::units::show_time;
 
+/// Linux's ETIMEDOUT.
 const TIMED_OUT: i32 = 110;
 /// As in fio, rates are not checked before this.
 const SETTLES_NS: Nanos = 2_000_000_000;
@@ -151,7 +152,7 @@ mod tests {
         let later = |second| if second < 6 { 2000 } else { 500 };
         let (at, why) = gives_up(requests(1000), later).unwrap();
         assert!(at >= 7 && matches!(why, GaveUp::Rate { bytes: false, least: 1000, .. }), "{at} {why:?}");
-        // A minimum for writes, but there are none.
+        // A minimum for writes, in a job that only reads.
         assert_eq!(gives_up(LeastRates { requests: [None, Some(1000)], ..LeastRates::default() }, |_| 500), None);
     }
 

@@ -1,8 +1,9 @@
-//! fio's language: job files and options in, its JSON and logs out.
+//! fio's command line, job files, reports and logs.
 //!
-//! [`Command`] understands the arguments, [`JobFile`] the job files, [`Plan`] what they mean, [`Arrangement`] which files are used; all of
-//! that is pure, and whatever halfpower does not serve is an error there, before anything is written. [`run`] makes the files and
-//! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] report the result.
+//! [`Command`] parses the arguments, [`JobFile`] the job files; [`Plan`] gives them meaning, and
+//! [`Arrangement`] assigns files. These do no I/O, so unsupported options fail before anything is
+//! written. [`run`] creates the files and runs the plan on a [`machine::Machine`]; [`json()`],
+//! [`text()`] and [`logs()`] report the result.
 
 mod arrange;
 mod backlog;

@@ -1,4 +1,4 @@
-//! What the streams of a set of jobs recorded, as the results of its jobs.
+//! Turns the records of a set's streams into the results of its jobs.
 
 use super::arrange::ClonePlan;
 use super::error::FioError;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl<M: Machine> Group<'_, M> {
-    /// What each job gave. The recorders are in the order of the clones, each clone's together.
+    /// Results of each job. The recorders are in clone order, with each clone's together.
     pub(super) fn results(
         &self,
         recorders: Vec<Recorder>,
@@ -108,20 +108,20 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
-/// The records of a job's streams.
+/// Combined records of a job's streams.
 #[derive(Default)]
 struct JobRecords {
     streams: Vec<Stream>,
     clones: Vec<CloneResult>,
     times: JobTimes,
-    /// Bytes that were read and written, ramp included.
+    /// Bytes read and written, including the ramp.
     bytes: [u64; 2],
 }
 
-/// When what is measured of a job began, and when its streams synced at their ends.
+/// Start of a job's measured part, and the syncs at the ends of its streams.
 struct JobTimes {
     began: Nanos,
-    /// When the last of the syncs at the ends began, so when all was written, and when the last of them ended.
+    /// From the start of the last sync (all data is written by then) to the end of the last one.
     end_sync: Option<(Nanos, Nanos)>,
 }
 
@@ -140,7 +140,8 @@ impl JobTimes {
         }
     }
 
-    /// A job whose streams sync at their ends takes until the last of these ends: its flush is the time after the last write.
+    /// A job whose streams sync at their ends lasts until the last sync ends; the flush is the time
+    /// after the last write.
     fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
         if let Some((written, stable)) = self.end_sync {
             usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
@@ -150,7 +151,8 @@ impl JobTimes {
 }
 
 impl<M: Machine> Group<'_, M> {
-    /// The result of a job that did not run: its files could not be laid out, or that was all it was to do.
+    /// Result of a job that did not run: its files could not be laid out, or it only had to lay
+    /// them out.
     pub(super) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
@@ -195,7 +197,7 @@ impl From<machine::Error> for JobError {
     }
 }
 
-/// A job's part of what a set of jobs used, by requests; what only the set as a whole has is left out.
+/// A job's share of a set's resources, by requests; what cannot be divided is left out.
 fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;
@@ -203,10 +205,10 @@ fn share(usage: &Usage, part: f64) -> Usage {
     Usage { cpu, device: None, shared_device: usage.device, block_bytes: None, ..usage.clone() }
 }
 
-/// Bytes that a job read and wrote, and whether past the page cache.
+/// Bytes that a job read and wrote, and whether it bypassed the page cache.
 type Traffic = ([u64; 2], bool);
 
-/// Adds the bytes of a stream by operation, ramp included; only those of the measured part are kept apart.
+/// Adds the bytes of a stream by operation, including the ramp, which the record does not cover.
 fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &Record) {
     let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
     let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);
@@ -214,7 +216,7 @@ fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &Record) {
     sums[1] += (writes * whole) as u64;
 }
 
-/// Notes the bytes that the other jobs of a set asked of the devices.
+/// Sets the bytes that the other jobs of a set requested from the devices.
 fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     let others = |direct: bool, op: usize| {
         let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();
@@ -224,7 +226,7 @@ fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     usage.others_direct_bytes = [0, 1].map(|op| others(true, op));
 }
 
-/// Why nothing was measured of a job of which no request ended in the part that is measured.
+/// Explains why a job has no requests in its measured part.
 fn nothing_measured(job: &Job) -> &'static str {
     if job.options.ramp_ns > 0 {
         "all of it was done within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
@@ -233,7 +235,6 @@ fn nothing_measured(job: &Job) -> &'static str {
     }
 }
 
-/// What one stream of a clone gave.
 fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf>) -> CloneResult {
     let latency = record.from_issue.unwrap_or_else(|| {
         let [read, write] = stream.latency().clone();
@@ -271,7 +272,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
     }
 }
 
-/// Joins the streams of a clone that has several.
+/// Adds another stream of a clone.
 fn join(sum: &mut CloneResult, other: CloneResult) {
     sum.recorded.add(&other.recorded);
     if let (Some((_, sums)), Some((_, parts))) = (&mut sum.log, other.log) {
@@ -292,7 +293,7 @@ fn join(sum: &mut CloneResult, other: CloneResult) {
     }
 }
 
-/// The latencies of all directions together.
+/// Combines the latencies of all directions.
 pub(crate) fn merged(latency: &BySide) -> Histogram {
     let mut all = Histogram::new();
     latency.iter().for_each(|side| all.merge(side));

@@ -262,7 +262,7 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
     (options.offset, options.offset_increment) = (Amount::Bytes(0), Amount::Bytes(0));
     if !options.engine.does_io() {
-        // The engine opens no file; the files in the trace are left alone.
+        // The engine opens no file; the files in the trace stay untouched.
         (options.filenames, options.files) = (Vec::new(), trace.files.len() as u32);
     } else {
         (options.filenames, options.directories) = (trace.files.clone(), Vec::new());

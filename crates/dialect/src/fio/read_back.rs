@@ -10,7 +10,7 @@ use measure::histogram::Histogram;
 use std::collections::HashSet;
 use workload::Sequence;
 
-/// What a stream wrote.
+/// Where to find the writes of a stream.
 pub(crate) enum Written {
     /// The offsets of its sequence.
     Walk(Box<Walk>),

@@ -130,7 +130,7 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// Finished windows, or the open one if there is no other.
+    /// Finished windows, or only the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
@@ -211,7 +211,7 @@ pub struct Record {
     pub histograms: Option<HistogramLog>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// How many of these sync the whole file.
+    /// Those of them that sync the whole file.
     pub full_syncs: u64,
     /// Requests by the number in flight with them: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,

@@ -49,7 +49,7 @@ pub(crate) struct Recorder {
     between_passes: bool,
     /// The job ends with a timed sync of its files.
     end_sync: bool,
-    /// There is no room for another request.
+    /// The files have no room for another request.
     ended: bool,
     /// Whether the stream runs until the disk is full, and whether it is full now.
     fills: bool,
@@ -127,7 +127,7 @@ struct Trims {
     trimmed: Option<Request>,
 }
 
-/// How far a stream got in its sequence.
+/// Progress of a stream in its sequence.
 struct Progress {
     /// Sequence number of the request in each slot; the maximum: empty.
     numbers: Box<[u64]>,
@@ -253,8 +253,8 @@ impl Recorder {
         self.contest = Some(Contesting { contest, writes, reads });
     }
 
-    /// Stamps writes or, if there are none, checks reads. Writes are read back at the interval
-    /// `every`, or at the end if there is none. With `repeats` a block may be written twice.
+    /// Stamps writes; a stream that only reads checks its reads. Writes are read back at the interval
+    /// `every`, or at the end if it is `None`. With `repeats` a block may be written twice.
     pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<Every>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {

@@ -34,7 +34,7 @@ pub struct Recorded {
     pub spread: Vec<[Sum; SIDES]>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// How many of these sync the whole file rather than only its data.
+    /// Those of them that sync the whole file rather than only its data.
     pub full_syncs: u64,
     /// Requests by the number in flight with them.
     pub depths: Batches,
@@ -175,7 +175,7 @@ pub struct CloneResult {
     pub histograms: Vec<Interval>,
     /// Every request with the paths of its files, if wanted.
     pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
-    /// The first so many requests of its sequence are done, where somebody wants to know.
+    /// Number of leading requests of the sequence that are done, if the job saves its state.
     pub progress: Option<u64>,
 }
 
@@ -217,7 +217,7 @@ pub struct GroupResult {
     pub counts: Counts,
     /// Activity of the underlying devices during the run.
     pub disks: Vec<DiskUse>,
-    /// What the files are on.
+    /// Storage under the files.
     pub facts: TargetFacts,
 }
 

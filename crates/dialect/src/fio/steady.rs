@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Rates are collected once a second, as in fio.
 pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 
-/// What to watch, and how steady it must be.
+/// The watched rate and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
     /// Watch bandwidth instead of IOPS.
@@ -20,7 +20,7 @@ pub struct Criterion {
     /// The limit, in percent of the mean or in the unit of the rate.
     pub limit: f64,
     pub percent: bool,
-    /// How long the rate must be steady; 0: do not watch.
+    /// Minimum time for which the rate must be steady; 0: do not watch.
     pub duration_ns: Nanos,
     /// Time before the first collection.
     pub ramp_ns: Nanos,

@@ -1,6 +1,7 @@
-//! fio's options, one row each: its names, what a value does, or why it does nothing here.
+//! fio's options, one row each: names, effect of a value, or why it has no effect here.
 //!
-//! The parser, the command line, the help, the hint for a misspelt option and the refusal of one that is not served all come from these rows.
+//! The parser, the command line, the help, the hint for a misspelt option and the refusal of an
+//! unsupported one all use these rows.
 
 mod help;
 
@@ -23,7 +24,7 @@ use workload::SizeMix;
 
 type Taken = Result<(), Reason>;
 
-/// Where the help lists an option.
+/// Section of the help that lists an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Jobs,
@@ -35,32 +36,32 @@ pub(crate) enum Group {
     Report,
 }
 
-/// What an option does with its value.
+/// How an option handles its value.
 enum Takes {
-    /// It needs one.
+    /// A required value.
     Value(fn(&mut Options, &str) -> Taken),
     /// 0 or 1.
     Switch(fn(&mut Options, bool)),
-    /// 0 or 1, or nothing: then it is on, and takes none from the next argument.
+    /// 0 or 1, or on without a value; does not take the next argument as its value.
     Flag(fn(&mut Options, bool)),
     /// Any text, or none.
     Text(fn(&mut Options, String)),
-    /// Nothing: with these values it is what halfpower does in any case. What to do instead of others.
+    /// Only values that describe what halfpower does anyway. The hint is for other values.
     Same(&'static [&'static str], &'static str),
-    /// A flag that is served only where it is off. What to do instead.
+    /// A flag that is supported only when off, with a hint.
     Off(&'static str),
-    /// Nothing: what it sets has no counterpart here, or is always so. As in fio a value of another form is an error.
+    /// Ignored: it has no counterpart here, or always applies. As in fio, a malformed value is an
+    /// error.
     Void(Form),
-    /// It is not served. What to do instead.
+    /// Unsupported, with a hint.
     Refused(&'static str),
 }
 
-/// The form of a value that has no effect.
+/// Form of an ignored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// 0 or 1, or nothing.
+    /// 0 or 1, or none.
     Flag,
-    /// 0 or 1.
     Switch,
     /// A whole number, or a size.
     Number,
@@ -85,9 +86,9 @@ impl Form {
     }
 }
 
-/// One option, or several that are refused for one reason.
+/// One option, or several refused for the same reason.
 pub(crate) struct Row {
-    /// fio's name, then the others.
+    /// fio's name, then its aliases.
     names: &'static str,
     group: Group,
     takes: Takes,
@@ -111,13 +112,13 @@ const LEAVE: &str = "leave it out";
 const SECOND_NS: u64 = 1_000_000_000;
 const MOST_DEPTH: u64 = workload::MAX_DEPTH as u64;
 const MOST_COUNT: u64 = u32::MAX as u64;
-/// The most files of a job.
+/// Maximum number of files of a job.
 pub(crate) const MOST_FILES: u64 = 1024;
 
 /// Every option.
 #[rustfmt::skip] // A table reads best with an option a line.
 static ROWS: &[Row] = &[
-    // As in fio: a job is called after its section.
+    // As in fio, a job is named after its section.
     row("name", Jobs, Value(|_, _| Ok(()))),
     row("description", Jobs, Text(|o, text| o.description = Some(text))),
     row("numjobs", Jobs, Value(|o, text| put(&mut o.clones, number(text, 1, u64::from(workload::MAX_THREADS)).map(|n| n as u32)))),
@@ -194,9 +195,10 @@ static ROWS: &[Row] = &[
     row("bs blocksize", Requests, Value(|o, text| {
         let one = |text: &str| size(text, o.kb_base).and_then(request).map(SizeMix::one);
         let sizes = match text.split_once('-').filter(|(first, _)| !first.is_empty()) {
-            // As fio does: of two sizes with a dash between them the first is of reads, the second of writes and trims;
+            // As in fio: of two sizes with a dash, the first is for reads, the second for writes
+            // and trims;
             Some((reads, others)) if !text.contains(',') => one(reads).and_then(|reads| one(others).map(|others| [reads, others.clone(), others])),
-            // where each direction has its own, the second says nothing.
+            // with sizes for each direction, the second is ignored.
             _ => by_direction_with_trims(text, |text| one(text.split_once('-').filter(|(first, _)| !first.is_empty()).map_or(text, |(first, _)| first))),
         };
         o.set_blocks(sizes)
@@ -371,13 +373,13 @@ static ROWS: &[Row] = &[
     row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
 ];
 
-/// Stores a value that was understood.
+/// Stores a parsed value.
 fn put<T>(place: &mut T, value: Result<T, Reason>) -> Taken {
     *place = value?;
     Ok(())
 }
 
-/// One of several words.
+/// Parses one of several words.
 fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
@@ -389,7 +391,7 @@ fn find(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.names().any(|known| known == name))
 }
 
-/// One name for an option with several.
+/// The first name of an option.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         Some(Row { takes: Same(..) | Off(_) | Void(_) | Refused(_), .. }) | None => name,
@@ -397,16 +399,15 @@ pub(crate) fn canonical(name: &str) -> &str {
     }
 }
 
-/// Whether an option is on without a value, and so takes none from the next argument.
+/// Whether an option is on without a value, so it does not take the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
     find(name).is_some_and(|row| matches!(row.takes, Flag(_) | Off(_) | Void(Form::Flag)))
 }
 
 impl Options {
-    /// Takes one option.
+    /// Applies one option.
     ///
-    /// # Errors
-    /// A value that is none, an option that halfpower does not serve or nobody knows; the reason alone.
+    /// # Errors An invalid value, an unsupported or unknown option; only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Taken {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {
@@ -432,7 +433,7 @@ impl Options {
 }
 
 impl Options {
-    /// Sizes of reads, of writes and of trims.
+    /// Stores the sizes of reads, of writes and of trims.
     fn set_blocks(&mut self, sizes: Result<[SizeMix; 3], Reason>) -> Taken {
         let [read, write, trim] = sizes?;
         (self.blocks, self.trim_blocks) = ([read, write], trim);
@@ -440,12 +441,12 @@ impl Options {
     }
 }
 
-/// A percentage; nothing is all.
+/// A percentage; empty: 100.
 fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
-/// Rates of reads and of writes; 0 and nothing are no limit.
+/// Rates of reads and of writes; 0 and empty: no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     by_direction(text, |text| match text {
         "" => Ok(None),
@@ -453,7 +454,7 @@ fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     })
 }
 
-/// Why an option that is in no row is not taken.
+/// Explains why an option without a row is refused.
 fn unknown(name: &str) -> Reason {
     match nearest(name) {
         Some(near) => format!("there is no such option; did you mean {near}?"),
@@ -461,7 +462,7 @@ fn unknown(name: &str) -> Reason {
     }
 }
 
-/// The served option that is nearest in letters, if any is near.
+/// The supported option with the closest spelling, if any is close.
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_").to_ascii_lowercase();
     let known = ROWS.iter().filter(|row| row.is_served()).flat_map(Row::names);

@@ -23,8 +23,8 @@ use xxhash_rust::xxh64::xxh64;
 /// Bytes of the header before the checksum.
 const HEADER: usize = 40;
 const MAGIC: u16 = 0xacca;
-/// Marks blocks whose seed field holds the XXH64 of the data. It is in the nanoseconds field, where
-/// fio's values are below 10^9.
+/// Marks blocks whose seed field holds the XXH64 of the data. It is in the nanoseconds field, which
+/// fio keeps below 10^9.
 const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 
 /// How blocks are verified.

@@ -365,7 +365,7 @@ impl Recorder {
         Next::Issue(request)
     }
 
-    /// There is no room for the request in this slot.
+    /// The files have no room for the request in this slot.
     #[cold]
     fn end(&mut self, slot: u32, now: Nanos) -> Next {
         self.ended = true;

@@ -3,8 +3,8 @@ use crate::fio::arrange::ClonePlan;
 use crate::fio::plan::job;
 use machine::Op;
 
-/// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache,
-/// and a dot for each completion. With depth each request completes when no other can be issued.
+/// The steps of a job on one file until it is done: r and w are requests, S syncs, C cache drops,
+/// and a dot is a completion. With depth, requests complete only when no other can be issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
     let clone = ClonePlan {
@@ -68,7 +68,7 @@ fn a_trim_goes_before_its_write() {
     assert_eq!(asked("rw=trim", 4), "tttt");
     assert_eq!(asked("rw=trimwrite", 4), "twtwtwtw");
     assert_eq!(asked("rw=trimwrite ioengine=io_uring iodepth=3 fsync=2", 4), "twtwStwtw");
-    // What follows a trim goes where that went.
+    // The write after a trim has the same offset.
     let places = |mode: &str| {
         let job = job(&format!("rw={mode} bs=4k,4k,8k ioengine=io_uring iodepth=2"));
         let clone =
@@ -155,7 +155,7 @@ fn a_latency_is_submission_and_completion() {
     recorder.submitted(130);
     recorder.complete(done(slots[0]), 200);
     let Next::Issue(third) = recorder.next(200) else { panic!("a slot is free") };
-    // No call has returned for this one before it is done.
+    // It completes before its call returns.
     recorder.complete(done(third.slot), 205);
     recorder.submitted(230);
     recorder.complete(done(slots[1]), 300);
@@ -178,7 +178,8 @@ fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() 
     assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
 }
 
-/// The requests that complete, the failures counted and whether the job goes on, where every third request ends with this result.
+/// Fails every third request with this result. Returns the requests that complete, the failures
+/// counted and whether the job continues.
 fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let job = job(settings);
     let clone = ClonePlan {
@@ -225,11 +226,11 @@ fn a_job_goes_on_after_the_errors_that_it_tolerates() {
         let found = with_failures(&format!("continue_on_error={tolerated} {settings}={mode}"), -5);
         assert_eq!(found, (2, 0, false), "{mode} {tolerated}");
     }
-    // What is named takes the place of what may pass.
+    // Named errors replace the default ones.
     assert_eq!(with_failures(&format!("ignore_error=EAGAIN,ENOSPC:122 {settings}=write"), -28), (12, 4, true));
     assert_eq!(with_failures(&format!("ignore_error=,ENOSPC {settings}=write"), -5), (2, 0, false));
     assert_eq!(with_failures(&format!("ignore_error=EIO {settings}=write"), -5), (2, 0, false));
-    // No space left and a request cut short are no errors of a device that may pass.
+    // A full disk and a short request are not tolerated device errors.
     for result in [-28, 512] {
         assert_eq!(with_failures(&format!("continue_on_error=all {settings}=write"), result), (2, 0, false));
     }

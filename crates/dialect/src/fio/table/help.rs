@@ -4,7 +4,7 @@ use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use super::Takes::{Off, Refused, Same, Void};
 use super::{ROWS, Row};
 
-/// The job options that are served, by group, for the help text: lines of at most `width` columns.
+/// Supported job options by group, in lines of at most `width` columns.
 pub fn help(width: usize) -> String {
     let groups = [
         ("jobs", Jobs),
@@ -26,7 +26,7 @@ pub fn help(width: usize) -> String {
     text
 }
 
-/// A title and words in lines.
+/// Wraps a title and words.
 fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {
     let mut line = format!("  {title:<9}");
     for word in words {

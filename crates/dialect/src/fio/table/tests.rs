@@ -1,4 +1,4 @@
-//! Rows of the table, their names and what they say.
+//! Tests of the option table: rows, names and messages.
 
 use super::*;
 use std::collections::BTreeSet;

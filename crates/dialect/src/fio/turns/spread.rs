@@ -19,7 +19,7 @@ pub(super) struct Spread {
     /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
     /// free space.
     covers: bool,
-    /// Passes over all files after which there is no room left.
+    /// Passes over all files after which the stream ends.
     passes: u64,
 }
 
@@ -65,8 +65,7 @@ impl FileTurns {
         (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
     }
 
-    /// Draws the offset of a request, and a new size if it must shrink; `false`: there is no room
-    /// left.
+    /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are full.
     pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
         if spread.covers && state.maps.iter().all(FreeMap::is_full) {
             state.passes += 1;

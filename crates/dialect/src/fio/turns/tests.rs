@@ -192,7 +192,7 @@ fn reads_and_writes_of_a_sequential_mix_go_forward_each_from_the_start() {
     assert_eq!(placed(&turns, &mix), [(0, 8), (0, 9), (0, 8), (0, 10), (0, 8), (0, 9)]);
 }
 
-/// Offsets and sizes of requests until there is no room left; each one asks for the maximum size.
+/// Offsets and sizes of requests until the files are full; each one asks for the maximum size.
 fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
     let turns = FileTurns::new(&job, files, (4096, len), 1);
