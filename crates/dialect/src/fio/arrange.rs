@@ -163,7 +163,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
             let why = if found == Found::Endless {
                 "has no size of its own, so one"
             } else {
-                "is not there yet, so its size"
+                "does not exist yet, so its size"
             };
             return Err(job.wrong(format!("size: {shown} {why} is needed; write size=1g")));
         }
@@ -199,7 +199,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     match found {
         Found::File(bytes) | Found::Device(bytes) if end > bytes => {
             return Err(job.wrong(format!(
-                "size: {shown} is there with {}, and {} of it are needed; lower size or offset, or remove it so that it is laid out anew",
+                "size: {shown} has {}, but the job needs {}; lower size or offset, or remove the file so that it is laid out again",
                 show_size(bytes),
                 show_size(end)
             )));
@@ -272,7 +272,7 @@ impl Arrangement {
         let unused = destroy.iter().find(|named| !arrangement.files.iter().any(|file| file.path == **named));
         match unused {
             Some(named) => Err(FioError::Usage(format!(
-                "--destroy-data={}: no job writes a file or device that is there under this name; name it as the job does",
+                "--destroy-data={}: no job writes an existing file or device with this name; use the job's name for it",
                 named.display()
             ))),
             None => Ok(arrangement),
@@ -305,7 +305,7 @@ impl Arrangement {
         let Region { part: (start, len), pass_bytes, passes, .. } = parts[0];
         if parts.iter().any(|other| other.part != (start, len)) {
             return Err(job.wrong(
-                "filename: the files that take turns differ in size; give size, so that each has the same part in it",
+                "filename: the files that take turns differ in size; give size, so that each has an equal part",
             ));
         }
         if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
@@ -403,14 +403,14 @@ fn check_found(job: &Job, path: &Path, found: Found, destroy: &[PathBuf]) -> Res
     let shown = path.display();
     match found {
         Found::Nothing if !job.options.allow_create => {
-            Err(job.wrong(format!("allow_file_create=0: {shown} is not there; make it first, or leave the option out")))
+            Err(job.wrong(format!("allow_file_create=0: {shown} does not exist; make it first, or leave the option out")))
         }
         Found::Other(what) => Err(job.wrong(format!("{shown} is {what}; name a file or a block device, or use directory"))),
         Found::File(_) | Found::Device(_) if job.options.writes && !destroy.iter().any(|named| named == path) => Err(job.wrong(format!(
             "{shown} is there already, and the job would overwrite it (fio does so without a word); if it may be lost, name it again: --destroy-data={shown}"
         ))),
         Found::File(_) | Found::Device(_) if job.options.unlink || job.options.unlink_each_loop => {
-            Err(job.wrong(format!("unlink=1: {shown} was there before, and halfpower removes only what it made; remove it yourself")))
+            Err(job.wrong(format!("unlink=1: {shown} existed before, and halfpower removes only what it made; remove it yourself")))
         }
         _ => Ok(()),
     }

@@ -48,7 +48,7 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let given: u64 = sizes.iter().filter_map(|(_, percent)| *percent).sum();
     let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
     if given > 100 || (open == 0 && given != 100) {
-        return Err(format!("its shares are {given} % in all; let them be 100 %, or leave one out for the rest"));
+        return Err(format!("its shares are {given} % in all; make that 100 %, or leave one out for the rest"));
     }
     let rest = 100 - given;
     let mut left = open;
@@ -74,7 +74,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     match (name, values.as_slice()) {
         ("random", [""]) => Ok(Distribution::Uniform),
         ("zipf" | "pareto", [_, _, ..]) => {
-            Err(format!("another center of {name} is not served; leave out the second number"))
+            Err(format!("{name} with another center is not supported; leave out the second number"))
         }
         ("zipf", [theta]) => match if theta.is_empty() { 1.1 } else { real(theta, "zipf:1.2")? } {
             theta if theta > 0.0 => Ok(Distribution::Zipf(theta)),
@@ -82,7 +82,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
         },
         ("pareto", [h]) => match if h.is_empty() { 0.2 } else { real(h, "pareto:0.2")? } {
             h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto(h)),
-            _ => Err("its share does not lie between 0 and 1; write pareto:0.2".into()),
+            _ => Err("its share is not between 0 and 1; write pareto:0.2".into()),
         },
         ("normal" | "gauss", [deviation, center @ ..]) => normal(
             if deviation.is_empty() { 20.0 } else { real(deviation, "normal:20")? },
@@ -94,19 +94,16 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
         ),
         ("zoned", zones) => zoned(zones),
         ("zoned_abs", _) => Err("it is not served; use zoned:90/10:10/90".into()),
-        _ => {
-            Err("there is no such distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90"
-                .into())
-        }
+        _ => Err("unknown distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90".into()),
     }
 }
 
 fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     if !(deviation > 0.0 && deviation <= 100.0) {
-        return Err("its deviation is not above 0 and at most 100 percent; write normal:20".into());
+        return Err("its deviation must be above 0 and at most 100 percent; write normal:20".into());
     }
     if !(0.0..=1.0).contains(&center) {
-        return Err("its center does not lie from 0 to 1; write normal:20:0.5".into());
+        return Err("its center is not from 0 to 1; write normal:20:0.5".into());
     }
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
@@ -145,7 +142,7 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
         zones.push(Zone { access: 0, share: left(&sides[1]) });
     }
     if zones.iter().any(|zone| zone.share == 0) {
-        return Err(format!("a zone has nothing of the file; {hint}"));
+        return Err(format!("a zone is empty; {hint}"));
     }
     Ok(match zones.as_slice() {
         [Zone { access, share }, _] => Distribution::Zones { access: *access, share: *share },
@@ -193,7 +190,7 @@ pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
 /// `nice`: from -20 to 19.
 pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
     let level = text.parse().ok().filter(|level| (-20..=19).contains(level));
-    level.ok_or_else(|| "it is no priority for processors; write a whole number from -20 to 19".into())
+    level.ok_or_else(|| "invalid nice value; write a whole number from -20 to 19".into())
 }
 
 /// `verify_interval`; 0: a whole request.
@@ -207,7 +204,7 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
 /// A number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
-    u32::try_from(bytes).map_err(|_| format!("{} is more than a block may have; give less", show_size(bytes)))
+    u32::try_from(bytes).map_err(|_| format!("{} exceeds the maximum block; give less", show_size(bytes)))
 }
 
 /// `replay_align`: a power of two.
@@ -215,7 +212,7 @@ pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     match size(text, kb_base)? {
         0 => Ok(0),
         bytes if bytes.is_power_of_two() => Ok(bytes),
-        bytes => Err(format!("{bytes} is no power of two; give 4096 or the like")),
+        bytes => Err(format!("{bytes} is not a power of two; give 4096 or the like")),
     }
 }
 
@@ -226,7 +223,7 @@ pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     for part in text.split(',').map(str::trim) {
         match KINDS.iter().position(|kind| *kind == part) {
             Some(kind) => skip[kind] = true,
-            None => return Err(format!("'{}' is none of read, write, trim, sync; write some of these", cut(part))),
+            None => return Err(format!("'{}' is not one of read, write, trim, sync; write some of these", cut(part))),
         }
     }
     Ok(skip)

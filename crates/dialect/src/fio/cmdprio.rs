@@ -109,7 +109,7 @@ impl CommandPriority {
             return Ok(());
         }
         if self.percent != [0; 2] && self.by_size.iter().any(|side| !side.is_empty()) {
-            return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both asked for; leave one out"));
+            return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both given; leave one out"));
         }
         if !job.options.engine.takes_priorities() {
             return Err(job.wrong(format!(

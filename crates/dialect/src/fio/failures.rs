@@ -67,7 +67,7 @@ impl Errors {
             let known = NAMES.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
             let number = known.or_else(|| word.parse().ok().filter(|number| (1..192).contains(number)));
             let number = number.ok_or_else(|| {
-                format!("'{}' is no error of the system's; write EIO, ENOSPC or a number below 192", cut(word))
+                format!("'{}' is not a system error; write EIO, ENOSPC or a number below 192", cut(word))
             })?;
             errors.0[number as usize / 64] |= 1 << (number % 64);
         }

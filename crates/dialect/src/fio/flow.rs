@@ -151,10 +151,10 @@ mod tests {
         let two = shares(&flows, 10_000, 10_000);
         assert!(two[0].abs_diff(5000) <= 4 * AHEAD && two[1] >= 9_900, "{two:?}");
         flows[1].leave();
-        assert_eq!(shares(&flows, 100, 20_000), [100, 0, 0], "alone nothing holds it");
+        assert_eq!(shares(&flows, 100, 20_000), [100, 0, 0], "without other members nothing holds it");
         flows[2].join(30_000);
         let late = shares(&flows, 1000, 30_000);
-        assert!(late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900, "nothing is owed for the time before: {late:?}");
+        assert!(late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900, "it owes nothing for the time before: {late:?}");
     }
 
     #[test]
@@ -179,6 +179,6 @@ mod tests {
             flows[0].issued();
         }
         assert!(matches!(flows[0].before(2), Some(Next::WaitUntil(_))), "it is ahead");
-        assert_eq!(flows[0].before(SILENT_NS + 2), None, "the other was not heard of");
+        assert_eq!(flows[0].before(SILENT_NS + 2), None, "the other member is silent");
     }
 }

@@ -89,7 +89,7 @@ impl<'a, M: Machine> Group<'a, M> {
             // A short pause does not invalidate a long run.
             let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
             if let (Some(pause), None) = (ran.paused, paused) {
-                ran.usage.warnings.push(format!("{pause} within the run, and its figures hold that time"));
+                ran.usage.warnings.push(format!("{pause} during the run; its figures include that time"));
             }
             Ok::<_, FioError>((ran, paused))
         })?;

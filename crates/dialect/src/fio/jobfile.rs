@@ -143,7 +143,7 @@ impl JobFile {
                 setting.value = setting.value.map(|value| with_facts(value, world)).transpose().map_err(wrong)?;
                 let section = self.sections.last_mut();
                 section
-                    .ok_or_else(|| wrong(format!("'{}' stands before any [section]", cut(text))))?
+                    .ok_or_else(|| wrong(format!("'{}' is before any [section]", cut(text))))?
                     .settings
                     .push(setting);
             }
@@ -204,7 +204,7 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         let end = rest[start..].find('}').ok_or_else(|| "'${' has no '}' after it".to_string())? + start;
         let name = &rest[start + 2..end];
         let value = (world.variable)(name).ok_or_else(|| {
-            format!("the environment variable {name} is not set (fio would put in nothing); set it before halfpower")
+            format!("the environment variable {name} is not set (fio would use an empty text); set it before halfpower")
         })?;
         if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MOST_LINE_BYTES {
             return Err(format!(
@@ -216,7 +216,7 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     }
     out.push_str(rest);
     // Text before or after a value could complete a new reference.
-    if out.contains("${") { Err("'${' appears only after a variable was put in".into()) } else { Ok(out) }
+    if out.contains("${") { Err("replacing a variable produced '${'".into()) } else { Ok(out) }
 }
 
 /// Facts about the computer that fio's job files can use.

@@ -149,10 +149,10 @@ struct OurGroup<'a> {
 }
 
 const NOTES: [&str; 4] = [
-    "slat_ns is empty where calls wait for their requests (psync and its kin, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then holds all of lat_ns; disable_clat, disable_lat and gtod_reduce leave latencies out here, and not of point",
+    "slat_ns is empty for engines that block (psync and similar, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then equals lat_ns; disable_clat, disable_lat and gtod_reduce remove latencies here but not in point",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
-    "what verify reads back is among the reads of its job, as in fio; the spread of the rates is of the run alone",
-    "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
+    "reads of the verification count as reads of the job, as in fio, but not in the spread of the rates",
+    "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process's totals, divided in proportion to requests",
 ];
 
 /// Formats the report as fio's JSON (`json`, or `json+` with all latency buckets), plus a

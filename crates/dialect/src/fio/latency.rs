@@ -34,7 +34,7 @@ impl LatencyGoal {
     pub(crate) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
         self.percent = match text.parse::<f64>() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => percent,
-            _ => return Err("it is no number from 0 to 100; write one, as 99.9".into()),
+            _ => return Err("it is not a number from 0 to 100; write 99.9".into()),
         };
         Ok(())
     }
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(search.depth(), 8);
         assert!(search.complete(800_000));
         assert_eq!((search.depth(), search.before(180_000_001, 3)), (6, Step::Hold));
-        assert!(search.complete(800_000), "what is of the depth before counts no more");
+        assert!(search.complete(800_000), "requests of the previous depth no longer count");
         assert_eq!((search.depth(), search.before(180_000_002, 0)), (6, Step::Issue));
         let mut alone = Search::new(goal(750, 100.0), 64);
         alone.begin(0);

@@ -58,7 +58,7 @@ impl GaveUp {
             GaveUp::Latency(ns) if goal.searches() && goal.most_ns == [0; 2] => JobError {
                 errno: TIMED_OUT,
                 text: format!(
-                    "latency_target: a request took {} with no other outstanding, and none may take more than {}; give latency_percentile=99.9, or more time",
+                    "latency_target: a single outstanding request took {}, and the limit is {}; give latency_percentile=99.9, or more time",
                     show_time(ns as f64),
                     show_time(goal.target_ns as f64)
                 ),

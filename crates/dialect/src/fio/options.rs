@@ -443,7 +443,7 @@ impl Options {
             "randtrimwrite" => (false, true, true, "randtrimwrite"),
             _ => {
                 let known = "read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim, randtrimwrite";
-                return Err(format!("it is none of {known}; write one of these"));
+                return Err(format!("invalid value; write one of {known}"));
             }
         };
         (self.hole_bytes, self.back_bytes, self.run) = match more {

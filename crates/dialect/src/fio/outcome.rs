@@ -88,7 +88,7 @@ impl<M: Machine> Group<'_, M> {
             if let (Some(numbers), Failures { count: count @ 1.., first }) = (&mut point.numbers, failures) {
                 let first = io::Error::from_raw_os_error(first);
                 numbers.warnings.push(format!(
-                    "{count} requests failed, the first with: {first}; their bytes and latencies are in no figure"
+                    "{count} requests failed, the first with: {first}; their bytes and latencies are not in the figures"
                 ));
             }
             let steady = watches[index].as_ref().map(|watch| watch.verdict());
@@ -229,9 +229,9 @@ fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
 /// Explains why a job has no requests in its measured part.
 fn nothing_measured(job: &Job) -> &'static str {
     if job.options.ramp_ns > 0 {
-        "all of it was done within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
+        "the job ended within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
     } else {
-        "no request completed in the time of the run; give it more runtime, or a smaller bs"
+        "no request completed during the run; give it more runtime, or a smaller bs"
     }
 }
 

@@ -167,7 +167,7 @@ mod tests {
             (vec![1, 0, 0x10, 0, 0, 0, 0, 0], vec![1, 0, 0x12, 0])
         );
         fill.put(4096, 0, &mut block);
-        assert_eq!(block[1017..1020], [1, 0, 0x10], "the pattern goes on over the whole request");
+        assert_eq!(block[1017..1020], [1, 0, 0x10], "the pattern continues over the whole request");
         assert!(plain_pattern("%o").unwrap_err().contains("verify_pattern alone"));
     }
 

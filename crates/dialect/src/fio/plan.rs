@@ -359,7 +359,7 @@ impl Plan {
         }
         match self.groups[last].iter().find(|one| one.name != *waited) {
             Some(other) => Err(job.wrong(format!(
-                "wait_for={}: it would begin while job '{}' still runs, which halfpower does not do; order them with stonewall",
+                "wait_for={}: it would begin while job '{}' still runs, which is not supported; order them with stonewall",
                 cut(waited),
                 cut(&other.name)
             ))),

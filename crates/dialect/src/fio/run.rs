@@ -224,7 +224,7 @@ impl MadeDirectories {
             let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
             for directory in missing.into_iter().rev() {
                 fs::create_dir(&directory).map_err(|error| {
-                    FioError::Usage(format!("cannot make the directory {}: {error}", directory.display()))
+                    FioError::Usage(format!("cannot create the directory {}: {error}", directory.display()))
                 })?;
                 made.0.push(directory);
             }

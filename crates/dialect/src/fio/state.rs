@@ -91,14 +91,12 @@ pub fn load_states(
             wrong(format!("cannot read it: {error}; write the files with verify_state_save=1, or leave the option out"))
         })?;
         let state = VerifyState::parse(&String::from_utf8_lossy(&bytes))
-            .ok_or_else(|| wrong("it is no state of halfpower's (fio's own are not understood)".into()))?;
+            .ok_or_else(|| wrong("it is not a halfpower state file (fio's own are not supported)".into()))?;
         if (state.request_bytes, state.random) != (job.request_bytes(), job.options.random) {
-            return Err(wrong(
-                "it is of requests of another size or order; use bs and rw as when it was written".into(),
-            ));
+            return Err(wrong("it was written with another request size or order; use the same bs and rw".into()));
         }
         if state.requests == 0 {
-            return Err(wrong("nothing had been written, so there is nothing to verify".into()));
+            return Err(wrong("the job had written nothing, so no data can be verified".into()));
         }
         let done = state.requests.saturating_mul(state.request_bytes);
         clone.limit_bytes = Some(clone.limit_bytes.map_or(done, |limit| limit.min(done)));

@@ -326,7 +326,7 @@ mod tests {
         watch.tell(0, [50, 0]);
         watch.tell(1, [50, 0]);
         watch.leave();
-        assert!(watch.is_steady(), "the other one is not waited for");
+        assert!(watch.is_steady(), "the watch does not wait for the other stream");
     }
 
     #[test]

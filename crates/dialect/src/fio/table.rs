@@ -172,7 +172,7 @@ static ROWS: &[Row] = &[
     row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
     row("offset_align", Files, Same(&["0"], "give an offset that is aligned")),
     row("fallocate", Files, Value(|o, text| match text {
-        "keep" => Err("space beyond the end of a file is not served; use native or none".into()),
+        "keep" => Err("space beyond the end of a file is not supported; use native or none".into()),
         _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
             ("truncate", Fallocate::None), ("none", Fallocate::None), ("0", Fallocate::None)])),
     })),
@@ -206,7 +206,7 @@ static ROWS: &[Row] = &[
     row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| range(text, o.kb_base))))),
     row("bssplit", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| split(text, o.kb_base))))),
     row("bs_is_seq_rand", Requests, Switch(|o, on| o.blocks_by_order = on)),
-    row("bs_unaligned blocksize_unaligned", Requests, Off("bsrange has sizes that are multiples of the least")),
+    row("bs_unaligned blocksize_unaligned", Requests, Off("bsrange uses multiples of its first size")),
     row("ba blockalign", Requests, Value(|o, text| {
         let align = by_direction(text, |text| size(text, o.kb_base))?[usize::from(!o.reads)];
         put(&mut o.align_bytes, Ok(Some(align)))
@@ -224,14 +224,14 @@ static ROWS: &[Row] = &[
     row("rw_sequencer", Requests, Same(&["sequential"], LEAVE)),
     row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, Same(&["0"], "a job trims with rw=trim or rw=trimwrite: leave it out")),
     row("zonemode", Requests, Value(|o, text| match text {
-        "zbd" => Err("zoned block devices are not served; use none or strided".into()),
+        "zbd" => Err("zoned block devices are not supported; use none or strided".into()),
         _ => put(&mut o.strides.strided, choice(text, &[("none", Some(false)), ("strided", Some(true))])),
     })),
     row("zonesize", Requests, Value(|o, text| put(&mut o.strides.size, size(text, o.kb_base)))),
     row("zonerange", Requests, Value(|o, text| put(&mut o.strides.range, size(text, o.kb_base)))),
     row("zoneskip", Requests, Value(|o, text| put(&mut o.strides.skip, size(text, o.kb_base)))),
     row("zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency",
-        Requests, Same(&["0"], "zoned block devices are not served: leave it out")),
+        Requests, Same(&["0"], "zoned block devices are not supported: leave it out")),
     row("read_iolog", Requests, Value(|o, text| put(&mut o.replay.trace, trace(text)))),
     row("read_iolog_chunked", Requests, Void(Form::Switch)),
     row("replay_no_stall", Requests, Switch(|o, on| o.replay.no_stall = on)),
@@ -383,7 +383,7 @@ fn put<T>(place: &mut T, value: Result<T, Reason>) -> Taken {
 fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-        format!("it is none of {}; write one of these", words.join(", "))
+        format!("invalid value; write one of {}", words.join(", "))
     })
 }
 

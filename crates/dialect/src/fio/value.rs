@@ -27,7 +27,7 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
 pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, Reason> {
     let (number, rest) = digits(text)?;
     if !rest.is_empty() {
-        return Err("it is not a whole number; write digits alone".into());
+        return Err("it is not a whole number; write only digits".into());
     }
     if number < least || number > most {
         return Err(format!("it is too small or too large; write a number from {least} to {most}"));
@@ -53,7 +53,7 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
         }
         "ki" | "mi" | "gi" | "ti" | "pi" => {
             return Err(format!(
-                "fio reads {unit} as a decimal unit where kb_base is 1024; write {number}{} for the binary one",
+                "fio reads {unit} as a decimal unit if kb_base is 1024; write {number}{} for the binary one",
                 &unit[..1]
             ));
         }

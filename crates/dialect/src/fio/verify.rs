@@ -112,7 +112,7 @@ impl Method {
         }
         METHODS.iter().find(|(name, ..)| *name == text).map(|&(_, method, ..)| Some(method)).ok_or_else(|| {
             let names: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();
-            format!("halfpower serves {}; write one of these", names.join(", "))
+            format!("not supported; write one of {}", names.join(", "))
         })
     }
 
@@ -383,7 +383,7 @@ impl VerifyStats {
         let bytes = self.unjudged.load(Ordering::Relaxed);
         (bytes > 0).then(|| {
             format!(
-                "verify: {} of the {} read back could not be judged: writes overlapped there, or another job wrote there (fio may call such blocks bad)",
+                "verify: {} of the {} read back could not be judged: other writes overlapped them (fio may call such blocks bad)",
                 show_size(bytes),
                 show_size(bytes + self.bytes())
             )

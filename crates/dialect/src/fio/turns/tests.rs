@@ -27,7 +27,7 @@ fn files_take_turns_follow_one_another_or_are_drawn() {
     let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random"), 3, part, 1);
     let mut drawn = placed(&turns, &writes);
     let of_file = |file: u32| drawn.iter().filter(move |(drawn, _)| *drawn == file).map(|(_, block)| *block);
-    assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file from its start to its end: {drawn:?}");
+    assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file is read in order: {drawn:?}");
     drawn.dedup_by_key(|(file, _)| *file);
     assert_ne!(drawn.len(), 3, "in a drawn order");
 }
@@ -73,7 +73,7 @@ fn a_mix_with_holes_ends_where_one_direction_does() {
     let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, (0, 16 * 4096), 1, Some(1));
     let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
     let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
-    assert_eq!(blocks, [0, 2, 4, 6, 8, 10, 12, 14, 0, 2], "as in fio: where the next begins at the end it begins anew");
+    assert_eq!(blocks, [0, 2, 4, 6, 8, 10, 12, 14, 0, 2], "as in fio, a request that would begin at the end restarts");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn requests_of_several_sizes_go_to_the_files_in_turn_and_stay_in_them() {
         turns.place(&mut request);
         assert_eq!(request.target, number % 3);
         let end = &mut ends[request.target as usize];
-        assert!(request.offset == *end || request.offset == 0, "{request:?} goes on at {end}");
+        assert!(request.offset == *end || request.offset == 0, "{request:?} continues at {end}");
         *end = request.offset + u64::from(len);
         assert!(*end <= 20480, "{request:?} ends in its part");
     }
@@ -207,7 +207,7 @@ fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u
 #[test]
 fn requests_of_several_sizes_cover_each_file_once_or_are_drawn_again_and_again() {
     let mut covered = spread("rw=randwrite nrfiles=2 bsrange=4k-16k", 2, 40 << 10, usize::MAX);
-    assert!(covered.iter().any(|&(_, _, len)| len < 16384), "what is left free is short: {covered:?}");
+    assert!(covered.iter().any(|&(_, _, len)| len < 16384), "only a short gap stays free: {covered:?}");
     covered.sort_unstable();
     for file in 0..2 {
         let own = covered.iter().filter(|(of, ..)| *of == file);
@@ -219,7 +219,7 @@ fn requests_of_several_sizes_cover_each_file_once_or_are_drawn_again_and_again()
     }
     let drawn = spread("rw=randwrite norandommap=1 bssplit=4k/50:16k/50", 1, 64 << 10, 500);
     assert!(drawn.len() == 500 && drawn.iter().all(|(_, offset, len)| offset + u64::from(*len) <= 68 << 10));
-    assert!(drawn.iter().any(|&(_, offset, _)| offset == 64 << 10), "the last place has the small ones alone");
+    assert!(drawn.iter().any(|&(_, offset, _)| offset == 64 << 10), "only small requests fit at the end");
     let aligned = spread("rw=randwrite bs=16k blockalign=4k", 1, 64 << 10, 500);
     let places: std::collections::BTreeSet<u64> = aligned.iter().map(|(_, offset, _)| offset >> 12).collect();
     assert_eq!(places, (1..=13).collect());
