@@ -43,7 +43,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn options_are_understood() {
+fn options_parse() {
     let plan = plan(
         "; a comment\n[global]\nsize=${SIZE} ; another\nbs=8k\ndirect=1\nioengine=libaio\n\n[first]\nrw=randrw\nrwmixread=70\niodepth=16\nnumjobs=4\n\
          runtime=1m30s\ntime_based\n[together]\nrw=write\nfilename=/data/x\\:y\noffset=25%\nfdatasync=8\n\
@@ -75,7 +75,7 @@ fn options_are_understood() {
 }
 
 #[test]
-fn a_job_waits_for_another_by_its_name() {
+fn wait_for_orders_jobs_by_name() {
     let groups = |text: &str| -> Vec<Vec<String>> {
         let plan = plan(&format!("[global]\nsize=1m\nrw=read\n{text}")).unwrap();
         plan.groups.iter().map(|jobs| jobs.iter().map(|job| job.name.clone()).collect()).collect()
@@ -99,7 +99,7 @@ fn a_job_waits_for_another_by_its_name() {
 }
 
 #[test]
-fn sizes_distributions_and_rates_of_several_kinds() {
+fn sizes_distributions_and_rates_parse() {
     let plan = plan(
         "[split]\nsize=1m\nbssplit=4k/60:64k/40,8k/100\nrw=randrw\nrate_iops=300,100\nrwmixread=75\nrandom_distribution=normal:10:0.25\nstartdelay=1-3\n\
          [range]\nstonewall\nsize=1m\nbsrange=4k-16k,8k\nrw=write\nfilesize=1m-2m\n[one]\nstonewall\nbsrange=8k-8k\nrandom_distribution=pareto\nrw=randread\n\
@@ -139,7 +139,7 @@ fn sizes_distributions_and_rates_of_several_kinds() {
 }
 
 #[test]
-fn what_fio_would_do_in_silence_is_a_warning() {
+fn silent_fio_behaviour_gives_a_warning() {
     let plan =
         plan("[a]\nsize=1m\niodepth=32\n[b]\nstonewall\nsize=1m\nioengine=libaio\n[c]\nstonewall\nsize=1m\nrandom_distribution=zipf\n")
             .unwrap();
@@ -154,7 +154,7 @@ fn what_fio_would_do_in_silence_is_a_warning() {
 }
 
 #[test]
-fn jobs_that_run_together_and_several_files_go_with_any_engine() {
+fn concurrent_jobs_and_several_files_work_with_any_engine() {
     for text in [
         "[a]\nnrfiles=2\nnumjobs=2",
         "[a]\nfilename=/x:/y\nbs=1000",
@@ -169,7 +169,7 @@ fn jobs_that_run_together_and_several_files_go_with_any_engine() {
 }
 
 #[test]
-fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
+fn unsupported_options_give_one_error_with_location_and_hint() {
     let cases = [
         ("[a]\nsize=1m\nverify=nil", "line 3: option verify=nil", "crc32c"),
         ("[a]\nverify=crc32c\nverify_offset=20", "verify_offset=20", "give 44 to 4052"),
@@ -231,7 +231,7 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
 }
 
 #[test]
-fn facts_of_the_computer_are_put_in() {
+fn facts_about_the_computer_are_replaced() {
     let variable = |name: &str| match name {
         "$pagesize" => Some("4096".to_string()),
         "$ncpus" => Some("2".to_string()),
@@ -287,7 +287,7 @@ fn hostile_values_are_refused_by_line_and_option() {
 }
 
 #[test]
-fn includes_are_found_beside_their_file_and_do_not_go_round() {
+fn includes_are_found_next_to_their_file_without_loops() {
     let read = |path: &Path| match path.to_str() {
         Some("jobs/shared.inc") => Ok(b"[global]\nsize=4m\n".to_vec()),
         Some("round.fio") => Ok(b"include round.fio\n".to_vec()),

@@ -134,7 +134,7 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
 struct Region {
     /// First byte and length.
     part: (u64, u64),
-    /// End of the file, past the last request if the size is not a multiple of theirs.
+    /// End of the file: beyond the last request if the size is not a multiple of the request size.
     end: u64,
     /// Bytes of each pass over all files.
     pass_bytes: u64,

@@ -2,8 +2,8 @@
 //! pass of `loops`.
 
 use super::contested::Contest;
-use super::pieces::{Piece, Pieces, Read};
-use super::result::Recorded;
+use super::pending_verify::{PendingVerify, Piece, Read};
+use super::result::CloneStats;
 use super::verify::VerifyStats;
 use machine::{Completion, Nanos, Next, Op, Request};
 use measure::histogram::Histogram;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// How much a stream writes before it reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Every {
+pub(crate) enum BacklogInterval {
     /// This many writes.
     Writes(u64),
     /// This many bytes: a pass.
@@ -23,10 +23,10 @@ pub(crate) struct Backlog {
     stats: Arc<VerifyStats>,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
-    every: Every,
+    every: BacklogInterval,
     /// Writes or bytes since the last reading.
     counted: u64,
-    written: Pieces,
+    written: PendingVerify,
     /// The writes being read back.
     reading: Vec<Piece>,
     /// Index of the next one; `None`: the stream is writing.
@@ -41,7 +41,7 @@ pub(crate) struct Backlog {
 impl Backlog {
     /// For a stream of this depth; `repeats`: its writes may overlap.
     pub(crate) fn new(
-        every: Every,
+        every: BacklogInterval,
         depth: u32,
         repeats: bool,
         stats: Arc<VerifyStats>,
@@ -52,7 +52,7 @@ impl Backlog {
             contest,
             every,
             counted: 0,
-            written: Pieces::new(repeats),
+            written: PendingVerify::new(repeats),
             reading: Vec::new(),
             next: None,
             free: (0..depth).collect(),
@@ -66,8 +66,8 @@ impl Backlog {
     /// Counts an issued request.
     pub(crate) fn issued(&mut self, request: Request) {
         self.counted += match self.every {
-            Every::Writes(_) => u64::from(request.op == Op::Write),
-            Every::Bytes(_) => u64::from(request.len),
+            BacklogInterval::Writes(_) => u64::from(request.op == Op::Write),
+            BacklogInterval::Bytes(_) => u64::from(request.len),
         };
         if request.op == Op::Write {
             self.written.add(&request);
@@ -77,8 +77,8 @@ impl Backlog {
     /// Bytes by which the last request exceeded the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
-            Every::Bytes(pass) => self.counted.saturating_sub(pass),
-            Every::Writes(_) => 0,
+            BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
+            BacklogInterval::Writes(_) => 0,
         }
     }
 
@@ -91,7 +91,7 @@ impl Backlog {
     /// stream has ended.
     pub(crate) fn before(&mut self, now: Nanos, in_flight: u32, over: bool) -> Option<Next> {
         if self.next.is_none() {
-            let (Every::Writes(every) | Every::Bytes(every)) = self.every;
+            let (BacklogInterval::Writes(every) | BacklogInterval::Bytes(every)) = self.every;
             if self.counted < every && !over {
                 return None;
             }
@@ -134,8 +134,8 @@ impl Backlog {
     }
 
     /// Statistics of the reads.
-    pub(crate) fn recorded(self) -> Recorded {
+    pub(crate) fn recorded(self) -> CloneStats {
         let runtime_ns = self.span.map_or(0, |(began, ended)| ended.saturating_sub(began));
-        Recorded::of_reads(self.latency, self.bytes, runtime_ns)
+        CloneStats::of_reads(self.latency, self.bytes, runtime_ns)
     }
 }

@@ -100,7 +100,7 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
         warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
     }
-    if options.least.any() && job.is_threaded() {
+    if options.min_rates.any() && job.is_threaded() {
         warnings.push(format!("{}: rate_min: threads below the minimum continue (fio would end the job)", job.shown()));
     }
     check_order(job, warnings)?;
@@ -173,13 +173,13 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
             "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: the order of overlapping writes is unknown; use psync, libaio or io_uring",
         ));
     }
-    if job.keeps_pieces() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
+    if job.keeps_writes() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
         return Err(job.wrong(
             "verify_only or verify_state_load with requests of several sizes in random order: only writes of this run can be read back; leave it out, or give one bs",
         ));
     }
     let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
-    let known = job.keeps_pieces() || (one_pass && options.verify_backlog == 0);
+    let known = job.keeps_writes() || (one_pass && options.verify_backlog == 0);
     if job.sizes().is_some() && options.writes && !known {
         return Err(job.wrong(
             "verify of sequential writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",

@@ -3,18 +3,18 @@
 use super::iolog::Trace;
 use super::jobfile::cut;
 use super::options::{Distribution, Zone};
-use super::table::MOST_FILES;
+use super::table::MAX_FILES;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
 use std::sync::Arc;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
 /// Maximum CPU number.
-const MOST_PROCESSOR: u64 = 8191;
+const MAX_CPU: u64 = 8191;
 /// Maximum number of percentiles, as in fio.
-const MOST_PERCENTILES: usize = 20;
+const MAX_PERCENTILES: usize = 20;
 /// Maximum number of sizes in `bssplit`, as in fio.
-const MOST_SIZES: usize = 64;
+const MAX_SIZES: usize = 64;
 
 pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     match u32::try_from(bytes) {
@@ -36,8 +36,8 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
 /// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
-    if parts.len() > MOST_SIZES {
-        return Err(format!("it has {} sizes; the most is {MOST_SIZES}", parts.len()));
+    if parts.len() > MAX_SIZES {
+        return Err(format!("it has {} sizes; the most is {MAX_SIZES}", parts.len()));
     }
     let mut sizes: Vec<(u32, Option<u64>)> = Vec::new();
     for part in parts {
@@ -169,8 +169,8 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if paths.iter().any(String::is_empty) {
         return Err("a name between colons is empty; leave out the colon (one in a name is written \\:)".into());
     }
-    if paths.len() as u64 > MOST_FILES {
-        return Err(format!("it names {} places; the most is {MOST_FILES}", paths.len()));
+    if paths.len() as u64 > MAX_FILES {
+        return Err(format!("it names {} places; the most is {MAX_FILES}", paths.len()));
     }
     Ok(paths)
 }
@@ -179,7 +179,7 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
 pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     let mut list = Vec::new();
     for part in text.split(',') {
-        let [first, last] = ends(part.trim(), |text| number(text, 0, MOST_PROCESSOR))?;
+        let [first, last] = ends(part.trim(), |text| number(text, 0, MAX_CPU))?;
         list.extend(first as u32..=last as u32);
     }
     list.sort_unstable();
@@ -248,8 +248,8 @@ pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
         }
         list.push(value);
     }
-    if list.len() > MOST_PERCENTILES {
-        return Err(format!("it has {} percentiles; leave some out: the most is {MOST_PERCENTILES}", list.len()));
+    if list.len() > MAX_PERCENTILES {
+        return Err(format!("it has {} percentiles; leave some out: the most is {MAX_PERCENTILES}", list.len()));
     }
     list.sort_by(f64::total_cmp);
     list.dedup();
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_that_are_left_out_divide_the_rest() {
+    fn missing_shares_divide_the_rest() {
         let shares = |text: &str| match split(text, 1024) {
             Ok(SizeMix::Shares(shares)) => {
                 shares.iter().map(|share| (share.bytes >> 10, share.percent)).collect::<Vec<_>>()
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_of_multiples() {
+    fn ranges_hold_multiples_of_the_first_size() {
         assert_eq!(range("4k-64k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 }));
         assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 }));
         assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_their_numbers() {
+    fn distributions_parse_their_parameters() {
         assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
         assert_eq!(distribution("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: 50.0 }));
         assert_eq!(distribution("normal:10:0.25"), Ok(Distribution::Normal { deviation: 10.0, center: 25.0 }));

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_options() {
+    fn priority_shares_match_the_options() {
         let mut asked = CommandPriority::default();
         asked.set_percent("30,0").unwrap();
         assert_eq!(shares(&asked, 0, 4096), [(None, 70), (Some(0x2000), 30)]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_priorities_are_refused() {
         let mut asked = CommandPriority::default();
         for (text, why) in [("4k/60:4k/50", "more than 100 %"), ("4k", "SIZE/PERCENT"), ("4k/10/4/0", "a class is 1")] {
             let said = asked.set_by_size(text, 1024).unwrap_err();

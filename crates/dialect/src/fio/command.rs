@@ -177,7 +177,7 @@ impl Command {
             "section" => self.only.push(text),
             "output-format" => self.formats = formats(&text)?,
             "terse-version" => self.terse_version = terse_version(&text)?,
-            // halfpower has no progress display, no pool of memory or jobs, and no trace of the program.
+            // halfpower has no progress display, no pool of memory or jobs, and no program trace.
             "eta" | "eta-newline" | "max-jobs" | "alloc-size" => {}
             "debug" => self.debug.extend(text.split(',').map(str::to_string)),
             "aux-path" => self.aux_path = Some(text.into()),

@@ -1,6 +1,6 @@
 //! Tracks overlapping writes and checked reads: which bytes certainly come from one write.
 
-use super::pieces::Piece;
+use super::pending_verify::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -101,7 +101,8 @@ impl Contest {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// The number of the write that left these bytes; `None` if more than one may have, or a different job.
+    /// The number of the write that left these bytes; `None` if more than one may have, or a
+    /// different job.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))
@@ -118,7 +119,7 @@ mod tests {
     proptest! {
         /// Compares with a history of every byte.
         #[test]
-        fn what_is_known_is_the_last_write_of_each_byte(
+        fn known_data_matches_the_last_write_of_each_byte(
             steps in prop::collection::vec((0u8..4, 0usize..2, 0..BYTES, 1u32..12, 0usize..2), 0..80)
         ) {
             let mut state = State::default();

@@ -2,8 +2,8 @@
 
 use super::json::Ordered;
 use super::options::Options;
-use super::record::BySide;
-use super::result::{Entry, FioResult, Recorded};
+use super::result::{CloneStats, Entry, FioResult};
+use super::stream_stats::BySide;
 use measure::histogram::Histogram;
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ impl PriorityReport {
 }
 
 /// Latencies by priority, the job's own first.
-fn priorities(recorded: &Recorded, side: usize, options: &Options, plus: bool) -> Vec<PriorityReport> {
+fn priorities(recorded: &CloneStats, side: usize, options: &Options, plus: bool) -> Vec<PriorityReport> {
     let own = options.io_priority().map_or(0, machine::IoPriority::bits);
     let mut all: Vec<_> = recorded.priorities.iter().filter(|(_, sides)| !sides[side].is_empty()).collect();
     all.sort_by_key(|(bits, _)| (*bits != own, *bits));
@@ -111,7 +111,7 @@ pub(super) struct Latency {
 
 /// Figures of reads (0), writes (1) or trims (2); `None`: of all combined.
 pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usize>, plus: bool) -> Direction {
-    let empty = Recorded::default();
+    let empty = CloneStats::default();
     let options = &entry.job.job.options;
     // As in fio, reads of the verification count as reads of the job.
     let with_back = entry.recorded.read_back.as_deref().filter(|_| side.is_none_or(|side| side == 0)).map(|back| {
@@ -151,8 +151,8 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
     let rate = recorded.bytes_per_s(side);
     let none = Histogram::new();
     let submission = &recorded.submission[side];
-    let completion = if options.tells_completion { &recorded.completion[side] } else { &none };
-    let latency = if options.tells_latency { &recorded.latency[side] } else { &none };
+    let completion = if options.reports_completion { &recorded.completion[side] } else { &none };
+    let latency = if options.reports_latency { &recorded.latency[side] } else { &none };
     Direction {
         io_bytes,
         io_kbytes: io_bytes / 1024,
@@ -166,7 +166,7 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
         slat_ns: latency_of(submission, (!submission.is_empty() && options.slat_percentiles).then_some(options), plus),
         clat_ns: latency_of(completion, (!completion.is_empty() && options.clat_percentiles).then_some(options), plus),
         lat_ns: latency_of(latency, (!latency.is_empty() && options.lat_percentiles).then_some(options), plus),
-        prios: if options.tells_completion { priorities(recorded, side, options, plus) } else { Vec::new() },
+        prios: if options.reports_completion { priorities(recorded, side, options, plus) } else { Vec::new() },
         bw_min: (bandwidth.min / 1024.0) as u64,
         bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },

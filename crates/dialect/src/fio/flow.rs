@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn members_keep_their_proportion_and_those_that_leave_hold_nobody() {
+    fn members_keep_their_proportion_until_they_leave() {
         let group = Arc::new(FlowGroup::new([1, 2, 5].into_iter()));
         let mut flows: Vec<Flow> = (0..3).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_expected_is_waited_for_from_the_beginning() {
+    fn expected_members_are_waited_for_from_the_beginning() {
         let group = Arc::new(FlowGroup::new([3, 1].into_iter()));
         let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(Flow::expect);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_falls_silent_holds_nobody() {
+    fn silent_members_are_not_waited_for() {
         let group = Arc::new(FlowGroup::new([1, 1].into_iter()));
         let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));

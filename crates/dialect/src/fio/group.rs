@@ -1,19 +1,19 @@
 //! A set of jobs that run together: their streams, one run of them, and reading back afterwards.
 
 use super::arrange::{Arrangement, ClonePlan};
-use super::backlog::Every;
+use super::backlog::BacklogInterval;
 use super::contested::{Contest, Contested};
+use super::coordination::Watches;
 use super::error::FioError;
 use super::failures::{Failures, ILLEGAL_SEQUENCE};
+use super::fio_stream::FioStream;
 use super::flow::Flow;
-use super::iolog::{Guide, Player, Writes};
-use super::pieces::Piece;
+use super::iolog::{Guide, TracePlayer, Writes};
+use super::pending_verify::Piece;
 use super::plan::Job;
 use super::read_back::{Reader, Walk, Written};
-use super::recorder::Recorder;
-use super::result::{GroupResult, JobError, JobResult, Recorded};
+use super::result::{CloneStats, GroupResult, JobError, JobResult};
 use super::surroundings::{Counts, DiskUse, Surroundings};
-use super::together::Watches;
 use super::translate;
 use super::verify::VerifyStats;
 use machine::{Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage};
@@ -26,8 +26,8 @@ use workload::{Cursor, Pattern, Sequence, Workload};
 const TOLERATED: u64 = 100;
 
 /// One run of a set of jobs.
-struct Ran {
-    recorders: Vec<Recorder>,
+struct RunOutcome {
+    recorders: Vec<FioStream>,
     watches: Watches,
     verified: Verified,
     /// Counters before it.
@@ -94,7 +94,7 @@ impl<'a, M: Machine> Group<'a, M> {
             Ok::<_, FioError>((ran, paused))
         })?;
         add_new(warnings, &left_out);
-        let Ran { mut recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
+        let RunOutcome { mut recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
@@ -167,7 +167,7 @@ impl<'a, M: Machine> Group<'a, M> {
         }
     }
 
-    fn run_once(&self, facts: &TargetFacts) -> Result<Ran, FioError> {
+    fn run_once(&self, facts: &TargetFacts) -> Result<RunOutcome, FioError> {
         let verified: Verified =
             self.jobs.iter().map(|job| job.options.check().map(|check| Arc::new(VerifyStats::new(check)))).collect();
         let (mut recorders, watches) = self.recorders(&verified)?;
@@ -175,12 +175,12 @@ impl<'a, M: Machine> Group<'a, M> {
         let unix_ms = self.surroundings.unix_ms();
         let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
         let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
-        Ok(Ran { recorders, watches, verified, before, unix_ms, errors, usage, paused })
+        Ok(RunOutcome { recorders, watches, verified, before, unix_ms, errors, usage, paused })
     }
 
     /// The parts of the run, each with its job's index: clones of a job on the same files are
     /// streams of one part.
-    fn parts<'r>(&self, recorders: &'r mut [Recorder]) -> Vec<(usize, Part<'r, M::Target, Recorder>)>
+    fn parts<'r>(&self, recorders: &'r mut [FioStream]) -> Vec<(usize, Part<'r, M::Target, FioStream>)>
     where
         'a: 'r,
     {
@@ -316,7 +316,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 
     /// Returns the sources of all clones in order, and each job's steady-state watch.
-    fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
+    fn recorders(&self, verified: &Verified) -> Result<(Vec<FioStream>, Watches), FioError> {
         let watches = self.watches();
         let exits = self.exits();
         let flows = self.flows();
@@ -334,7 +334,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
             let pass_bytes = turns.pass_bytes() / streams.len() as u64;
             for stream in streams {
-                let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
+                let mut recorder = FioStream::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
                 if let Some(contest) = &contests[place] {
                     recorder.contests(contest.clone());
                 }
@@ -342,8 +342,8 @@ impl<'a, M: Machine> Group<'a, M> {
                     // Every pass splits the file differently.
                     let overlap = repeats(job) || (job.covers() && several_passes);
                     recorder.verified_in(stats.clone(), backlog(job, clone), overlap);
-                    if job.keeps_pieces() && options.do_verify && options.writes && backlog(job, clone).is_none() {
-                        recorder.keeps_pieces(overlap);
+                    if job.keeps_writes() && options.do_verify && options.writes && backlog(job, clone).is_none() {
+                        recorder.keeps_writes(overlap);
                     }
                 }
                 if let Some(watch) = &watches[clone.job.1] {
@@ -371,12 +371,12 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 
     /// The offsets that a clone's streams wrote, from their sequence.
-    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[Recorder]) -> Result<Walk, FioError> {
+    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[FioStream]) -> Result<Walk, FioError> {
         let job = self.job_of(clone);
         let turns = translate::turns(job, clone, seed(job, self.chance));
         let sequence = Sequence::new(workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
-        let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
+        let mut requests: u64 = own.iter().map(FioStream::completed_with_ramp).sum();
         let repeats = repeats(job);
         if !job.options.reads && job.sizes().is_none() && !repeats {
             // There is only one pass.
@@ -391,7 +391,7 @@ impl<'a, M: Machine> Group<'a, M> {
         let job = self.job_of(clone);
         if let Some(trace) = &job.options.trace {
             let passes = if job.options.time_based { u64::MAX } else { job.options.loops };
-            return Ok(Some(Guide::Trace(Player::new(trace.clone(), passes))));
+            return Ok(Some(Guide::Trace(TracePlayer::new(trace.clone(), passes))));
         }
         if !job.options.checks_mix {
             return Ok(None);
@@ -424,10 +424,10 @@ impl<'a, M: Machine> Group<'a, M> {
     /// Reads back and checks what the jobs wrote, if requested; the results are by clone number.
     fn read_back(
         &self,
-        recorders: &mut [Recorder],
+        recorders: &mut [FioStream],
         verified: &Verified,
         errors: &mut [Option<JobError>],
-    ) -> Result<Vec<(u32, Recorded)>, FioError> {
+    ) -> Result<Vec<(u32, CloneStats)>, FioError> {
         let mut rest = recorders;
         let (mut asked, mut readers) = (Vec::new(), Vec::new());
         for clone in &self.clones {
@@ -438,16 +438,16 @@ impl<'a, M: Machine> Group<'a, M> {
             let wanted =
                 options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
             // As in fio, a job whose time is over or that filled the disk reads nothing back.
-            let done: u64 = own.iter().map(Recorder::completed_bytes_with_ramp).sum();
-            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(Recorder::is_complete);
-            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(Recorder::found_no_space);
+            let done: u64 = own.iter().map(FioStream::completed_bytes_with_ramp).sum();
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(FioStream::is_complete);
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(FioStream::found_no_space);
             let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
-            let contest = own.first().and_then(Recorder::contest);
-            let pieces: Vec<Piece> = own.iter_mut().filter_map(Recorder::take_pieces).flatten().collect();
-            let written = match job.keeps_pieces() {
+            let contest = own.first().and_then(FioStream::contest);
+            let pieces: Vec<Piece> = own.iter_mut().filter_map(FioStream::take_kept_writes).flatten().collect();
+            let written = match job.keeps_writes() {
                 true => Written::Pieces(pieces.into_iter()),
                 false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
             };
@@ -472,16 +472,16 @@ fn changes(job: &Job) -> bool {
 }
 
 /// How much a stream writes before it reads back; `None`: not before the end.
-fn backlog(job: &Job, clone: &ClonePlan) -> Option<Every> {
+fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
         // As in fio, if requests may repeat a block, blocking engines treat all passes as one.
         (0, Some(bytes)) if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) => {
-            Some(Every::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
+            Some(BacklogInterval::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
         }
         (0, _) => None,
-        (writes, _) => Some(Every::Writes(writes)),
+        (writes, _) => Some(BacklogInterval::Writes(writes)),
     }
 }
 

@@ -8,7 +8,7 @@ const BITS: u32 = 6;
 /// Number of fio's bins: 29 powers of two.
 const BINS: usize = 29 << BITS;
 /// Maximum `log_hist_coarseness`.
-pub(crate) const MOST_COARSENESS: u64 = BITS as u64;
+pub(crate) const MAX_COARSENESS: u64 = BITS as u64;
 
 /// The bin of a latency in nanoseconds: exact up to 128, then within 1/64.
 fn bin(ns: u64) -> usize {
@@ -110,14 +110,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_are_fio_s() {
+    fn bins_match_fio() {
         // From the table of fio's tools/hist: 64 bins of 1 ns, 64 of 1, 64 of 2, 64 of 4.
         assert_eq!([0, 63, 64, 127, 128, 129, 130, 255, 256].map(bin), [0, 63, 64, 127, 128, 128, 129, 191, 192]);
         assert_eq!((bin(259), bin(260), bin(u64::MAX)), (192, 193, BINS - 1));
     }
 
     #[test]
-    fn an_interval_that_is_over_has_a_line_for_each_direction() {
+    fn closed_intervals_have_a_line_for_each_direction() {
         let mut log = HistogramLog::new(5_000_000, 6);
         log.begin(1_000_000);
         log.add(2_000_000, 0, 4096, 70);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use workload::Sequence;
 
 /// Maximum entries of a trace, which is held in memory.
-const MOST_ENTRIES: usize = 50_000_000;
+const MAX_ENTRIES: usize = 50_000_000;
 
 /// Traces are read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
@@ -26,7 +26,7 @@ const TRACE: Input = Input::new("a trace", 16 << 30);
 const MAX_LINE_BYTES: usize = 8192;
 
 /// Maximum files of a trace.
-const MOST_FILES: usize = 1024;
+const MAX_FILES: usize = 1024;
 const MICROSECOND_NS: u64 = 1000;
 
 /// The action of a trace line.
@@ -91,8 +91,8 @@ impl Trace {
             let line = next_line(&mut text, MAX_LINE_BYTES);
             let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))? else { break };
             trace.take(&line, timed, &mut waited_ns).map_err(|why| wrong(&why))?;
-            if trace.entries.len() > MOST_ENTRIES {
-                return Err(format!("it has more than {MOST_ENTRIES} requests; replay a part of it"));
+            if trace.entries.len() > MAX_ENTRIES {
+                return Err(format!("it has more than {MAX_ENTRIES} requests; replay a part of it"));
             }
         }
         if trace.entries.is_empty() {
@@ -147,7 +147,7 @@ impl Trace {
         if self.files.iter().all(|known| known != name) {
             self.files.push(name.into());
         }
-        if self.files.len() > MOST_FILES { Err(format!("it has more than {MOST_FILES} files")) } else { Ok(()) }
+        if self.files.len() > MAX_FILES { Err(format!("it has more than {MAX_FILES} files")) } else { Ok(()) }
     }
 }
 
@@ -212,7 +212,7 @@ impl Replay {
 /// Replaces a stream's own sequence.
 #[derive(Debug)]
 pub(crate) enum Guide {
-    Trace(Player),
+    Trace(TracePlayer),
     /// The writes of a mix, to be read and verified.
     Writes(Box<Writes>),
 }
@@ -225,10 +225,10 @@ impl Guide {
     }
 
     /// Returns the next step; it stays the same until [`Guide::done`].
-    pub(crate) fn wish(&mut self, now: Nanos) -> Wish {
+    pub(crate) fn next_step(&mut self, now: Nanos) -> TraceStep {
         match self {
-            Guide::Trace(player) => player.wish(now),
-            Guide::Writes(writes) => writes.wish(),
+            Guide::Trace(player) => player.next_step(now),
+            Guide::Writes(writes) => writes.next_step(),
         }
     }
 
@@ -257,7 +257,7 @@ impl Writes {
         Writes { sequence, turns, left: requests, ahead: None }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn next_step(&mut self) -> TraceStep {
         while self.ahead.is_none() && self.left > 0 {
             self.left -= 1;
             let (op, offset, len) = self.sequence.next();
@@ -270,13 +270,13 @@ impl Writes {
             let entry = Entry { at_ns: 0, action: read, file: request.target as u16, offset: request.offset, len };
             self.ahead = Some(entry).filter(|_| op == Op::Write);
         }
-        self.ahead.map_or(Wish::Over, Wish::Request)
+        self.ahead.map_or(TraceStep::Over, TraceStep::Request)
     }
 }
 
 /// Replays a trace in a stream's slots.
 #[derive(Debug)]
-pub(crate) struct Player {
+pub(crate) struct TracePlayer {
     trace: Arc<Trace>,
     next: usize,
     /// Passes after this one.
@@ -286,7 +286,7 @@ pub(crate) struct Player {
 
 /// The next step of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum TraceStep {
     Request(Entry),
     Sync(Stability),
     /// Wait until this time.
@@ -295,24 +295,24 @@ pub(crate) enum Wish {
     Over,
 }
 
-impl Player {
+impl TracePlayer {
     /// Replays a trace `passes` times.
-    pub(crate) fn new(trace: Arc<Trace>, passes: u64) -> Player {
-        Player { trace, next: 0, passes: passes.saturating_sub(1), began: 0 }
+    pub(crate) fn new(trace: Arc<Trace>, passes: u64) -> TracePlayer {
+        TracePlayer { trace, next: 0, passes: passes.saturating_sub(1), began: 0 }
     }
 
-    fn wish(&mut self, now: Nanos) -> Wish {
+    fn next_step(&mut self, now: Nanos) -> TraceStep {
         if self.next == self.trace.entries.len() && self.passes > 0 && self.next > 0 {
             (self.next, self.passes, self.began) = (0, self.passes - 1, now);
         }
-        let Some(entry) = self.trace.entries.get(self.next) else { return Wish::Over };
+        let Some(entry) = self.trace.entries.get(self.next) else { return TraceStep::Over };
         let due = self.began.saturating_add(entry.at_ns);
         if self.trace.timed && due > now {
-            return Wish::Later(due);
+            return TraceStep::Later(due);
         }
         match entry.action {
-            Action::Sync(what) => Wish::Sync(what),
-            _ => Wish::Request(*entry),
+            Action::Sync(what) => TraceStep::Sync(what),
+            _ => TraceStep::Request(*entry),
         }
     }
 }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_understood() {
+    fn both_versions_parse() {
         // As Debian's fio 3.33 writes it.
         let three = "fio version 3 iolog\n2 /tmp/d add\n190 /tmp/d open\n198 /tmp/d read 0 4096\n657 /tmp/d write 28672 8192\n660 /tmp/d sync 0 0\n1594 /tmp/d close\n";
         let trace = read(three).unwrap();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_with_its_line() {
+    fn invalid_traces_are_refused_with_the_line() {
         for (text, why) in [
             ("", "first line"),
             ("fio version 1 iolog\n", "first line"),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_scaled_redirected_and_left_out_in_part() {
+    fn replay_options_scale_redirect_and_skip() {
         let text = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a read 5000 512\n100 /b write 8192 512\n200 /b trim 0 512\n300 /a sync 0 0\n";
         let replay = Replay { trace: Some(Arc::new(read(text).unwrap())), ..Replay::default() };
         assert!(replay.trims() && !Replay { skip: [false, false, true, false], ..replay.clone() }.trims());
@@ -413,24 +413,24 @@ mod tests {
     }
 
     #[test]
-    fn a_player_keeps_the_times_and_begins_again() {
+    fn replay_keeps_times_and_repeats() {
         let text = "fio version 3 iolog\n0 /a add\n0 /a read 0 512\n10 /a sync 0 0\n";
-        let mut player = Guide::Trace(Player::new(Arc::new(read(text).unwrap()), 2));
+        let mut player = Guide::Trace(TracePlayer::new(Arc::new(read(text).unwrap()), 2));
         player.begin(1000);
         for began in [1000, 12_000] {
-            assert!(matches!(player.wish(began), Wish::Request(Entry { offset: 0, .. })));
+            assert!(matches!(player.next_step(began), TraceStep::Request(Entry { offset: 0, .. })));
             player.done();
-            assert_eq!(player.wish(began + 9999), Wish::Later(began + 10_000));
-            assert_eq!(player.wish(began + 10_000), Wish::Sync(Stability::File));
+            assert_eq!(player.next_step(began + 9999), TraceStep::Later(began + 10_000));
+            assert_eq!(player.next_step(began + 10_000), TraceStep::Sync(Stability::File));
             player.done();
-            player.wish(12_000);
+            player.next_step(12_000);
         }
-        assert_eq!(player.wish(30_000), Wish::Over);
+        assert_eq!(player.next_step(30_000), TraceStep::Over);
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(
+        fn traces_round_trip(
             entries in prop::collection::vec((0u64..1 << 40, 0u8..4, 0u64..1 << 50, 1u32..1 << 30), 1..50)
         ) {
             let entry = |&(at_us, action, offset, len): &(u64, u8, u64, u32)| {

@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Maximum length of a line in bytes.
-const MOST_LINE_BYTES: usize = 16 << 10;
+const MAX_LINE_BYTES: usize = 16 << 10;
 /// Maximum depth of included files.
-const MOST_INCLUDES: usize = 16;
+const MAX_INCLUDES: usize = 16;
 /// Maximum number of sections of all files; each one is a job.
-const MOST_SECTIONS: usize = 4096;
+const MAX_SECTIONS: usize = 4096;
 
 /// Location of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,8 +130,8 @@ impl JobFile {
             if let Some(name) = text.strip_prefix('[') {
                 let name = name.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
                 let name = name.ok_or_else(|| wrong(format!("'{}' is not a section; write [name]", cut(text))))?;
-                if self.sections.len() == MOST_SECTIONS {
-                    return Err(wrong(format!("there are more than {MOST_SECTIONS} sections")));
+                if self.sections.len() == MAX_SECTIONS {
+                    return Err(wrong(format!("there are more than {MAX_SECTIONS} sections")));
                 }
                 self.sections.push(Section { name: name.into(), settings: Vec::new(), at });
             } else if let Some(included) =
@@ -153,9 +153,9 @@ impl JobFile {
 
     /// Includes another file, looked up by its name and then next to the including file.
     fn include(&mut self, name: &str, from: &Path, at: &At, world: &World<'_>, depth: usize) -> Result<(), FioError> {
-        if depth == MOST_INCLUDES {
+        if depth == MAX_INCLUDES {
             return Err(FioError::Usage(format!(
-                "{at}: include '{name}': {MOST_INCLUDES} files include one another; does one include itself?"
+                "{at}: include '{name}': {MAX_INCLUDES} files include one another; does one include itself?"
             )));
         }
         let named = PathBuf::from(name);
@@ -184,8 +184,8 @@ pub(crate) fn cut(text: &str) -> String {
 
 /// Decodes a line.
 fn clean(line: &[u8]) -> Result<&str, String> {
-    if line.len() > MOST_LINE_BYTES {
-        return Err(format!("the line is {} bytes long; the most is {MOST_LINE_BYTES}", line.len()));
+    if line.len() > MAX_LINE_BYTES {
+        return Err(format!("the line is {} bytes long; the most is {MAX_LINE_BYTES}", line.len()));
     }
     let text =
         std::str::from_utf8(line).map_err(|_| "the line is not text (UTF-8)".to_string())?.trim_end_matches('\r');
@@ -206,7 +206,7 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         let value = (world.variable)(name).ok_or_else(|| {
             format!("the environment variable {name} is not set (fio would use an empty text); set it before halfpower")
         })?;
-        if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MOST_LINE_BYTES {
+        if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MAX_LINE_BYTES {
             return Err(format!(
                 "the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"
             ));

@@ -216,8 +216,8 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
     // As in fio, the bands are of completion latencies.
-    let latency = if options.tells_completion { merged(&recorded.completion) } else { Histogram::new() };
-    let syncs = if options.tells_completion { &recorded.syncs } else { &Histogram::new() };
+    let latency = if options.reports_completion { merged(&recorded.completion) } else { Histogram::new() };
+    let syncs = if options.reports_completion { &recorded.syncs } else { &Histogram::new() };
     JobReport {
         jobname: entry.name.into(),
         groupid: job.group_id,
@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_hold_every_latency_once() {
+    fn bands_count_every_latency_once() {
         let mut latency = Histogram::new();
         for ns in [1, 980, 1010, 1950, 2020, 980_000, 1_020_000, 1_900_000_000, 5_000_000_000] {
             latency.record(ns);

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_depth_that_holds_is_found() {
+    fn the_highest_depth_within_the_target_is_found() {
         for (target_us, most, depth) in
             [(100, 64, 1), (250, 64, 2), (750, 64, 7), (1700, 64, 17), (2000, 16, 16), (90_000, 128, 128)]
         {
@@ -243,20 +243,20 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_late_is() {
+    fn late_requests_within_the_percentile_are_accepted() {
         assert_eq!(searched(goal(750, 90.0), 64, 5), (7, [true, true]));
         // The target is never met: depth 1 until the job ends.
         assert_eq!(searched(goal(750, 99.0), 64, 5), (1, [false, false]));
     }
 
     #[test]
-    fn a_search_that_goes_on_never_ends() {
+    fn latency_run_searches_until_the_job_ends() {
         let (depth, ends) = searched(LatencyGoal { goes_on: true, ..goal(750, 99.0) }, 64, 0);
         assert!((7..=8).contains(&depth) && ends == [false, false], "{depth} {ends:?}");
     }
 
     #[test]
-    fn where_none_may_be_late_the_first_that_is_shrinks_the_depth() {
+    fn with_100_percent_one_late_request_shrinks_the_depth() {
         let mut search = Search::new(goal(750, 100.0), 64);
         search.begin(0);
         for now in [60_000_000, 120_000_000, 180_000_000] {

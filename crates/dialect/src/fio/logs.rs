@@ -4,8 +4,8 @@ use super::histlog;
 use super::iolog::{self, Entry as TraceEntry};
 use super::options::WindowValue;
 use super::plan::Job;
-use super::record::{Line, Sum, Times};
-use super::result::{CloneResult, FioResult, JobResult, Recorded};
+use super::result::{CloneResult, CloneStats, FioResult, JobResult};
+use super::stream_stats::{Line, Sum, Times};
 use machine::{IoClass, IoPriority};
 use measure::histogram::Histogram;
 use std::fmt::Write;
@@ -37,8 +37,8 @@ impl Kind {
     }
 
     /// Maximum in a window that has requests; a rate has only one value.
-    fn greatest_of(self, sum: Sum, width: u64) -> u64 {
-        self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.greatest_ns)
+    fn max_of(self, sum: Sum, width: u64) -> u64 {
+        self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.max_ns)
     }
 
     /// The log's kind of latency; rates have none.
@@ -121,7 +121,7 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
     let first_ms = jobs().map(|job| job.began_unix_ms).min().unwrap_or(0);
     for group in &result.groups {
         let began_ms = group.jobs.iter().map(|job| job.began_unix_ms).min().unwrap_or(first_ms);
-        let mut all = Recorded::default();
+        let mut all = CloneStats::default();
         group.jobs.iter().flat_map(|job| &job.clones).for_each(|clone| all.add(&clone.recorded));
         let width = all.runtime_ns.min(all.spread_ns);
         for (index, sums) in all.spread.iter().enumerate().filter(|_| width >= MILLISECOND_NS) {
@@ -181,7 +181,7 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             let at_ms = from_ms + (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
                 let offset = if logs.offset { "0, " } else { "" };
-                let (mean, greatest) = (kind.of_window(*sum, width), kind.greatest_of(*sum, width));
+                let (mean, greatest) = (kind.of_window(*sum, width), kind.max_of(*sum, width));
                 let value = match logs.window {
                     WindowValue::Mean => mean.to_string(),
                     WindowValue::Greatest => greatest.to_string(),

@@ -4,7 +4,7 @@ use super::cmdprio::CommandPriority;
 use super::failures::Tolerated;
 use super::iolog::{Replay, Trace};
 use super::latency::LatencyGoal;
-use super::minimum::LeastRates;
+use super::min_rate::MinRates;
 use super::pattern::Fill;
 use super::steady::Criterion;
 use super::value::{Amount, Reason, number, size};
@@ -189,7 +189,7 @@ pub struct Options {
     /// `rate_process=poisson`: random arrivals.
     pub poisson: bool,
     /// `rate_min` and `rate_iops_min`: stop the job if its rate is lower.
-    pub least: LeastRates,
+    pub min_rates: MinRates,
     /// `thinktime`.
     pub think_ns: u64,
     /// `thinktime_blocks`: requests between pauses.
@@ -255,9 +255,9 @@ pub struct Options {
     /// Submission is timed: neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
     /// Neither `disable_clat` nor `gtod_reduce`.
-    pub tells_completion: bool,
+    pub reports_completion: bool,
     /// Neither `disable_lat` nor `gtod_reduce`.
-    pub tells_latency: bool,
+    pub reports_latency: bool,
     /// `unified_rw_reporting`.
     pub unified: Unified,
     /// `stats`: include the job in the report.
@@ -352,7 +352,7 @@ impl Default for Options {
             rate_bytes: [None; 2],
             rate_iops: [None; 2],
             poisson: false,
-            least: LeastRates::default(),
+            min_rates: MinRates::default(),
             think_ns: 0,
             think_blocks: 1,
             serialize_overlap: false,
@@ -385,8 +385,8 @@ impl Default for Options {
             lat_percentiles: false,
             slat_percentiles: false,
             times_submission: true,
-            tells_completion: true,
-            tells_latency: true,
+            reports_completion: true,
+            reports_latency: true,
             unified: Unified::Apart,
             stats: true,
             logs: Logs::default(),

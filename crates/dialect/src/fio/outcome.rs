@@ -3,13 +3,13 @@
 use super::arrange::ClonePlan;
 use super::error::FioError;
 use super::failures::{Failures, IO_ERROR, NO_SPACE};
+use super::fio_stream::FioStream;
 use super::group::{Group, seed, streams_of};
 use super::histlog::HistogramLog;
 use super::plan::Job;
-use super::record::{BySide, Record, SIDES, SPREAD_NS, by_side};
-use super::recorder::Recorder;
-use super::result::{CloneResult, JobError, JobResult, Recorded};
+use super::result::{CloneResult, CloneStats, JobError, JobResult};
 use super::steady::Watch;
+use super::stream_stats::{BySide, SIDES, SPREAD_NS, StreamStats, by_side};
 use super::translate;
 use machine::{Machine, Nanos, Usage};
 use measure::histogram::Histogram;
@@ -23,7 +23,7 @@ impl<M: Machine> Group<'_, M> {
     /// Results of each job. The recorders are in clone order, with each clone's together.
     pub(super) fn results(
         &self,
-        recorders: Vec<Recorder>,
+        recorders: Vec<FioStream>,
         watches: &[Option<Arc<Watch>>],
         usage: &Usage,
         unix_ms: u64,
@@ -36,7 +36,7 @@ impl<M: Machine> Group<'_, M> {
             let together = streams_of(job);
             let JobRecords { streams, clones: results, times, bytes } = &mut all[clone.job.1];
             let mut result: Option<CloneResult> = None;
-            for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
+            for (stream, record) in recorders.by_ref().take(together as usize).map(FioStream::into_parts) {
                 times.add(&record);
                 add_bytes(bytes, &stream, &record);
                 let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();
@@ -121,7 +121,7 @@ struct JobRecords {
 /// Start of a job's measured part, and the syncs at the ends of its streams.
 struct JobTimes {
     began: Nanos,
-    /// From the start of the last sync (all data is written by then) to the end of the last one.
+    /// The latest start of a final sync, when all data is written, and the latest end.
     end_sync: Option<(Nanos, Nanos)>,
 }
 
@@ -132,7 +132,7 @@ impl Default for JobTimes {
 }
 
 impl JobTimes {
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, record: &StreamStats) {
         self.began = self.began.min(record.span.0);
         if let Some((began, ended)) = record.end_sync {
             let (written, stable) = self.end_sync.unwrap_or((began, ended));
@@ -163,7 +163,7 @@ impl<M: Machine> Group<'_, M> {
         let workload = translate::job_workload(job, asked[0], self.asked, seed(job, self.chance));
         let nothing = |clone: &&ClonePlan| CloneResult {
             number: clone.number,
-            recorded: Recorded { spread_ns: SPREAD_NS, ..Recorded::default() },
+            recorded: CloneStats { spread_ns: SPREAD_NS, ..CloneStats::default() },
             log: None,
             lines: None,
             histograms: Vec::new(),
@@ -208,8 +208,9 @@ fn share(usage: &Usage, part: f64) -> Usage {
 /// Bytes that a job read and wrote, and whether it bypassed the page cache.
 type Traffic = ([u64; 2], bool);
 
-/// Adds the bytes of a stream by operation, including the ramp, which the record does not cover.
-fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &Record) {
+/// Adds the bytes of a stream by operation, including the ramp. The record splits only the
+/// measured part, so its ratio is scaled to the total.
+fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
     let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);
     sums[0] += (reads * whole) as u64;
@@ -235,13 +236,13 @@ fn nothing_measured(job: &Job) -> &'static str {
     }
 }
 
-fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf>) -> CloneResult {
+fn clone_result(number: u32, stream: &Stream, record: StreamStats, paths: Vec<PathBuf>) -> CloneResult {
     let latency = record.from_issue.unwrap_or_else(|| {
         let [read, write] = stream.latency().clone();
         [read, write, Histogram::new()]
     });
     let [submission, completion] = record.phases.unwrap_or_else(|| [by_side(), latency.clone()]);
-    let recorded = Recorded {
+    let recorded = CloneStats {
         latency,
         submission,
         completion,

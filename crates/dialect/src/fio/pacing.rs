@@ -35,7 +35,7 @@ impl Pauses {
 #[derive(Debug, Clone)]
 pub(crate) struct Exit {
     /// This stream ends when one of these is set.
-    pub(crate) heeds: [Arc<AtomicBool>; 2],
+    pub(crate) ends_if: [Arc<AtomicBool>; 2],
     /// Set when this stream is done.
     pub(crate) sets: Option<Arc<AtomicBool>>,
     /// Set when it fails.
@@ -44,7 +44,7 @@ pub(crate) struct Exit {
 
 impl Exit {
     pub(crate) fn is_due(&self) -> bool {
-        self.heeds.iter().any(|flag| flag.load(Ordering::Relaxed))
+        self.ends_if.iter().any(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
@@ -117,9 +117,9 @@ pub(crate) struct Watched {
 impl Watched {
     /// Reports the seconds that have passed.
     #[inline]
-    pub(crate) fn pass_to(&mut self, now: Nanos) {
+    pub(crate) fn report_until(&mut self, now: Nanos) {
         while now >= self.end {
-            self.watch.tell(self.second, std::mem::take(&mut self.sums));
+            self.watch.add_second(self.second, std::mem::take(&mut self.sums));
             self.second += 1;
             self.end += STEP_NS;
         }

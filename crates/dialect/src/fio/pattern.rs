@@ -50,7 +50,7 @@ impl Fill {
 }
 
 /// Maximum length of a pattern: more than fio's own limits, which differ by version.
-const MOST_PATTERN: usize = 65_536;
+const MAX_PATTERN: usize = 65_536;
 
 /// Parses a pattern: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them in a row.
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
@@ -69,7 +69,7 @@ pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     }
     match fill.bytes.len() {
         0 => Err(PATTERN_HINT.into()),
-        len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
+        len if len > MAX_PATTERN => Err(format!("it has {len} bytes; the most is {MAX_PATTERN}")),
         _ => Ok(fill),
     }
 }
@@ -93,7 +93,7 @@ const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 /// file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    PATTERN_FILE.open(Path::new(path)).ok()?.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
+    PATTERN_FILE.open(Path::new(path)).ok()?.take(MAX_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| !bytes.is_empty())
 }
 
@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn patterns_are_bytes() {
+    fn patterns_parse_to_bytes() {
         assert_eq!(plain_pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
         assert_eq!(
             (plain_pattern("0xabc"), plain_pattern("\"ab\""), plain_pattern("90")),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_those_of_the_request_or_of_each_interval() {
+    fn offsets_restart_with_each_request_or_interval() {
         // As fio 3.42 writes them: verify_pattern=1%o with and without verify_pattern_interval.
         let fill = pattern("1%o").unwrap();
         let mut block = [0u8; 1024];
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_byte_is_where_it_was_put(text in "(%o|1|\"abc\"|\"x\"){1,5}", offset in 0u64..1 << 50, interval in 0usize..700) {
+        fn byte_returns_what_put_wrote(text in "(%o|1|\"abc\"|\"x\"){1,5}", offset in 0u64..1 << 50, interval in 0usize..700) {
             let fill = pattern(&text).unwrap();
             let mut block = [0u8; 1500];
             fill.put(offset, interval, &mut block);

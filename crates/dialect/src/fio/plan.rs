@@ -140,7 +140,7 @@ impl Job {
 
     /// Whether to record the offsets written, because the sequence cannot reproduce them for
     /// reading back.
-    pub(crate) fn keeps_pieces(&self) -> bool {
+    pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap()
     }
 

@@ -1,8 +1,8 @@
 //! Reads back what a stream wrote, after its run.
 
 use super::contested::Contest;
-use super::pieces::{Piece, Read};
-use super::result::Recorded;
+use super::pending_verify::{Piece, Read};
+use super::result::CloneStats;
 use super::turns::FileTurns;
 use super::verify::VerifyStats;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -10,7 +10,7 @@ use measure::histogram::Histogram;
 use std::collections::HashSet;
 use workload::Sequence;
 
-/// Where to find the writes of a stream.
+/// A source of the writes of a stream.
 pub(crate) enum Written {
     /// The offsets of its sequence.
     Walk(Box<Walk>),
@@ -91,8 +91,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Statistics of the reads.
-    pub(crate) fn recorded(self) -> Recorded {
-        Recorded::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
+    pub(crate) fn recorded(self) -> CloneStats {
+        CloneStats::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
     }
 }
 

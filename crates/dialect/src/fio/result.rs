@@ -3,11 +3,11 @@
 use super::failures::Failures;
 use super::histlog::Interval;
 use super::iolog::Entry as TraceEntry;
-use super::minimum::GaveUp;
+use super::min_rate::StopReason;
 use super::outcome::merged;
 use super::plan::{Job, Plan};
-use super::record::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::steady::Steady;
+use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::surroundings::{Counts, DiskUse};
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
 use measure::histogram::Histogram;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// Statistics of one clone of a job, or of several clones combined.
 #[derive(Debug, Clone, Default)]
-pub struct Recorded {
+pub struct CloneStats {
     /// Latencies from issue to completion.
     pub latency: BySide,
     /// The part before the submitting call returned, if measured.
@@ -28,7 +28,7 @@ pub struct Recorded {
     pub bytes: [u64; SIDES],
     /// Length of the measured part.
     pub runtime_ns: Nanos,
-    /// Width of the windows in [`Recorded::spread`].
+    /// Width of the windows in [`CloneStats::spread`].
     pub spread_ns: Nanos,
     /// Rates by window, for their spread.
     pub spread: Vec<[Sum; SIDES]>,
@@ -43,7 +43,7 @@ pub struct Recorded {
     /// Completion calls by their number of requests.
     pub completed: Batches,
     /// Reads made afterwards to verify the data.
-    pub read_back: Option<Box<Recorded>>,
+    pub read_back: Option<Box<CloneStats>>,
     /// Tolerated request failures; blocks with wrong data are not among them.
     pub failures: Failures,
     /// Latencies by the kernel's priority value, if requests have their own.
@@ -51,12 +51,12 @@ pub struct Recorded {
     /// The queue depth found by `latency_target`; 0: not used.
     pub depth_found: u32,
     /// Why the job stopped itself.
-    pub gave_up: Option<GaveUp>,
+    pub gave_up: Option<StopReason>,
 }
 
-impl Recorded {
+impl CloneStats {
     /// Adds another clone that ran at the same time.
-    pub fn add(&mut self, other: &Recorded) {
+    pub fn add(&mut self, other: &CloneStats) {
         for (sums, parts) in [
             (&mut self.latency, &other.latency),
             (&mut self.submission, &other.submission),
@@ -104,20 +104,20 @@ impl Recorded {
     }
 
     /// Statistics of reads only.
-    pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> Recorded {
+    pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> CloneStats {
         let reads = |histogram: Histogram| [histogram, Histogram::new(), Histogram::new()];
-        Recorded {
+        CloneStats {
             requests: [latency.count(), 0, 0],
             bytes: [bytes, 0, 0],
             completion: reads(latency.clone()),
             latency: reads(latency),
             runtime_ns,
-            ..Recorded::default()
+            ..CloneStats::default()
         }
     }
 
     /// Combines all directions, in the place of the reads.
-    pub fn unified(&self) -> Recorded {
+    pub fn unified(&self) -> CloneStats {
         let one = |sides: &BySide| [merged(sides), Histogram::new(), Histogram::new()];
         let sum = |sides: &[u64; SIDES]| [sides.iter().sum(), 0, 0];
         let together = |sums: &[Sum; SIDES]| {
@@ -125,7 +125,7 @@ impl Recorded {
             sums.iter().for_each(|sum| all.add(*sum));
             [all, Sum::default(), Sum::default()]
         };
-        Recorded {
+        CloneStats {
             latency: one(&self.latency),
             submission: one(&self.submission),
             completion: one(&self.completion),
@@ -166,7 +166,7 @@ impl Recorded {
 pub struct CloneResult {
     /// fio's number, from 1.
     pub number: u32,
-    pub recorded: Recorded,
+    pub recorded: CloneStats,
     /// The averaged log, if requested: the window width and the finished windows.
     pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
     /// The log without averages, if wanted.
@@ -252,7 +252,7 @@ pub struct Entry<'a> {
     pub name: &'a str,
     pub clones: u32,
     /// Statistics of all its clones together.
-    pub recorded: Recorded,
+    pub recorded: CloneStats,
     /// The first error of any job.
     pub error: Option<&'a JobError>,
     /// Tolerated failures of its jobs.

@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(requests in 0u64.., request_bytes in 1u64.., random: bool) {
+        fn states_round_trip(requests in 0u64.., request_bytes in 1u64.., random: bool) {
             let state = VerifyState { requests, request_bytes, random };
             prop_assert_eq!(VerifyState::parse(&state.to_string()), Some(state));
         }

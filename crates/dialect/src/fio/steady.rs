@@ -194,7 +194,7 @@ impl Watch {
     }
 
     /// Reports a stream's requests and bytes in second number `second`.
-    pub(crate) fn tell(&self, second: u64, sums: [u64; 2]) {
+    pub(crate) fn add_second(&self, second: u64, sums: [u64; 2]) {
         let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
         let Some(index) = second.checked_sub(board.first) else { return };
         while board.open.len() as u64 <= index {
@@ -281,14 +281,14 @@ mod tests {
             .iter()
             .enumerate()
             .find(|(second, rate)| {
-                watch.tell(*second as u64, [**rate, **rate * 4096]);
+                watch.add_second(*second as u64, [**rate, **rate * 4096]);
                 watch.is_steady()
             })
             .map(|(second, _)| second + 1)
     }
 
     #[test]
-    fn the_window_must_be_full_and_every_rate_near_its_mean() {
+    fn a_full_window_of_rates_near_the_mean_is_steady() {
         let rates = [900, 800, 700, 650, 640, 655, 645, 650];
         assert_eq!(ends(criterion("iops:2%", 3), &rates), Some(6));
         assert_eq!(ends(criterion("iops:8.5", 3), &rates), Some(6));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_is_that_of_the_regression_line() {
+    fn the_slope_is_from_the_regression_line() {
         // 10 more each second: 10 of a mean of 110 is 9.09 %.
         assert_eq!(ends(criterion("iops_slope:10", 3), &[100, 110, 120]), Some(3));
         assert_eq!(ends(criterion("iops_slope:9.99", 3), &[100, 110, 120]), None);
@@ -312,25 +312,25 @@ mod tests {
     }
 
     #[test]
-    fn a_second_counts_when_all_streams_have_told_it() {
+    fn a_second_counts_once_all_streams_reported_it() {
         let watch = Watch::new(criterion("iops:1%", 2), 2);
-        watch.tell(0, [50, 0]);
-        watch.tell(1, [60, 0]);
-        watch.tell(2, [60, 0]);
+        watch.add_second(0, [50, 0]);
+        watch.add_second(1, [60, 0]);
+        watch.add_second(2, [60, 0]);
         assert!(!watch.is_steady());
-        watch.tell(0, [50, 0]);
-        watch.tell(1, [40, 0]);
+        watch.add_second(0, [50, 0]);
+        watch.add_second(1, [40, 0]);
         assert!(watch.is_steady(), "100 and 100");
         assert_eq!(watch.verdict().iops, [100, 100]);
         let watch = Watch::new(criterion("iops:1%", 2), 2);
-        watch.tell(0, [50, 0]);
-        watch.tell(1, [50, 0]);
+        watch.add_second(0, [50, 0]);
+        watch.add_second(1, [50, 0]);
         watch.leave();
         assert!(watch.is_steady(), "the watch does not wait for the other stream");
     }
 
     #[test]
-    fn what_is_no_criterion_is_refused() {
+    fn invalid_criteria_are_refused() {
         for text in ["iops", "iops:", "iops:-1", "lat:1%", "bw:x%", "iops:nan"] {
             assert!(Criterion::default().set(text).unwrap_err().contains("write iops:2%"), "{text}");
         }

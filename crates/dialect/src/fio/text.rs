@@ -5,7 +5,7 @@ use super::direction::{Direction, Latency, PriorityReport};
 use super::failures::Failures;
 use super::json::{self, Ordered};
 use super::options::Unified;
-use super::result::{Entry, FioResult, JobResult, Recorded};
+use super::result::{CloneStats, Entry, FioResult, JobResult};
 use machine::units::{show_size_rounded, show_time, significant};
 use std::fmt::{self, Write};
 
@@ -236,15 +236,15 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
         let members = || entries.iter().filter(|entry| entry.job.job.group_id == id);
         // As in fio, the first job of a group decides the layout.
         let unified = members().next().map_or(Unified::Apart, |entry| entry.job.job.options.unified);
-        let own: Vec<&Recorded> = members().map(|entry| &entry.recorded).collect();
-        let whole: Vec<Recorded> = own.iter().map(|recorded| recorded.unified()).collect();
-        let all: Vec<&Recorded> = whole.iter().collect();
+        let own: Vec<&CloneStats> = members().map(|entry| &entry.recorded).collect();
+        let whole: Vec<CloneStats> = own.iter().map(|recorded| recorded.unified()).collect();
+        let all: Vec<&CloneStats> = whole.iter().collect();
         let apart = [("READ", &own, 0), ("WRITE", &own, 1), ("TRIM", &own, 2)];
         let apart = apart.into_iter().filter(|_| unified != Unified::Mixed);
         let mixed = (unified != Unified::Apart).then_some(("MIXED", &all, 0));
         writeln!(text, "\nRun status group {id} (all jobs):")?;
         for (name, recorded, side) in apart.chain(mixed) {
-            let used: Vec<&&Recorded> = recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
+            let used: Vec<&&CloneStats> = recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
             if used.is_empty() {
                 continue;
             }
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_fio_writes_them() {
+    fn numbers_match_fio() {
         // From the report of Debian's fio 3.33.
         assert_eq!(
             (binary(4096.0), binary(40960.0), binary(63.6 * 1048576.0)),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_and_waits_are_those_of_fio() {
+    fn buffers_and_waits_match_fio() {
         let deep = access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8");
         assert_eq!((deep.memory, deep.reap), (Memory::Pages, Reap::Poll));
         let fixed =
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_atomic_is_plain_direct_io_and_says_so() {
+    fn atomic_is_plain_direct_io_with_a_warning() {
         // fio 3.33 opens with O_DIRECT and 0x800000, which Linux ignores, regardless of direct=.
         for words in ["--name=a --size=1m --atomic=1", "--name=a --size=1m --atomic=1 --direct=0"] {
             assert_eq!(access_of(words).buffering, Buffering::Direct, "{words}");

@@ -237,8 +237,8 @@ impl FileTurns {
         self.part.1.saturating_mul(self.files)
     }
 
-    /// Moves a request to its own file and sets its size there; `false`: the files are full, and the
-    /// stream ends.
+    /// Moves a request to its own file and sets its size there; `false`: the files are full, and
+    /// the stream ends.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {

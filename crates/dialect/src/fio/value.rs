@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_fios_units() {
+    fn sizes_use_fios_units() {
         for (text, bytes) in [
             ("4096", 4096),
             ("4k", 4096),

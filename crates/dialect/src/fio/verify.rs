@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_known_by_its_place_and_its_data() {
+    fn blocks_are_checked_for_offset_and_data() {
         for (name, method, ..) in METHODS {
             let check = check(method);
             if method == Method::Nothing {

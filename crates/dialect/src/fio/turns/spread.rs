@@ -12,7 +12,7 @@ pub(super) struct Spread {
     /// Offsets are multiples of this many bytes.
     align: u64,
     /// The smallest request.
-    least: u64,
+    min_bytes: u64,
     /// Possible offsets in each file.
     places: u64,
     sizes: [SizeDraw; 2],
@@ -38,7 +38,7 @@ impl Spread {
         let places = if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
         Some(Spread {
             align,
-            least,
+            min_bytes: least,
             places: places.max(1),
             sizes: job.options.blocks.each_ref().map(SizeDraw::new),
             covers: job.covers(),
@@ -65,7 +65,8 @@ impl FileTurns {
         (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
     }
 
-    /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are full.
+    /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are
+    /// full.
     pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
         if spread.covers && state.maps.iter().all(FreeMap::is_full) {
             state.passes += 1;
@@ -85,11 +86,11 @@ impl FileTurns {
         let again = (0..DRAWS).map(|draw| u64::from(sizes.at(rng::hash(chance, draw))));
         let mut len = std::iter::once(u64::from(request.len)).chain(again).find(|&len| len <= rest);
         if let Some(map) = map {
-            let wanted = len.unwrap_or(rest).div_ceil(spread.least);
-            let free = map.take(place, wanted) * spread.least;
+            let wanted = len.unwrap_or(rest).div_ceil(spread.min_bytes);
+            let free = map.take(place, wanted) * spread.min_bytes;
             len = Some(len.unwrap_or(rest).min(free));
         }
-        request.len = len.unwrap_or(rest / spread.least * spread.least) as u32;
+        request.len = len.unwrap_or(rest / spread.min_bytes * spread.min_bytes) as u32;
         (request.target, request.offset) = (file as u32, self.part.0 + place * spread.align);
         state.issued += u64::from(request.len);
         true

@@ -53,7 +53,7 @@ impl<M: Machine> Group<'_, M> {
                 ExitWhat::Stonewall | ExitWhat::All => Some(all.clone()),
             };
             let sets_on_error = job.options.exitall_on_error.then(|| all.clone());
-            Exit { heeds: [all.clone(), own], sets, sets_on_error }
+            Exit { ends_if: [all.clone(), own], sets, sets_on_error }
         };
         self.jobs.iter().map(|job| any.then(|| exit(job))).collect()
     }

@@ -3,9 +3,9 @@
 use super::failures::Failures;
 use super::histlog::HistogramLog;
 use super::iolog::Entry;
-use super::minimum::GaveUp;
+use super::min_rate::StopReason;
 use super::plan::Job;
-use super::result::Recorded;
+use super::result::CloneStats;
 use machine::{Nanos, Op};
 use measure::histogram::Histogram;
 
@@ -33,17 +33,17 @@ pub(crate) fn by_side() -> BySide {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
     pub sum_ns: u64,
-    pub greatest_ns: u64,
+    pub max_ns: u64,
 }
 
 impl Times {
     fn add(&mut self, other: Times) {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
-        self.greatest_ns = self.greatest_ns.max(other.greatest_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     fn of(ns: Nanos) -> Times {
-        Times { sum_ns: ns, greatest_ns: ns }
+        Times { sum_ns: ns, max_ns: ns }
     }
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn batch(count: u32) -> usize {
 
 /// Statistics of one stream.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct StreamStats {
     /// Latencies from issue to completion, if they differ from the stream's.
     pub from_issue: Option<BySide>,
     /// Both parts of these latencies, if submission is measured: until the submitting call
@@ -222,7 +222,7 @@ pub struct Record {
     /// Start of the measured part, and its last completion.
     pub span: (Nanos, Nanos),
     /// Reads made meanwhile to verify the data.
-    pub read_back: Option<Recorded>,
+    pub read_back: Option<CloneStats>,
     /// Every request in order, with its issue time.
     pub(crate) trace: Option<Vec<Entry>>,
     /// Number of leading requests of the sequence that are done.
@@ -236,15 +236,15 @@ pub struct Record {
     /// Start and end of the sync after the last pass.
     pub(crate) end_sync: Option<(Nanos, Nanos)>,
     /// Why the stream stopped itself.
-    pub(crate) gave_up: Option<GaveUp>,
+    pub(crate) gave_up: Option<StopReason>,
 }
 
-impl Record {
-    pub(crate) fn new(job: &Job) -> Record {
+impl StreamStats {
+    pub(crate) fn new(job: &Job) -> StreamStats {
         let logs = &job.options.logs;
         let average = logs.any().then_some(logs.average_ms);
         let own_latency = job.rate_iops().is_some() || job.trims();
-        Record {
+        StreamStats {
             from_issue: own_latency.then(by_side),
             phases: job.times_submission().then(|| [by_side(), by_side()]),
             requests: [0; SIDES],

@@ -2,19 +2,19 @@
 
 mod source;
 
-use super::backlog::{Backlog, Every};
+use super::backlog::{Backlog, BacklogInterval};
 use super::cmdprio::Priorities;
 use super::contested::Contest;
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
-use super::iolog::{Action, Entry, Guide, Wish};
+use super::iolog::{Action, Entry, Guide, TraceStep};
 use super::latency::{LatencyGoal, Search, Step};
-use super::minimum::{GaveUp, RateWatch};
+use super::min_rate::{RateWatch, StopReason};
 use super::pacing::{Batching, Exit, Pauses, Watched};
-use super::pieces::{Piece, Pieces, Read};
+use super::pending_verify::{PendingVerify, Piece, Read};
 use super::plan::Job;
-use super::record::{Done, LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
+use super::stream_stats::{Done, LINES, StreamStats, TRIM, batch};
 use super::translate;
 use super::turns::FileTurns;
 use super::verify::VerifyStats;
@@ -25,9 +25,9 @@ use std::sync::atomic::Ordering;
 use workload::rng;
 
 /// A stream together with everything recorded about it.
-pub(crate) struct Recorder {
+pub(crate) struct FioStream {
     stream: Stream,
-    record: Record,
+    record: StreamStats,
     turns: FileTurns,
     delay: Nanos,
     ramp: Nanos,
@@ -74,9 +74,9 @@ pub(crate) struct Recorder {
     exit: Option<Exit>,
     backlog: Option<Backlog>,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
-    contest: Option<Contesting>,
+    contest: Option<ContestState>,
     /// Writes to read back at the end, if the sequence cannot reproduce them.
-    pieces: Option<Pieces>,
+    pieces: Option<PendingVerify>,
     flow: Option<Flow>,
     guide: Option<Guide>,
     /// Every request, if a trace is recorded.
@@ -86,20 +86,20 @@ pub(crate) struct Recorder {
     priorities: Option<Priorities>,
     latency: LatencyGoal,
     /// The search for a queue depth, and the record to use once the depth is found.
-    search: Option<(Search, Box<Record>)>,
+    search: Option<(Search, Box<StreamStats>)>,
     rates: Option<RateWatch>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Issued {
     at: Nanos,
-    /// Index below [`SIDES`](super::record::SIDES).
+    /// Index below [`SIDES`](super::stream_stats::SIDES).
     side: usize,
     bytes: u32,
 }
 
 /// Requests of a stream in contested files, by slot.
-struct Contesting {
+struct ContestState {
     contest: Contest,
     /// Write numbers in flight; 0: not a write.
     writes: Box<[u64]>,
@@ -113,7 +113,7 @@ struct Submissions {
     /// Slots whose submitting call has not returned.
     open: Vec<u32>,
     /// The machine reports it; a simulated one has no such call.
-    told: bool,
+    reported: bool,
 }
 
 /// A stream that trims instead of writing, or trims before each write.
@@ -151,10 +151,10 @@ impl Progress {
     }
 }
 
-impl Recorder {
+impl FioStream {
     /// Wraps the stream of a job whose requests go to files in these turns; `chance` seeds its
     /// start delay.
-    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> Recorder {
+    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> FioStream {
         let options = &job.options;
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
@@ -165,8 +165,8 @@ impl Recorder {
             stream.end_with_a_whole_request();
         }
         let depth = stream.depth() as usize;
-        Recorder {
-            record: Record::new(job),
+        FioStream {
+            record: StreamStats::new(job),
             turns,
             delay: delay_of(options.start_delay_ns, chance),
             ramp: options.ramp_ns,
@@ -177,7 +177,7 @@ impl Recorder {
             submissions: job.times_submission().then(|| Submissions {
                 returned_at: vec![0; depth].into_boxed_slice(),
                 open: Vec::with_capacity(depth),
-                told: false,
+                reported: false,
             }),
             trims: job.trims().then_some(Trims {
                 then_write: options.then_writes,
@@ -234,8 +234,8 @@ impl Recorder {
             search: options
                 .latency
                 .searches()
-                .then(|| (Search::new(options.latency, depth as u32), Box::new(Record::new(job)))),
-            rates: (options.least.any() && !job.is_threaded()).then(|| RateWatch::new(options.least)),
+                .then(|| (Search::new(options.latency, depth as u32), Box::new(StreamStats::new(job)))),
+            rates: (options.min_rates.any() && !job.is_threaded()).then(|| RateWatch::new(options.min_rates)),
             stream,
         }
     }
@@ -246,16 +246,17 @@ impl Recorder {
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
-    /// Joins files whose requests may overlap; call before [`Recorder::verified_in`].
+    /// Joins files whose requests may overlap; call before [`FioStream::verified_in`].
     pub(crate) fn contests(&mut self, contest: Contest) {
         let depth = self.issued.len();
         let (writes, reads) = (vec![0; depth].into_boxed_slice(), vec![Read::default(); depth].into_boxed_slice());
-        self.contest = Some(Contesting { contest, writes, reads });
+        self.contest = Some(ContestState { contest, writes, reads });
     }
 
-    /// Stamps writes; a stream that only reads checks its reads. Writes are read back at the interval
-    /// `every`, or at the end if it is `None`. With `repeats` a block may be written twice.
-    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<Every>, repeats: bool) {
+    /// Stamps writes; a stream that only reads checks its reads. Writes are read back at the
+    /// interval `every`, or at the end if it is `None`. With `repeats` a block may be written
+    /// twice.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<BacklogInterval>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {
             let contest = self.contest.as_ref().map(|own| own.contest.clone());
@@ -265,8 +266,8 @@ impl Recorder {
     }
 
     /// Keeps its writes, which may overlap, to read them back at the end.
-    pub(crate) fn keeps_pieces(&mut self, overlap: bool) {
-        self.pieces = Some(Pieces::new(overlap));
+    pub(crate) fn keeps_writes(&mut self, overlap: bool) {
+        self.pieces = Some(PendingVerify::new(overlap));
     }
 
     pub(crate) fn contest(&self) -> Option<Contest> {
@@ -274,8 +275,8 @@ impl Recorder {
     }
 
     /// Takes the kept writes in the order in which to read them.
-    pub(crate) fn take_pieces(&mut self) -> Option<Vec<Piece>> {
-        self.pieces.as_mut().map(Pieces::drain)
+    pub(crate) fn take_kept_writes(&mut self) -> Option<Vec<Piece>> {
+        self.pieces.as_mut().map(PendingVerify::drain)
     }
 
     /// Ends together with other jobs.
@@ -292,15 +293,15 @@ impl Recorder {
     fn follow(&mut self, now: Nanos) -> Next {
         let over = if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
         let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.is_over(now)) else { return over };
-        match guide.wish(now) {
-            Wish::Over => over,
-            Wish::Later(then) => Next::WaitUntil(then),
-            Wish::Sync(what) => {
+        match guide.next_step(now) {
+            TraceStep::Over => over,
+            TraceStep::Later(then) => Next::WaitUntil(then),
+            TraceStep::Sync(what) => {
                 guide.done();
                 self.due = Some(what);
                 Next::WaitUntil(now)
             }
-            Wish::Request(entry) => {
+            TraceStep::Request(entry) => {
                 let mut next = self.stream.next(now);
                 if let Next::Issue(request) = &mut next {
                     guide.done();
@@ -457,19 +458,19 @@ impl Recorder {
 
     /// Checks a completed request against the maximum latency and the minimum rates.
     #[inline]
-    fn heed_limits(&mut self, done: &Done) {
+    fn check_limits(&mut self, done: &Done) {
         let (side, latency_ns) = (done.side, done.latency_ns);
         let most = self.latency.most_ns[side.min(1)];
         let held = self.search.as_mut().is_none_or(|(search, _)| search.complete(latency_ns));
         let slow = !held || (most > 0 && latency_ns > most);
         let rate = self.rates.as_mut().and_then(|rates| rates.complete(done.at, side, done.bytes));
-        if let Some(why) = slow.then_some(GaveUp::Latency(latency_ns)).or(rate).filter(|_| !self.ended) {
+        if let Some(why) = slow.then_some(StopReason::Latency(latency_ns)).or(rate).filter(|_| !self.ended) {
             self.give_up(why);
         }
     }
 
     #[cold]
-    fn give_up(&mut self, why: GaveUp) {
+    fn give_up(&mut self, why: StopReason) {
         self.ended = true;
         self.record.gave_up = Some(why);
         if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
@@ -478,9 +479,9 @@ impl Recorder {
     }
 
     /// Returns the step of the steady-state watch; `None`: go on.
-    fn heed_watch(&mut self, now: Nanos) -> Option<Next> {
+    fn check_steady_state(&mut self, now: Nanos) -> Option<Next> {
         let watched = self.watched.as_mut()?;
-        watched.pass_to(now);
+        watched.report_until(now);
         if !watched.watch.is_steady() {
             return None;
         }
@@ -488,11 +489,11 @@ impl Recorder {
     }
 
     /// Returns the stream and its record after the run.
-    pub(crate) fn into_parts(self) -> (Stream, Record) {
+    pub(crate) fn into_parts(self) -> (Stream, StreamStats) {
         let read_back = self.backlog.map(Backlog::recorded);
         let reached = |progress: Progress| if progress.synced_only { progress.synced } else { progress.done() };
         let progress = self.progress.map(reached);
-        (self.stream, Record { read_back, trace: self.trace, progress, ..self.record })
+        (self.stream, StreamStats { read_back, trace: self.trace, progress, ..self.record })
     }
 
     #[cold]
@@ -529,7 +530,7 @@ impl Recorder {
         if returned_at == Nanos::MAX {
             // The request completed before its call returned.
             submissions.open.retain(|&open| open != slot);
-            return submissions.told.then_some(latency_ns);
+            return submissions.reported.then_some(latency_ns);
         }
         Some((returned_at - self.issued[slot as usize].at).min(latency_ns))
     }
@@ -544,7 +545,7 @@ impl Recorder {
     }
 
     /// Counts a tolerated failure; `false`: the stream must stop.
-    fn goes_on_after(&mut self, completion: Completion) -> bool {
+    fn tolerates(&mut self, completion: Completion) -> bool {
         let issued = self.issued[completion.slot as usize];
         if self.fills && issued.side == Op::Write as usize && Failures::is_full(completion) {
             (self.ended, self.no_space) = (true, true);

@@ -2,15 +2,15 @@
 
 use super::super::iolog::{Action, Entry};
 use super::super::pacing::Exit;
-use super::super::pieces::{Piece, Read};
-use super::super::record::{Done, TRIM, batch};
+use super::super::pending_verify::{Piece, Read};
 use super::super::steady::STEP_NS;
+use super::super::stream_stats::{Done, TRIM, batch};
 use super::super::verify::repeat;
-use super::{Contesting, Issued, Recorder, Submissions};
+use super::{ContestState, FioStream, Issued, Submissions};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use std::sync::atomic::Ordering;
 
-impl RequestSource for Recorder {
+impl RequestSource for FioStream {
     fn depth(&self) -> u32 {
         self.stream.depth()
     }
@@ -91,8 +91,8 @@ impl RequestSource for Recorder {
 
     #[inline(always)]
     fn submitted(&mut self, now: Nanos) {
-        if let Some(Submissions { returned_at, open, told }) = &mut self.submissions {
-            *told = true;
+        if let Some(Submissions { returned_at, open, reported }) = &mut self.submissions {
+            *reported = true;
             open.drain(..).for_each(|slot| returned_at[slot as usize] = now);
         }
     }
@@ -124,7 +124,7 @@ impl RequestSource for Recorder {
             return;
         }
         if let Some(watched) = &mut self.watched {
-            watched.pass_to(now);
+            watched.report_until(now);
             if now + STEP_NS >= watched.end {
                 watched.sums[0] += 1;
                 watched.sums[1] += u64::from(issued.bytes);
@@ -138,12 +138,12 @@ impl RequestSource for Recorder {
         let done = Done { at: now, side, bytes, offset, latency_ns, submission_ns, priority };
         self.record.add(&done);
         if self.search.is_some() || self.rates.is_some() || self.latency.most_ns != [0; 2] {
-            self.heed_limits(&done);
+            self.check_limits(&done);
         }
     }
 
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
-        if !self.goes_on_after(completion) {
+        if !self.tolerates(completion) {
             if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
                 flag.store(true, Ordering::Relaxed);
             }
@@ -209,7 +209,7 @@ impl RequestSource for Recorder {
     }
 }
 
-impl Contesting {
+impl ContestState {
     fn issued(&mut self, request: &Request, trims: bool, now: Nanos) {
         let (slot, piece) = (request.slot as usize, Piece::from(request));
         if trims || request.op == Op::Write {
@@ -227,7 +227,7 @@ impl Contesting {
     }
 }
 
-impl Recorder {
+impl FioStream {
     /// The next request, after all checks.
     #[inline(always)]
     fn next_request(&mut self, now: Nanos) -> Next {
@@ -272,7 +272,7 @@ impl Recorder {
     #[inline(always)]
     fn before(&mut self, now: Nanos) -> Option<Next> {
         if self.watched.is_some()
-            && let Some(next) = self.heed_watch(now)
+            && let Some(next) = self.check_steady_state(now)
         {
             return Some(next);
         }

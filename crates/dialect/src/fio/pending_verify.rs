@@ -43,7 +43,7 @@ pub(crate) struct Read {
     write: Option<u64>,
 }
 
-/// The write that left a piece, if others may write there.
+/// The write that left a piece; always 0 if no other write can overlap it.
 fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
     contest.map_or(Some(0), |contest| contest.known(piece))
 }
@@ -67,7 +67,7 @@ impl Read {
 
 /// A stream's writes that are not read back yet.
 #[derive(Debug)]
-pub(crate) enum Pieces {
+pub(crate) enum PendingVerify {
     /// Writes that never overlap, in order.
     Apart(Vec<Piece>),
     /// As in fio, a newer write removes every older one that it overlaps, and the rest is read in
@@ -75,10 +75,10 @@ pub(crate) enum Pieces {
     Newest(BTreeMap<(u32, u64), Piece>),
 }
 
-impl Pieces {
+impl PendingVerify {
     /// For a stream whose writes may overlap if `overlap`.
-    pub(crate) fn new(overlap: bool) -> Pieces {
-        if overlap { Pieces::Newest(BTreeMap::new()) } else { Pieces::Apart(Vec::new()) }
+    pub(crate) fn new(overlap: bool) -> PendingVerify {
+        if overlap { PendingVerify::Newest(BTreeMap::new()) } else { PendingVerify::Apart(Vec::new()) }
     }
 
     /// Records a write.
@@ -86,8 +86,8 @@ impl Pieces {
         let piece = Piece::from(request);
         let Piece { target, offset, .. } = piece;
         match self {
-            Pieces::Apart(pieces) => pieces.push(piece),
-            Pieces::Newest(by_place) => {
+            PendingVerify::Apart(pieces) => pieces.push(piece),
+            PendingVerify::Newest(by_place) => {
                 // Known pieces do not overlap, so only the last one that begins before the end can
                 // overlap this write.
                 while let Some((&place, _)) =
@@ -102,16 +102,16 @@ impl Pieces {
 
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Pieces::Apart(pieces) => pieces.is_empty(),
-            Pieces::Newest(by_place) => by_place.is_empty(),
+            PendingVerify::Apart(pieces) => pieces.is_empty(),
+            PendingVerify::Newest(by_place) => by_place.is_empty(),
         }
     }
 
     /// Takes all pieces, in the order in which to read them.
     pub(crate) fn drain(&mut self) -> Vec<Piece> {
         match self {
-            Pieces::Apart(pieces) => std::mem::take(pieces),
-            Pieces::Newest(by_place) => std::mem::take(by_place).into_values().collect(),
+            PendingVerify::Apart(pieces) => std::mem::take(pieces),
+            PendingVerify::Newest(by_place) => std::mem::take(by_place).into_values().collect(),
         }
     }
 }
@@ -123,8 +123,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_is_what_was_written_last(writes in prop::collection::vec((0u32..2, 0u64..60, 1u32..12), 0..40)) {
-            let mut pieces = Pieces::new(true);
+        fn only_the_newest_overlapping_writes_remain(writes in prop::collection::vec((0u32..2, 0u64..60, 1u32..12), 0..40)) {
+            let mut pieces = PendingVerify::new(true);
             let mut kept: Vec<(u32, u64, u32)> = Vec::new();
             for &(target, offset, len) in &writes {
                 pieces.add(&Request { op: Op::Write, target, offset, len, slot: 0 });

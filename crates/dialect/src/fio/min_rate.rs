@@ -13,7 +13,7 @@ const SETTLES_NS: Nanos = 2_000_000_000;
 
 /// Minimum rates of reads and of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeastRates {
+pub struct MinRates {
     /// `rate_min`: bytes per second.
     pub bytes: [Option<u64>; 2],
     /// `rate_iops_min`: requests per second, ignored with `rate_min`.
@@ -22,13 +22,13 @@ pub struct LeastRates {
     pub cycle_ns: Nanos,
 }
 
-impl Default for LeastRates {
+impl Default for MinRates {
     fn default() -> Self {
-        LeastRates { bytes: [None; 2], requests: [None; 2], cycle_ns: 1_000_000_000 }
+        MinRates { bytes: [None; 2], requests: [None; 2], cycle_ns: 1_000_000_000 }
     }
 }
 
-impl LeastRates {
+impl MinRates {
     pub fn any(&self) -> bool {
         self.bytes != [None; 2] || self.requests != [None; 2]
     }
@@ -36,7 +36,7 @@ impl LeastRates {
 
 /// Why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GaveUp {
+pub enum StopReason {
     /// A request took this long.
     Latency(Nanos),
     /// A rate was below its minimum.
@@ -50,12 +50,12 @@ pub enum GaveUp {
     },
 }
 
-impl GaveUp {
+impl StopReason {
     /// The reason as an error of the job.
     pub(crate) fn error(self, job: &Job) -> JobError {
         let goal = &job.options.latency;
         match self {
-            GaveUp::Latency(ns) if goal.searches() && goal.most_ns == [0; 2] => JobError {
+            StopReason::Latency(ns) if goal.searches() && goal.most_ns == [0; 2] => JobError {
                 errno: TIMED_OUT,
                 text: format!(
                     "latency_target: a single outstanding request took {}, and the limit is {}; give latency_percentile=99.9, or more time",
@@ -63,14 +63,14 @@ impl GaveUp {
                     show_time(goal.target_ns as f64)
                 ),
             },
-            GaveUp::Latency(ns) => JobError {
+            StopReason::Latency(ns) => JobError {
                 errno: TIMED_OUT,
                 text: format!(
                     "a request took {}, longer than max_latency (or latency_target) allows",
                     show_time(ns as f64)
                 ),
             },
-            GaveUp::Rate { bytes, least, reached } => {
+            StopReason::Rate { bytes, least, reached } => {
                 let (name, unit) = if bytes { ("rate_min", "bytes/s") } else { ("rate_iops_min", "requests/s") };
                 JobError { errno: IO_ERROR, text: format!("{name}={least} was not met: {reached} {unit}") }
             }
@@ -81,7 +81,7 @@ impl GaveUp {
 /// Checks the rates of one stream.
 #[derive(Debug, Clone)]
 pub(crate) struct RateWatch {
-    least: LeastRates,
+    min_rates: MinRates,
     /// Rates are not checked before this.
     settled_at: Nanos,
     /// Requests and bytes so far, of reads and of writes.
@@ -91,8 +91,8 @@ pub(crate) struct RateWatch {
 }
 
 impl RateWatch {
-    pub(crate) fn new(least: LeastRates) -> RateWatch {
-        RateWatch { least, settled_at: 0, done: [[0; 2]; 2], last: [None; 2] }
+    pub(crate) fn new(min_rates: MinRates) -> RateWatch {
+        RateWatch { min_rates, settled_at: 0, done: [[0; 2]; 2], last: [None; 2] }
     }
 
     /// Begins the measured part.
@@ -102,11 +102,11 @@ impl RateWatch {
 
     /// Counts a read (0) or write (1). Returns a reason to stop.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<GaveUp> {
+    pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<StopReason> {
         let done = self.done.get_mut(side)?;
         done[0] += 1;
         done[1] += u64::from(bytes);
-        let (least, in_bytes) = match (self.least.bytes[side], self.least.requests[side]) {
+        let (least, in_bytes) = match (self.min_rates.bytes[side], self.min_rates.requests[side]) {
             (Some(bytes), _) => (bytes, true),
             (None, requests) => (requests?, false),
         };
@@ -115,13 +115,13 @@ impl RateWatch {
         }
         let (since, before) = *self.last[side].get_or_insert((now, *done));
         let spent = now - since;
-        if spent < self.least.cycle_ns.max(1) {
+        if spent < self.min_rates.cycle_ns.max(1) {
             return None;
         }
         let moved = done[usize::from(in_bytes)] - before[usize::from(in_bytes)];
         let reached = (moved as f64 * 1e9 / spent as f64) as u64;
         self.last[side] = Some((now, *done));
-        (reached < least).then_some(GaveUp::Rate { bytes: in_bytes, least, reached })
+        (reached < least).then_some(StopReason::Rate { bytes: in_bytes, least, reached })
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     /// The second in which a stream of 4096-byte requests at this rate gives up.
-    fn gives_up(least: LeastRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, GaveUp)> {
+    fn gives_up(least: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
         let mut watch = RateWatch::new(least);
         watch.begin(0);
         let mut now = 0;
@@ -144,24 +144,23 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_below_the_least_ends_the_job_after_two_seconds_and_a_cycle() {
-        let requests = |least| LeastRates { requests: [Some(least), None], ..LeastRates::default() };
+    fn a_low_rate_stops_the_job_after_two_seconds_and_a_cycle() {
+        let requests = |least| MinRates { requests: [Some(least), None], ..MinRates::default() };
         assert_eq!(gives_up(requests(1000), |_| 1001), None);
-        let slow = GaveUp::Rate { bytes: false, least: 1000, reached: 500 };
+        let slow = StopReason::Rate { bytes: false, least: 1000, reached: 500 };
         assert_eq!(gives_up(requests(1000), |_| 500), Some((3, slow)));
         let later = |second| if second < 6 { 2000 } else { 500 };
         let (at, why) = gives_up(requests(1000), later).unwrap();
-        assert!(at >= 7 && matches!(why, GaveUp::Rate { bytes: false, least: 1000, .. }), "{at} {why:?}");
+        assert!(at >= 7 && matches!(why, StopReason::Rate { bytes: false, least: 1000, .. }), "{at} {why:?}");
         // A minimum for writes, in a job that only reads.
-        assert_eq!(gives_up(LeastRates { requests: [None, Some(1000)], ..LeastRates::default() }, |_| 500), None);
+        assert_eq!(gives_up(MinRates { requests: [None, Some(1000)], ..MinRates::default() }, |_| 500), None);
     }
 
     #[test]
-    fn bytes_come_before_requests_and_a_cycle_may_be_long() {
-        let least =
-            LeastRates { bytes: [Some(2 << 20), None], requests: [Some(1 << 30), None], cycle_ns: 3_000_000_000 };
+    fn rate_min_overrides_rate_iops_min() {
+        let least = MinRates { bytes: [Some(2 << 20), None], requests: [Some(1 << 30), None], cycle_ns: 3_000_000_000 };
         assert_eq!(gives_up(least, |_| 1000), None);
-        let slow = GaveUp::Rate { bytes: true, least: 2 << 20, reached: 250 * 4096 };
+        let slow = StopReason::Rate { bytes: true, least: 2 << 20, reached: 250 * 4096 };
         assert_eq!(gives_up(least, |_| 250), Some((5, slow)));
     }
 }
