@@ -129,14 +129,12 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     (pass, (asked - (request - 1)).div_ceil(counted).max(options.loops))
 }
 
-/// The part of each file that a clone uses.
 #[derive(Debug, Clone, Copy)]
 struct Region {
     /// First byte and length.
     part: (u64, u64),
     /// End of the file: beyond the last request if the size is not a multiple of the request size.
     end: u64,
-    /// Bytes of each pass over all files.
     pass_bytes: u64,
     passes: u64,
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 /// How much a stream writes before it reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
-    /// This many writes.
     Writes(u64),
     /// This many bytes: a pass.
     Bytes(u64),
@@ -27,7 +26,6 @@ pub(crate) struct Backlog {
     /// Writes or bytes since the last reading.
     counted: u64,
     written: PendingVerify,
-    /// The writes being read back.
     reading: Vec<Piece>,
     /// Index of the next one; `None`: the stream is writing.
     next: Option<usize>,
@@ -39,7 +37,6 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// For a stream of this depth; `repeats`: its writes may overlap.
     pub(crate) fn new(
         every: BacklogInterval,
         depth: u32,
@@ -63,7 +60,6 @@ impl Backlog {
         }
     }
 
-    /// Counts an issued request.
     pub(crate) fn issued(&mut self, request: Request) {
         self.counted += match self.every {
             BacklogInterval::Writes(_) => u64::from(request.op == Op::Write),
@@ -82,7 +78,6 @@ impl Backlog {
         }
     }
 
-    /// Whether completions are reads of the backlog.
     pub(crate) fn is_reading(&self) -> bool {
         self.next.is_some()
     }
@@ -121,19 +116,16 @@ impl Backlog {
         None
     }
 
-    /// Completes a read of the backlog.
     pub(crate) fn complete(&mut self, completion: Completion, now: Nanos) {
         self.free.push(completion.slot);
         self.latency.record(now - self.issued[completion.slot as usize].since);
         self.bytes += u64::from(completion.result.unsigned_abs());
     }
 
-    /// Checks the data of a read.
     pub(crate) fn check(&self, slot: u32, data: &[u8]) {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
-    /// Statistics of the reads.
     pub(crate) fn recorded(self) -> CloneStats {
         let runtime_ns = self.span.map_or(0, |(began, ended)| ended.saturating_sub(began));
         CloneStats::of_reads(self.latency, self.bytes, runtime_ns)

@@ -9,7 +9,6 @@ use machine::units::show_size;
 use std::sync::Arc;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
-/// Maximum CPU number.
 const MAX_CPU: u64 = 8191;
 /// Maximum number of percentiles, as in fio.
 const MAX_PERCENTILES: usize = 20;
@@ -187,7 +186,6 @@ pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     Ok(list)
 }
 
-/// `nice`: from -20 to 19.
 pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
     let level = text.parse().ok().filter(|level| (-20..=19).contains(level));
     level.ok_or_else(|| "invalid nice value; write a whole number from -20 to 19".into())
@@ -237,7 +235,6 @@ pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
     }
 }
 
-/// `percentile_list`.
 pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
     let mut list = Vec::new();
     for part in text.split(':') {

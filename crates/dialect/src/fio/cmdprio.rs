@@ -13,11 +13,9 @@ const PURPOSE: u64 = 0xc3d9;
 /// Selects the reads and writes that get their own priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandPriority {
-    /// `cmdprio_percentage`.
     percent: [u8; 2],
     /// `cmdprio_class`; `None`: the highest.
     class: [Option<IoClass>; 2],
-    /// `cmdprio`.
     level: [u8; 2],
     /// `cmdprio_bssplit`; empty: not used.
     by_size: [Vec<OfSize>; 2],
@@ -145,7 +143,6 @@ impl Priorities {
         })
     }
 
-    /// Draws the priority of a read (0) or a write (1) before it is issued.
     pub(crate) fn draw(&mut self, slot: u32, side: usize, bytes: u32) {
         let draw = rng::below(rng::hash(self.seed, self.drawn), 100);
         self.drawn += 1;
@@ -170,7 +167,6 @@ impl Priorities {
 mod tests {
     use super::*;
 
-    /// Counts the priorities of 100 draws.
     fn shares(asked: &CommandPriority, side: usize, bytes: u32) -> Vec<(Option<u16>, usize)> {
         let mut all: Vec<Option<u16>> =
             (0..100).map(|draw| asked.of(side, bytes, draw).map(IoPriority::bits)).collect();

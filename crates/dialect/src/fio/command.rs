@@ -266,7 +266,6 @@ impl Format {
     }
 }
 
-/// Parses one or several formats, separated by commas.
 fn formats(text: &str) -> Result<Vec<Format>, FioError> {
     let one = |text: &str| match text.trim() {
         "minimal" => Some(Format::Terse),

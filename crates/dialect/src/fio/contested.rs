@@ -75,7 +75,6 @@ impl Contested {
     }
 }
 
-/// A stream's view of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Contest {
     all: Arc<Contested>,
@@ -96,7 +95,6 @@ impl Contest {
         self.all.with(|state| state.begin(self.files[piece.target as usize], piece.offset, piece.len, maker))
     }
 
-    /// Ends the write with this number.
     pub(crate) fn end(&self, number: u64) {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }

@@ -11,7 +11,6 @@ use machine::Machine;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The steady-state watch of each job, if it has one.
 pub(super) type Watches = Vec<Option<Arc<Watch>>>;
 
 impl<M: Machine> Group<'_, M> {

@@ -21,7 +21,6 @@ pub(super) struct Directions {
 }
 
 impl Directions {
-    /// Those present, with their names.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("mixed", &self.mixed)]
             .into_iter()
@@ -181,7 +180,6 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
     }
 }
 
-/// The spread of values.
 struct Spread {
     min: f64,
     max: f64,

@@ -6,7 +6,6 @@ pub enum FioError {
     /// An unusable job file, argument or path: exit code 2. Nothing was measured.
     #[error("{0}")]
     Usage(String),
-    /// The machine refused or failed.
     #[error("{job}: {source}")]
     Machine {
         /// The job or the jobs that ran together.

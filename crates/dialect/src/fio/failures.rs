@@ -84,7 +84,6 @@ impl Errors {
 }
 
 impl Tolerated {
-    /// fio's values of the option.
     pub(super) const CHOICES: [(&'static str, Tolerated); 8] = [
         ("none", Tolerated::these(false, false, false)),
         ("0", Tolerated::these(false, false, false)),
@@ -143,7 +142,6 @@ impl Failures {
         }
     }
 
-    /// Whether a request failed because the disk is full.
     pub(super) fn is_full(completion: Completion) -> bool {
         matches!(-completion.result, NO_SPACE | OVER_QUOTA)
     }

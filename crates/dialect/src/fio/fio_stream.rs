@@ -24,7 +24,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use workload::rng;
 
-/// A stream together with everything recorded about it.
 pub(crate) struct FioStream {
     stream: Stream,
     record: StreamStats,
@@ -56,11 +55,8 @@ pub(crate) struct FioStream {
     no_space: bool,
     /// Bytes of a pass if something must happen before the next one; otherwise 0.
     pass_bytes: u64,
-    /// Drop the cache between two passes.
     cold_passes: bool,
-    /// Sync after each pass as well.
     synced_passes: bool,
-    /// Bytes issued in this pass.
     passed: u64,
     batches: Option<Batching>,
     watched: Option<Watched>,
@@ -79,7 +75,6 @@ pub(crate) struct FioStream {
     pieces: Option<PendingVerify>,
     flow: Option<Flow>,
     guide: Option<Guide>,
-    /// Every request, if a trace is recorded.
     trace: Option<Vec<Entry>>,
     progress: Option<Progress>,
     tolerated: Tolerated,
@@ -120,14 +115,11 @@ struct Submissions {
 struct Trims {
     /// A write follows each trim.
     then_write: bool,
-    /// The next request is a trim: in a trace only some are.
     next_is_one: bool,
     under_way: Option<Request>,
-    /// The trimmed request, to be written next.
     trimmed: Option<Request>,
 }
 
-/// Progress of a stream in its sequence.
 struct Progress {
     /// Sequence number of the request in each slot; the maximum: empty.
     numbers: Box<[u64]>,
@@ -135,7 +127,6 @@ struct Progress {
     /// Requests on stable storage, and those that the sync in flight will put there.
     synced: u64,
     syncing: u64,
-    /// Count only synced requests.
     synced_only: bool,
 }
 
@@ -279,12 +270,10 @@ impl FioStream {
         self.pieces.as_mut().map(PendingVerify::drain)
     }
 
-    /// Ends together with other jobs.
     pub(crate) fn exits_with(&mut self, exit: Exit) {
         self.exit = Some(exit);
     }
 
-    /// Follows a guide instead of its own sequence.
     pub(crate) fn guided_by(&mut self, guide: Guide) {
         self.guide = Some(guide);
     }
@@ -317,7 +306,6 @@ impl FioStream {
         }
     }
 
-    /// Keeps its activity in proportion to other jobs.
     pub(crate) fn flows_with(&mut self, mut flow: Flow) {
         if self.delay == 0 {
             flow.expect();
@@ -360,7 +348,6 @@ impl FioStream {
         self.cold_passes.then_some(Stability::Uncached)
     }
 
-    /// The sync at the end of the job.
     #[cold]
     fn sync_at_end(&mut self, now: Nanos) -> Next {
         if !self.owes_end_sync() {
@@ -423,12 +410,10 @@ impl FioStream {
         self.ended || self.record.failures.count > 0
     }
 
-    /// Whether it ran until the disk was full.
     pub(crate) fn found_no_space(&self) -> bool {
         self.no_space
     }
 
-    /// Returns the step of the depth search; `None`: go on.
     fn search(&mut self, now: Nanos) -> Option<Next> {
         if now < self.measured_from || self.stream.is_over(now) {
             return None;
@@ -478,7 +463,6 @@ impl FioStream {
         }
     }
 
-    /// Returns the step of the steady-state watch; `None`: go on.
     fn check_steady_state(&mut self, now: Nanos) -> Option<Next> {
         let watched = self.watched.as_mut()?;
         watched.report_until(now);
@@ -488,7 +472,6 @@ impl FioStream {
         Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion })
     }
 
-    /// Returns the stream and its record after the run.
     pub(crate) fn into_parts(self) -> (Stream, StreamStats) {
         let read_back = self.backlog.map(Backlog::recorded);
         let reached = |progress: Progress| if progress.synced_only { progress.synced } else { progress.done() };
@@ -519,7 +502,6 @@ impl FioStream {
         }
     }
 
-    /// Submission time of a completed request with this latency.
     #[inline(always)]
     fn submission_of(&mut self, slot: u32, latency_ns: Nanos) -> Option<Nanos> {
         let submissions = self.submissions.as_mut()?;
@@ -570,10 +552,8 @@ impl FioStream {
     }
 }
 
-/// Derives the seed of the arrivals.
 const PURPOSE_ARRIVALS: u64 = 0xa771;
 
-/// Draws a delay from this range.
 fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
     least + rng::below(rng::mix(chance), most - least + 1)
 }

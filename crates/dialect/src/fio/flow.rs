@@ -26,14 +26,12 @@ struct Member {
     weight: u64,
     /// Requests issued, as if it had started with the first member.
     issued: AtomicU64,
-    /// Running streams.
     streams: AtomicU64,
     /// When it last asked, plus one; 0: never.
     heard: AtomicU64,
 }
 
 impl FlowGroup {
-    /// A group of members with these weights.
     pub(crate) fn new(weights: impl Iterator<Item = u64>) -> FlowGroup {
         let member = |weight: u64| Member {
             weight: weight.max(1),
@@ -57,7 +55,6 @@ impl FlowGroup {
     }
 }
 
-/// A stream's part in a group.
 #[derive(Debug)]
 pub(crate) struct Flow {
     group: Arc<FlowGroup>,

@@ -25,12 +25,10 @@ use workload::{Cursor, Pattern, Sequence, Workload};
 /// Repeat a run if the program was paused for one part in this many.
 const TOLERATED: u64 = 100;
 
-/// One run of a set of jobs.
 struct RunOutcome {
     recorders: Vec<FioStream>,
     watches: Watches,
     verified: Verified,
-    /// Counters before it.
     before: (Counts, Vec<DiskUse>),
     unix_ms: u64,
     errors: Vec<Option<JobError>>,
@@ -44,13 +42,11 @@ const INVALID: i32 = 22;
 /// A job that does not run (set index and index in it), and its error if it has one.
 pub(super) type NotRun = ((usize, usize), Option<JobError>);
 
-/// Verification results of each job, if any.
 type Verified = Vec<Option<Arc<VerifyStats>>>;
 
 pub(super) struct Group<'a, M: Machine> {
     pub(super) machine: &'a M,
     pub(super) jobs: &'a [Job],
-    /// Index among the sets.
     pub(super) number: usize,
     /// The arrangement of all sets, and the jobs that do not run, with the error if there is one.
     pub(super) asked: &'a Arrangement,
@@ -131,7 +127,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
     }
 
-    /// Result of a set of which no job runs.
     fn without_runs(&self) -> GroupResult {
         let unix_ms = self.surroundings.unix_ms();
         GroupResult {
@@ -248,7 +243,6 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Size of each of a clone's files.
     fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         clone.files.iter().map(|&file| self.arrangement.files[file].bytes).min().unwrap_or(0)
     }
@@ -315,7 +309,6 @@ impl<'a, M: Machine> Group<'a, M> {
         self.clones.iter().map(contest).collect()
     }
 
-    /// Returns the sources of all clones in order, and each job's steady-state watch.
     fn recorders(&self, verified: &Verified) -> Result<(Vec<FioStream>, Watches), FioError> {
         let watches = self.watches();
         let exits = self.exits();
@@ -485,7 +478,6 @@ fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     }
 }
 
-/// Whether requests may repeat a block within a pass.
 fn repeats(job: &Job) -> bool {
     job.overlaps() || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
 }

@@ -7,7 +7,6 @@ use std::fmt::Write;
 const BITS: u32 = 6;
 /// Number of fio's bins: 29 powers of two.
 const BINS: usize = 29 << BITS;
-/// Maximum `log_hist_coarseness`.
 pub(crate) const MAX_COARSENESS: u64 = BITS as u64;
 
 /// The bin of a latency in nanoseconds: exact up to 128, then within 1/64.
@@ -23,7 +22,6 @@ pub struct Interval {
     /// End of the interval, since the start of the measured part.
     end_ns: Nanos,
     side: u8,
-    /// Size of the last request.
     bytes: u32,
     counts: Vec<u32>,
 }
@@ -57,7 +55,6 @@ impl HistogramLog {
         (self.began, self.end) = (now, now.saturating_add(self.width_ns));
     }
 
-    /// Adds a completed request.
     pub(crate) fn add(&mut self, now: Nanos, side: usize, bytes: u32, latency_ns: Nanos) {
         while now >= self.end {
             self.close();
@@ -85,7 +82,6 @@ impl HistogramLog {
         self.end += self.width_ns;
     }
 
-    /// The closed intervals.
     pub(crate) fn closed(self) -> Vec<Interval> {
         self.closed
     }

@@ -35,7 +35,6 @@ pub enum Action {
     Request(Op),
     /// Bring written data to stable storage.
     Sync(Stability),
-    /// Give space back.
     Trim,
 }
 
@@ -101,7 +100,6 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Parses one line.
     fn take(&mut self, line: &str, timed: bool, waited_ns: &mut Nanos) -> Result<(), Reason> {
         let mut words = line.split_whitespace();
         let Some(mut word) = words.next() else { return Ok(()) };
@@ -213,7 +211,6 @@ impl Replay {
 #[derive(Debug)]
 pub(crate) enum Guide {
     Trace(TracePlayer),
-    /// The writes of a mix, to be read and verified.
     Writes(Box<Writes>),
 }
 
@@ -232,7 +229,6 @@ impl Guide {
         }
     }
 
-    /// Confirms that the step was issued.
     pub(crate) fn done(&mut self) {
         match self {
             Guide::Trace(player) => player.next += 1,
@@ -246,7 +242,6 @@ impl Guide {
 pub(crate) struct Writes {
     sequence: Sequence,
     turns: FileTurns,
-    /// Requests of the sequence not yet walked.
     left: u64,
     ahead: Option<Entry>,
 }
@@ -274,29 +269,23 @@ impl Writes {
     }
 }
 
-/// Replays a trace in a stream's slots.
 #[derive(Debug)]
 pub(crate) struct TracePlayer {
     trace: Arc<Trace>,
     next: usize,
-    /// Passes after this one.
     passes: u64,
     began: Nanos,
 }
 
-/// The next step of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceStep {
     Request(Entry),
     Sync(Stability),
-    /// Wait until this time.
     Later(Nanos),
-    /// The trace is finished.
     Over,
 }
 
 impl TracePlayer {
-    /// Replays a trace `passes` times.
     pub(crate) fn new(trace: Arc<Trace>, passes: u64) -> TracePlayer {
         TracePlayer { trace, next: 0, passes: passes.saturating_sub(1), began: 0 }
     }

@@ -5,9 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: usize = 16 << 10;
-/// Maximum depth of included files.
 const MAX_INCLUDES: usize = 16;
 /// Maximum number of sections of all files; each one is a job.
 const MAX_SECTIONS: usize = 4096;
@@ -176,13 +174,11 @@ fn cannot_include(at: &At, path: &Path, error: &io::Error) -> FioError {
     FioError::Usage(format!("{at}: include {}: {error}", path.display()))
 }
 
-/// Shortens a text for a message.
 pub(crate) fn cut(text: &str) -> String {
     let shown: String = text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
     if text.chars().count() > 60 { format!("{shown}...") } else { shown }
 }
 
-/// Decodes a line.
 fn clean(line: &[u8]) -> Result<&str, String> {
     if line.len() > MAX_LINE_BYTES {
         return Err(format!("the line is {} bytes long; the most is {MAX_LINE_BYTES}", line.len()));
@@ -240,7 +236,6 @@ fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
         .ok_or_else(|| format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text)))
 }
 
-/// Parses `name=value`, or `name` by itself.
 pub(crate) fn setting(text: &str, at: At) -> Result<Setting, String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name.trim_end(), Some(value.trim().to_string())),

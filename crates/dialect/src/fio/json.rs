@@ -110,7 +110,6 @@ pub(super) struct DiskReport {
     pub(super) util: f64,
 }
 
-/// Results that fio does not have.
 #[derive(Serialize)]
 struct Ours<'a> {
     schema: &'static str,
@@ -123,7 +122,6 @@ struct Ours<'a> {
     groups: Vec<OurGroup<'a>>,
 }
 
-/// A job's own result: intervals, percentiles, CPU time, achieved settings, warnings.
 #[derive(Serialize)]
 struct OurJob<'a> {
     jobname: &'a str,
@@ -204,7 +202,6 @@ fn ours(result: &FioResult) -> Ours<'_> {
     }
 }
 
-/// Formats an entry in fio's layout.
 pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
     let (job, recorded) = (&entry.job.job, &entry.recorded);
     let options = &job.options;

@@ -44,11 +44,9 @@ impl LatencyGoal {
     }
 }
 
-/// The next step of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Issue,
-    /// Wait for a completion first.
     Hold,
     /// The depth is found: start the measured part.
     Measure,
@@ -56,11 +54,9 @@ pub(crate) enum Step {
     End,
 }
 
-/// The search of one stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     goal: LatencyGoal,
-    /// The queue depth of the job.
     most: u32,
     depth: u32,
     /// The highest depth that met the target, and the lowest that did not.
@@ -98,12 +94,10 @@ impl Search {
         }
     }
 
-    /// Begins the first window.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.since = now;
     }
 
-    /// The current depth.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// The values in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bandwidth,
@@ -51,7 +50,6 @@ impl Kind {
         }
     }
 
-    /// Value of one request.
     fn of_line(self, line: &Line) -> u64 {
         match self {
             Kind::Bandwidth => (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,

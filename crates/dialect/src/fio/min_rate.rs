@@ -39,19 +39,15 @@ impl MinRates {
 pub enum StopReason {
     /// A request took this long.
     Latency(Nanos),
-    /// A rate was below its minimum.
     Rate {
         /// In bytes per second instead of requests.
         bytes: bool,
-        /// The minimum.
         least: u64,
-        /// The measured rate.
         reached: u64,
     },
 }
 
 impl StopReason {
-    /// The reason as an error of the job.
     pub(crate) fn error(self, job: &Job) -> JobError {
         let goal = &job.options.latency;
         match self {
@@ -78,7 +74,6 @@ impl StopReason {
     }
 }
 
-/// Checks the rates of one stream.
 #[derive(Debug, Clone)]
 pub(crate) struct RateWatch {
     min_rates: MinRates,
@@ -95,7 +90,6 @@ impl RateWatch {
         RateWatch { min_rates, settled_at: 0, done: [[0; 2]; 2], last: [None; 2] }
     }
 
-    /// Begins the measured part.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }

@@ -25,7 +25,6 @@ pub(crate) const PERCENTILES: [f64; 17] =
 /// The options of one job, with fio's defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// `description`.
     pub description: Option<String>,
     pub reads: bool,
     pub writes: bool,
@@ -59,15 +58,12 @@ pub struct Options {
     pub blocks_by_order: bool,
     /// `blockalign`.
     pub align_bytes: Option<u64>,
-    /// `size`.
     pub size: Option<Amount>,
     /// `filesize`: a range.
     pub file_bytes: Option<[u64; 2]>,
-    /// `io_size`.
     pub io_size: Option<Amount>,
     /// `number_ios`: maximum number of requests.
     pub number_ios: Option<u64>,
-    /// `loops`.
     pub loops: u64,
     /// `directory`: clones alternate between several.
     pub directories: Vec<String>,
@@ -79,11 +75,9 @@ pub struct Options {
     pub service: FileService,
     /// The number after its colon: consecutive requests to one file.
     pub service_run: u64,
-    /// `filename_format`.
     pub filename_format: String,
     /// `unlink`: remove the file at the end, even if it existed before.
     pub unlink: bool,
-    /// `unlink_each_loop`.
     pub unlink_each_loop: bool,
     /// `create_on_open`: lay nothing out before the job.
     pub create_on_open: bool,
@@ -95,9 +89,7 @@ pub struct Options {
     pub fills: bool,
     /// `pre_read`: read the file into the cache first.
     pub pre_read: bool,
-    /// `offset`.
     pub offset: Amount,
-    /// `offset_increment`.
     pub offset_increment: Amount,
     /// `numjobs`.
     pub clones: u32,
@@ -117,11 +109,9 @@ pub struct Options {
     pub engine: Engine,
     /// Its name as written.
     pub engine_name: String,
-    /// `direct`.
     pub direct: bool,
     /// `atomic`: implies `direct`, as in fio 3.33.
     pub atomic: bool,
-    /// `sync`.
     pub sync: SyncMode,
     /// `fsync`: after this many writes; 0: never.
     pub fsync: u64,
@@ -129,21 +119,17 @@ pub struct Options {
     pub fdatasync: u64,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
-    /// `fallocate`.
     pub fallocate: Fallocate,
     /// `overwrite`: fill the file before the job writes it.
     pub overwrite: bool,
-    /// `group_reporting`.
     pub group_reporting: bool,
     /// `stonewall`: start when the jobs before it have ended.
     pub stonewall: bool,
     /// `wait_for`: start when the named job has ended.
     pub wait_for: Option<String>,
-    /// `new_group`.
     pub new_group: bool,
     /// `exitall`: end other jobs when this one is done.
     pub exitall: bool,
-    /// `exit_what`.
     pub exit_what: ExitWhat,
     /// `exitall_on_error`: end all other jobs when this one fails.
     pub exitall_on_error: bool,
@@ -157,7 +143,6 @@ pub struct Options {
     pub io_level: Option<u8>,
     /// `cmdprio_percentage` and related options.
     pub cmdprio: CommandPriority,
-    /// `nice`.
     pub nice: Option<i32>,
     /// `cpus_allowed_policy=split`: each clone gets one CPU.
     pub split_processors: bool,
@@ -166,13 +151,11 @@ pub struct Options {
     pub offload: bool,
     /// `flow`: weight among the jobs with the same `flow_id`; 0: none.
     pub flow: u64,
-    /// `flow_id`.
     pub flow_id: u64,
     /// `flow_sleep`: how long a job waits when it is ahead of its share; 0: as short as possible.
     pub flow_sleep_ns: u64,
     /// `runtime`.
     pub runtime_ns: u64,
-    /// `time_based`.
     pub time_based: bool,
     /// `ramp_time`.
     pub ramp_ns: u64,
@@ -184,7 +167,6 @@ pub struct Options {
     pub latency: LatencyGoal,
     /// `rate` in bytes per second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
-    /// `rate_iops`.
     pub rate_iops: [Option<u64>; 2],
     /// `rate_process=poisson`: random arrivals.
     pub poisson: bool,
@@ -194,7 +176,6 @@ pub struct Options {
     pub think_ns: u64,
     /// `thinktime_blocks`: requests between pauses.
     pub think_blocks: u64,
-    /// `serialize_overlap`.
     pub serialize_overlap: bool,
     /// `random_distribution`.
     pub distribution: Distribution,
@@ -246,11 +227,8 @@ pub struct Options {
     pub do_verify: bool,
     /// `percentile_list`.
     pub percentiles: Vec<f64>,
-    /// `clat_percentiles`.
     pub clat_percentiles: bool,
-    /// `lat_percentiles`.
     pub lat_percentiles: bool,
-    /// `slat_percentiles`.
     pub slat_percentiles: bool,
     /// Submission is timed: neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
@@ -263,7 +241,6 @@ pub struct Options {
     /// `stats`: include the job in the report.
     pub stats: bool,
     pub logs: Logs,
-    /// `kb_base`.
     pub kb_base: u64,
 }
 

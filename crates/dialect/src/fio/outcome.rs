@@ -108,7 +108,6 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
-/// Combined records of a job's streams.
 #[derive(Default)]
 struct JobRecords {
     streams: Vec<Stream>,
@@ -227,7 +226,6 @@ fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     usage.others_direct_bytes = [0, 1].map(|op| others(true, op));
 }
 
-/// Explains why a job has no requests in its measured part.
 fn nothing_measured(job: &Job) -> &'static str {
     if job.options.ramp_ns > 0 {
         "the job ended within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
@@ -294,7 +292,6 @@ fn join(sum: &mut CloneResult, other: CloneResult) {
     }
 }
 
-/// Combines the latencies of all directions.
 pub(crate) fn merged(latency: &BySide) -> Histogram {
     let mut all = Histogram::new();
     latency.iter().for_each(|side| all.merge(side));

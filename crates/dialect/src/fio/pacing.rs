@@ -7,7 +7,6 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Pauses after every N requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     pub(super) ns: Nanos,
@@ -51,11 +50,9 @@ impl Exit {
 /// Submits and replaces requests in groups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batching {
-    /// Requests submitted together.
     pub(super) submit: u32,
     /// Completions to wait for before replacing any.
     pub(super) complete: u32,
-    /// Free slots are being filled.
     pub(super) filling: bool,
     /// Issued since the last submission.
     pub(super) row: u32,
@@ -104,7 +101,6 @@ impl Batching {
     }
 }
 
-/// A stream's part in watching for a steady rate.
 pub(crate) struct Watched {
     pub(super) watch: Arc<Watch>,
     /// End of the current second, and its number.

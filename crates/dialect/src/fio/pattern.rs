@@ -12,7 +12,6 @@ const OFFSET_BYTES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fill {
     bytes: Vec<u8>,
-    /// Positions of each `%o`.
     offsets: Vec<usize>,
 }
 
@@ -74,7 +73,6 @@ pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     }
 }
 
-/// Parses a pattern without offsets.
 pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
     let fill = pattern(text)?;
     if fill.offsets.is_empty() {

@@ -34,7 +34,6 @@ impl Piece {
     }
 }
 
-/// A piece being read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Read {
     piece: Option<Piece>,
@@ -81,7 +80,6 @@ impl PendingVerify {
         if overlap { PendingVerify::Newest(BTreeMap::new()) } else { PendingVerify::Apart(Vec::new()) }
     }
 
-    /// Records a write.
     pub(crate) fn add(&mut self, request: &Request) {
         let piece = Piece::from(request);
         let Piece { target, offset, .. } = piece;

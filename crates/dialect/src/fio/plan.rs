@@ -25,12 +25,10 @@ pub struct Job {
 }
 
 impl Job {
-    /// Names the job in a message.
     pub(crate) fn shown(&self) -> String {
         format!("{}: job '{}'", self.at, cut(&self.name))
     }
 
-    /// An error of this job.
     pub(crate) fn wrong(&self, why: impl std::fmt::Display) -> FioError {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
@@ -104,7 +102,6 @@ impl Job {
         (!self.used().all(one)).then(|| Sizes { read: read.clone(), write: write.clone() })
     }
 
-    /// Its sizes for a message.
     pub(crate) fn sizes_shown(&self) -> String {
         let least = self.least_request_bytes();
         if least == self.request_bytes() {

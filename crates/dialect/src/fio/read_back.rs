@@ -24,7 +24,6 @@ pub(crate) struct Walk {
     turns: FileTurns,
     /// Requests of the sequence not yet walked.
     left: u64,
-    /// Bytes of these.
     left_bytes: u64,
     /// Offsets already read, if writes may repeat them: as in fio, each is read once.
     seen: Option<HashSet<(u32, u64)>>,
@@ -59,7 +58,6 @@ pub(crate) struct Reader<'a> {
     written: Written,
     max_request: u32,
     free: Vec<u32>,
-    /// The read in each slot.
     issued: Box<[Read]>,
     stats: &'a VerifyStats,
     contest: Option<Contest>,
@@ -69,7 +67,6 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads back what was written, `depth` requests at a time.
     pub(crate) fn new(
         written: Written,
         depth: u32,
@@ -90,7 +87,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Statistics of the reads.
     pub(crate) fn recorded(self) -> CloneStats {
         CloneStats::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
     }

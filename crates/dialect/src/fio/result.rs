@@ -103,7 +103,6 @@ impl CloneStats {
         }
     }
 
-    /// Statistics of reads only.
     pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> CloneStats {
         let reads = |histogram: Histogram| [histogram, Histogram::new(), Histogram::new()];
         CloneStats {

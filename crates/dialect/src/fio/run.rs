@@ -117,7 +117,6 @@ pub fn run<M: Machine>(
     })
 }
 
-/// State shared by all sets of jobs.
 struct All<'a, M: Machine> {
     machine: &'a M,
     plan: &'a Plan,

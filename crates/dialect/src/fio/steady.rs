@@ -83,7 +83,6 @@ impl Criterion {
     }
 }
 
-/// Whether a duration is in whole seconds; for the option check.
 pub(crate) fn whole_seconds(ns: Nanos) -> bool {
     number(&(ns / STEP_NS).to_string(), 2, u64::from(u32::MAX)).is_ok() && ns.is_multiple_of(STEP_NS)
 }
@@ -172,7 +171,6 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches `streams` streams.
     pub(crate) fn new(criterion: Criterion, streams: u32) -> Watch {
         let verdict = Steady {
             criterion,
@@ -187,7 +185,6 @@ impl Watch {
         Watch { criterion, board: Mutex::new(board), steady: AtomicBool::new(false) }
     }
 
-    /// Whether the streams must end.
     #[inline]
     pub(crate) fn is_steady(&self) -> bool {
         self.steady.load(Ordering::Relaxed)
@@ -234,7 +231,6 @@ impl Watch {
         }
     }
 
-    /// The final verdict.
     pub(crate) fn verdict(&self) -> Steady {
         self.board.lock().unwrap_or_else(|broken| broken.into_inner()).verdict.clone()
     }

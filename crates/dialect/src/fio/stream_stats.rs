@@ -11,7 +11,6 @@ use measure::histogram::Histogram;
 
 /// Window over which fio averages rates for their spread.
 pub(crate) const SPREAD_NS: Nanos = 500_000_000;
-/// Preallocated windows.
 const WINDOWS: usize = 4096;
 /// Preallocated lines of a log without averages.
 pub(crate) const LINES: usize = 1 << 16;
@@ -80,7 +79,6 @@ impl Sum {
     }
 }
 
-/// A request that ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     pub(crate) at: Nanos,
@@ -227,15 +225,12 @@ pub struct StreamStats {
     pub(crate) trace: Option<Vec<Entry>>,
     /// Number of leading requests of the sequence that are done.
     pub(crate) progress: Option<u64>,
-    /// Tolerated request failures.
     pub(crate) failures: Failures,
     /// Latencies by priority, if requests have their own.
     pub(crate) priorities: Option<ByPriority>,
-    /// The depth that the search found; 0: no search.
     pub(crate) depth_found: u32,
     /// Start and end of the sync after the last pass.
     pub(crate) end_sync: Option<(Nanos, Nanos)>,
-    /// Why the stream stopped itself.
     pub(crate) gave_up: Option<StopReason>,
 }
 
@@ -270,7 +265,6 @@ impl StreamStats {
         }
     }
 
-    /// Begins the measured part.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.span = (at, at);
         self.spread.begin(at);

@@ -31,7 +31,6 @@ pub trait Surroundings {
     fn counts(&self) -> Counts;
     /// Activity of these devices so far; devices without counters are omitted.
     fn disks(&self, names: &[String]) -> Vec<DiskUse>;
-    /// Milliseconds since 1970.
     fn unix_ms(&self) -> u64;
 }
 

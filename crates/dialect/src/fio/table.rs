@@ -38,9 +38,7 @@ pub(crate) enum Group {
 
 /// How an option handles its value.
 enum OptionKind {
-    /// A required value.
     Value(fn(&mut Options, &str) -> ParseResult),
-    /// 0 or 1.
     Switch(fn(&mut Options, bool)),
     /// 0 or 1, or on without a value; does not take the next argument as its value.
     Flag(fn(&mut Options, bool)),
@@ -53,19 +51,16 @@ enum OptionKind {
     /// Ignored: it has no counterpart here, or always applies. As in fio, a malformed value is an
     /// error.
     Ignored(Form),
-    /// Unsupported, with a hint.
     Refused(&'static str),
 }
 
 /// Form of an ignored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// 0 or 1, or none.
     Flag,
     Switch,
     /// A whole number, or a size.
     Number,
-    /// One of these.
     Words(&'static [&'static str]),
     Text,
 }
@@ -115,7 +110,6 @@ const MOST_COUNT: u64 = u32::MAX as u64;
 /// Maximum number of files of a job.
 pub(crate) const MAX_FILES: u64 = 1024;
 
-/// Every option.
 #[rustfmt::skip] // A table reads best with an option a line.
 static ROWS: &[Row] = &[
     // As in fio, a job is named after its section.
@@ -373,13 +367,11 @@ static ROWS: &[Row] = &[
     row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
 ];
 
-/// Stores a parsed value.
 fn put<T>(place: &mut T, value: Result<T, Reason>) -> ParseResult {
     *place = value?;
     Ok(())
 }
 
-/// Parses one of several words.
 fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();

@@ -44,7 +44,6 @@ pub(crate) fn pattern(job: &Job) -> Pattern {
     }
 }
 
-/// The cache hint for a job's order.
 pub(crate) fn hint(job: &Job) -> Hint {
     match (job.options.hint && !job.options.direct, job.options.random) {
         (false, _) => Hint::None,
@@ -160,7 +159,6 @@ mod tests {
     use super::*;
     use crate::fio::{Command, Plan};
 
-    /// The access of the only job of a command line.
     fn access_of(words: &str) -> Access {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let command = Command::parse(&words).unwrap();

@@ -78,12 +78,9 @@ impl Ends {
     }
 }
 
-/// `zonemode=strided` in random order: each zone serves a fixed number of requests.
 #[derive(Debug, Clone, Copy)]
 struct Rounds {
-    /// Requests in each zone before the next one.
     requests: u64,
-    /// Blocks of a zone.
     places: u64,
     /// Bytes from the start of one zone to the next.
     step: u64,
@@ -123,7 +120,6 @@ struct State {
     issued: u64,
     /// Requests whose direction the rates set.
     mixed: u64,
-    /// Finished passes.
     passes: u64,
     /// The current file, and the number of consecutive requests it got.
     stay: (u64, u64),
@@ -229,7 +225,6 @@ impl FileTurns {
         (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
     }
 
-    /// Bytes of a pass over all files.
     pub(crate) fn pass_bytes(&self) -> u64 {
         if self.stride.1 > 0 && !self.mixes_holes {
             return without_holes(self.part.1, self.request_bytes, self.stride).saturating_mul(self.files);
@@ -261,7 +256,6 @@ impl FileTurns {
         true
     }
 
-    /// Picks the file of the next request if each file gets several in a row.
     fn file_in_row(&self, state: &mut State, at: u64) -> u64 {
         let left = |file: u64| state.cursors[file as usize].iter().sum::<u64>() < self.part.1;
         let (file, done) = state.stay;

@@ -67,7 +67,6 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     Bytes(u64),
-    /// Percent of the file or device.
     Percent(u8),
 }
 

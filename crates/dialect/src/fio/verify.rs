@@ -30,7 +30,6 @@ const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 /// How blocks are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// The header only.
     Meta,
     Md5,
     /// CRC-64 (Jones).
@@ -316,7 +315,6 @@ pub(crate) fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     buffer.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
 }
 
-/// Why a block is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     NoHeader,
@@ -326,7 +324,6 @@ enum Why {
     NotThePattern { at: u64, found: u8 },
 }
 
-/// A block with wrong data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     offset: u64,
@@ -349,7 +346,6 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Verification results of all streams of a job.
 #[derive(Debug)]
 pub(crate) struct VerifyStats {
     pub(crate) check: Check,
@@ -390,17 +386,14 @@ impl VerifyStats {
         })
     }
 
-    /// Bytes checked.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Blocks with wrong data.
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
 
-    /// Describes the faults.
     pub(crate) fn complaint(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|broken| broken.into_inner()).clone()?;
         let count = self.faults();

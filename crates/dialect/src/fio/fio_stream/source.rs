@@ -228,7 +228,6 @@ impl ContestState {
 }
 
 impl FioStream {
-    /// The next request, after all checks.
     #[inline(always)]
     fn next_request(&mut self, now: Nanos) -> Next {
         if self.completed_in_row > 0 {
@@ -374,7 +373,6 @@ impl FioStream {
         if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion }
     }
 
-    /// Signals the other jobs that this one has ended.
     pub(super) fn leave(&mut self) {
         if let Some(Exit { sets: Some(flag), .. }) = &self.exit {
             flag.store(true, Ordering::Relaxed);

@@ -54,7 +54,6 @@ pub enum Fallocate {
 pub enum FileService {
     /// Files alternate request by request.
     RoundRobin,
-    /// One file after the other.
     Sequential,
     Random,
 }
@@ -74,9 +73,7 @@ pub enum Distribution {
     },
     /// A percentage of the requests goes to the first part of the file.
     Zones {
-        /// Percent of the requests.
         access: u8,
-        /// Percent of the file.
         share: u8,
     },
     /// Zones of the file from its start to its end.
@@ -155,7 +152,6 @@ pub enum WindowValue {
     #[default]
     Mean,
     Greatest,
-    /// The mean and the maximum.
     Both,
 }
 
@@ -165,9 +161,7 @@ pub enum Unified {
     /// Each separately.
     #[default]
     Apart,
-    /// All combined.
     Mixed,
-    /// Each separately, and all combined.
     Both,
 }
 

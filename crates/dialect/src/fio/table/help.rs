@@ -26,7 +26,6 @@ pub fn help(width: usize) -> String {
     text
 }
 
-/// Wraps a title and words.
 fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {
     let mut line = format!("  {title:<9}");
     for word in words {

@@ -9,11 +9,8 @@ use workload::{FreeMap, SizeDraw, rng};
 /// Rules for placing such requests.
 #[derive(Debug, Clone)]
 pub(super) struct Spread {
-    /// Offsets are multiples of this many bytes.
     align: u64,
-    /// The smallest request.
     min_bytes: u64,
-    /// Possible offsets in each file.
     places: u64,
     sizes: [SizeDraw; 2],
     /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
