@@ -35,7 +35,6 @@ pub struct FilePlan {
     pub bytes: u64,
     /// How to create it; `None`: it exists already.
     pub made: Option<NewFile>,
-    /// Whether any job writes it.
     pub written: bool,
     /// Whether no job transfers data to or from it.
     pub idle: bool,
@@ -63,7 +62,6 @@ pub struct ClonePlan {
 /// Files and clones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// Every file once.
     pub files: Vec<FilePlan>,
     /// Every clone in fio's order.
     pub clones: Vec<ClonePlan>,

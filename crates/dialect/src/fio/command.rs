@@ -19,7 +19,6 @@ pub enum Format {
 /// The parsed arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// Job files in order.
     pub files: Vec<PathBuf>,
     /// Sections given as options: those before the first `--name` are global.
     pub sections: Vec<Section>,
@@ -29,7 +28,6 @@ pub struct Command {
     pub formats: Vec<Format>,
     /// `--terse-version`, from 2 to 5.
     pub terse_version: u8,
-    /// `--output`.
     pub output: Option<PathBuf>,
     /// `--json`: also write halfpower's own result here.
     pub json: Option<PathBuf>,
@@ -45,15 +43,11 @@ pub struct Command {
     pub aux_path: Option<PathBuf>,
     /// `--debug`: its categories.
     pub debug: Vec<String>,
-    /// `--parse-only`.
     pub parse_only: bool,
     /// `--readonly`: refuse jobs that write.
     pub readonly: bool,
-    /// `--warnings-fatal`.
     pub warnings_fatal: bool,
-    /// `--version`.
     pub version: bool,
-    /// `--help`.
     pub help: bool,
 }
 

@@ -46,7 +46,6 @@ pub struct Entry {
     pub action: Action,
     /// Index in the trace's list of files.
     pub file: u16,
-    /// First byte.
     pub offset: u64,
     pub len: u32,
 }
@@ -152,7 +151,6 @@ impl Trace {
 /// How to replay a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
-    /// `read_iolog`.
     pub trace: Option<Arc<Trace>>,
     /// `replay_no_stall`: ignore the trace's times.
     pub no_stall: bool,

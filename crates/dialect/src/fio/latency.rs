@@ -13,7 +13,6 @@ use machine::Nanos;
 pub struct LatencyGoal {
     /// `latency_target`, from issue to completion of a request; 0: no target.
     pub target_ns: Nanos,
-    /// `latency_window`.
     pub window_ns: Nanos,
     /// `latency_percentile`: percentage of a window's requests that must meet the target.
     pub percent: f64,

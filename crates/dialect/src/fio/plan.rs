@@ -178,7 +178,7 @@ pub struct Plan {
     pub groups: Vec<Vec<Job>>,
     /// The global options as written.
     pub global: Vec<(String, String)>,
-    /// Requests that fio would silently ignore or change.
+    /// Settings that fio would silently ignore or change.
     pub warnings: Vec<String>,
 }
 
@@ -364,7 +364,6 @@ impl Plan {
         }
     }
 
-    /// All jobs in order.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.groups.iter().flatten()
     }

@@ -50,7 +50,6 @@ pub struct CloneStats {
     pub priorities: Vec<(u16, BySide)>,
     /// The queue depth found by `latency_target`; 0: not used.
     pub depth_found: u32,
-    /// Why the job stopped itself.
     pub gave_up: Option<StopReason>,
 }
 
@@ -168,9 +167,7 @@ pub struct CloneResult {
     pub recorded: CloneStats,
     /// The averaged log, if requested: the window width and the finished windows.
     pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
-    /// The log without averages, if wanted.
     pub lines: Option<Vec<Line>>,
-    /// The log of histograms, if wanted.
     pub histograms: Vec<Interval>,
     /// Every request with the paths of its files, if wanted.
     pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,

@@ -201,11 +201,8 @@ pub struct StreamStats {
     pub bytes: [u64; SIDES],
     /// Rates by window, for their spread.
     pub spread: Windows,
-    /// The averaged log.
     pub log: Option<Windows>,
-    /// The log without averages.
     pub lines: Option<Vec<Line>>,
-    /// The log of histograms.
     pub histograms: Option<HistogramLog>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
