@@ -195,7 +195,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     match found {
         Found::File(bytes) | Found::Device(bytes) if end > bytes => {
             return Err(job.wrong(format!(
-                "size: {shown} has {}, but the job needs {}; lower size or offset, or remove the file so that it is laid out again",
+                "size: {shown} has {}, but {} of it are needed; lower size or offset, or remove the file so that it is laid out again",
                 show_size(bytes),
                 show_size(end)
             )));
