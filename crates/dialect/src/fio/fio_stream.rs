@@ -405,7 +405,7 @@ impl FioStream {
         self.stream.completed_bytes_with_ramp()
     }
 
-    /// Whether the stream ran out of room for requests, or failed requests count as done.
+    /// Whether the stream ran out of room, or some failed requests counted as done.
     pub(crate) fn is_complete(&self) -> bool {
         self.ended || self.record.failures.count > 0
     }
