@@ -1,4 +1,4 @@
-//! Which files fio's jobs use, and what a run on this computer leaves of them.
+//! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
     Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, Trace, World,
@@ -35,7 +35,7 @@ fn plan(text: &str) -> Plan {
     Plan::new(&JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world).unwrap().sections, &[]).unwrap()
 }
 
-/// A world in which `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
+/// Pretends that `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
 fn imagined(path: &Path) -> io::Result<Found> {
     Ok(match path.to_str() {
         Some("/old") => Found::File(1 << 20),
@@ -50,7 +50,7 @@ fn arrange(text: &str, destroy: &[&str]) -> Result<Arrangement, FioError> {
 }
 
 #[test]
-fn clones_have_files_or_parts_of_their_own() {
+fn clones_have_separate_files_or_parts() {
     let arranged = arrange("[j]\ndirectory=/dir\nsize=4m\nnumjobs=3\nrw=write\n", &[]).unwrap();
     let paths: Vec<String> = arranged.files.iter().map(|file| file.path.display().to_string()).collect();
     assert_eq!(paths, ["/dir/j.0.0", "/dir/j.1.0", "/dir/j.2.0"]);
@@ -76,7 +76,7 @@ fn clones_have_files_or_parts_of_their_own() {
     assert_eq!((device.clones[1].part, device.clones[1].limit_bytes), ((0, 1 << 30), None));
     assert_eq!(device.files[0].made, None);
 
-    // Each of several files has its part.
+    // Each of several files gets its part.
     let several =
         arrange("[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n", &[])
             .unwrap();
@@ -106,7 +106,7 @@ fn clones_have_files_or_parts_of_their_own() {
 }
 
 #[test]
-fn what_is_the_users_is_not_overwritten() {
+fn user_files_are_not_overwritten() {
     let write = "[j]\nfilename=/old\nrw=randwrite\n";
     let error = arrange(write, &[]).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("--destroy-data=/old"), "{error}");
@@ -126,7 +126,7 @@ fn what_is_the_users_is_not_overwritten() {
     }
 }
 
-/// Lays out, runs and removes on this computer, in `directory`.
+/// Lays out, runs and removes the job's files in `directory`.
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
@@ -134,7 +134,7 @@ fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResu
 }
 
 #[test]
-fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
+fn a_run_makes_all_requests_and_removes_its_files() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured(
         "[global]\nsize=1m\n[w]\nrw=write\nbs=64k\nnumjobs=2\nfdatasync=4\n[r]\nrw=randread\nbs=4k\n[m]\nstonewall\nrw=randrw\nbs=8k\nloops=2\ngroup_reporting\nnumjobs=2\n\
@@ -175,7 +175,7 @@ fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
 }
 
 #[test]
-fn sizes_that_differ_come_to_the_bytes_that_were_asked() {
+fn mixed_sizes_add_up_to_the_requested_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured(
         "[split]\nsize=4m\nrw=write\nbssplit=4k/50:64k/30:16k/\n[range]\nstonewall\nsize=4m\nrw=randread\nbsrange=4k-32k\n\
@@ -188,8 +188,8 @@ fn sizes_that_differ_come_to_the_bytes_that_were_asked() {
     let entries = result.entries();
     let moved: Vec<u64> = entries.iter().map(|entry| entry.recorded.bytes.iter().sum()).collect();
     assert_eq!(moved, [4 << 20, 4 << 20, 4 << 20, 1 << 20, 1 << 20, 1 << 20]);
-    // Seeds are fixed, so are the counts; by their mean those of the first are near 4 MiB / 25.6 KiB. Random ones are cut where their place is taken: fio
-    // 3.33 makes 292 to 304.
+    // The seeds are fixed, so the counts are too; by their mean the first is near 4 MiB / 25.6 KiB.
+    // Random requests shrink where blocks are taken: fio 3.33 issues 292 to 304.
     let requests: Vec<u64> = entries.iter().map(|entry| entry.recorded.requests.iter().sum()).collect();
     assert!((130..200).contains(&requests[0]) && (280..320).contains(&requests[1]), "{requests:?}");
     let mix = &entries[2].recorded;
@@ -203,12 +203,12 @@ fn sizes_that_differ_come_to_the_bytes_that_were_asked() {
 }
 
 #[test]
-fn files_take_turns_request_by_request() {
+fn files_alternate_request_by_request() {
     let directory = tempfile::tempdir().unwrap();
     let paths = ["a", "b"].map(|name| directory.path().join(name));
     let before = vec![0u8; 1 << 20];
     paths.iter().for_each(|path| fs::write(path, &before).unwrap());
-    // Half of what fits: the first half of each file, if they take turns.
+    // Half of what fits: the first half of each file, if the files alternate.
     let text = "[j]\nfilename=a:b\nrw=write\nbs=16k\nio_size=1m\nioengine=io_uring\niodepth=4\n";
     let result = measured(text, directory.path(), &paths).unwrap();
     assert_eq!(result.entries()[0].recorded.requests, [0, 64, 0]);
@@ -219,7 +219,7 @@ fn files_take_turns_request_by_request() {
     }
 }
 
-/// Requests of each entry, reads and writes, and its syncs.
+/// Requests of each entry by direction, and its syncs.
 fn counted(result: &FioResult) -> Vec<([u64; 3], u64)> {
     result.entries().iter().map(|entry| (entry.recorded.requests, entry.recorded.syncs.count())).collect()
 }
@@ -246,18 +246,18 @@ fn jobs_of_different_engines_and_buffering_run_together() {
 }
 
 #[test]
-fn a_sync_follows_every_so_many_writes_at_any_depth() {
+fn a_sync_follows_every_n_writes_at_any_depth() {
     let directory = tempfile::tempdir().unwrap();
     for (engine, every) in [("io_uring", 1), ("io_uring", 4), ("libaio", 4), ("psync", 16)] {
         let job = format!("[w]\nsize=1m\nrw=write\nbs=4k\nioengine={engine}\niodepth=16\nfsync={every}\n");
         let result = measured(&job, directory.path(), &[]).unwrap();
-        // As in fio, none after the last.
+        // As in fio, no sync follows the last write.
         assert_eq!(counted(&result), [([0, 256, 0], 256 / every - 1)], "{engine}, every {every}");
     }
 }
 
 #[test]
-fn no_request_is_cut_or_begun_anew_where_the_size_is_no_multiple() {
+fn a_size_that_is_not_a_multiple_ends_with_whole_requests() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured(
         "[w]\nrw=write\nbs=4k\nsize=10000\n[r]\nrw=randread\nbs=4k\nsize=10000\nloops=3\n[io]\nrw=write\nbs=4k\nsize=10000\nio_size=30000\n",
@@ -265,7 +265,7 @@ fn no_request_is_cut_or_begun_anew_where_the_size_is_no_multiple() {
         &[],
     )
     .unwrap();
-    // The requests of Debian's fio 3.33.
+    // The same requests as Debian's fio 3.33.
     assert_eq!(counted(&result), [([0, 2, 0], 0), ([6, 0, 0], 0), ([0, 8, 0], 0)]);
     assert_eq!(result.entries()[2].recorded.bytes, [0, 8 * 4096, 0]);
 }
@@ -279,14 +279,14 @@ fn a_section_names_its_job() {
 }
 
 #[test]
-fn a_job_that_fails_leaves_the_others_their_results() {
+fn a_failed_job_leaves_the_results_of_others() {
     let Some(mounted) = Mounted::tmpfs("4m") else { return };
     let result = measured(
         "[good]\nrw=read\nsize=1m\nbs=64k\n[bad]\nrw=write\nsize=16m\nbs=64k\nfallocate=none\n[later]\nstonewall\nrw=read\nsize=64k\n",
         mounted.path(),
         &[],
     );
-    // What cannot fit and what fails in mid-run is the job's.
+    // Files that do not fit and failures during the run are the job's errors.
     let told: Vec<_> = result.unwrap().groups.iter().flat_map(|group| group.jobs.clone()).collect();
     let errnos: Vec<_> = told.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
     assert_eq!(errnos, [None, Some(28), None]);
@@ -320,14 +320,14 @@ fn only_whole_windows_give_rates() {
         let prefix = directory.path().join("log").display().to_string();
         format!("[j]\nsize=1m\nrw=randread\nbs=4k\ninvalidate=0\nwrite_iops_log={prefix}\n{rest}")
     };
-    // 1,000 requests a second for 250 ms: the last window has a few requests, and no line.
+    // 1,000 requests a second for 250 ms: the last window is partial, so it has no line.
     let result = measured(&job("rate_iops=1000\nio_size=1000k\nlog_avg_msec=100\n"), directory.path(), &[]).unwrap();
     let text = &logs(&result)[0].1;
     assert_eq!(text.lines().map(|line| line.split(',').next().unwrap()).collect::<Vec<_>>(), ["100", "200"], "{text}");
 }
 
 #[test]
-fn directories_are_made_as_fio_makes_them_and_removed() {
+fn directories_are_created_as_in_fio_and_removed() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured("[a]\nsize=64k\nfilename=new/and/deep\nrw=write\n", directory.path(), &[]).unwrap();
     assert_eq!(counted(&result), [([0, 16, 0], 0)]);
@@ -335,7 +335,7 @@ fn directories_are_made_as_fio_makes_them_and_removed() {
 }
 
 #[test]
-fn a_backlog_is_read_back_while_the_writing_goes_on() {
+fn a_backlog_is_read_back_during_writing() {
     let directory = tempfile::tempdir().unwrap();
     for engine in ["psync", "io_uring"] {
         let job = format!(
@@ -349,7 +349,7 @@ fn a_backlog_is_read_back_while_the_writing_goes_on() {
     }
 }
 
-/// Where the requests of a job went, in blocks of 4 KiB.
+/// Offsets of a job's requests, in blocks of 4 KiB.
 fn blocks(job: &str) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let job = format!("[j]\nsize=64k\nbs=4k\nwrite_lat_log=log\nlog_offset=1\n{job}");
@@ -359,7 +359,7 @@ fn blocks(job: &str) -> Vec<u64> {
 }
 
 #[test]
-fn what_follows_the_colon_of_rw_is_left_out_or_a_run() {
+fn the_value_after_rw_sets_gaps_or_runs() {
     // As Debian's fio 3.33 logs it.
     assert_eq!(blocks("rw=read:8k\n"), [0, 3, 6, 9, 12, 15]);
     assert_eq!(blocks("rw=write:8k\nnumber_ios=4\n"), [0, 3, 6, 9]);
@@ -370,14 +370,14 @@ fn what_follows_the_colon_of_rw_is_left_out_or_a_run() {
         assert!(follow == 3 || run.contains(&15), "four from each place, but for the end of the file: {runs:?}");
     }
     assert_eq!(blocks("rw=randread\npercentage_random=0\n"), (0..16).collect::<Vec<u64>>());
-    // About three of four requests follow the one before.
+    // About three of four requests are sequential.
     let some = blocks("rw=randread\npercentage_random=25\nloops=32\n");
     let follow = some.windows(2).filter(|pair| pair[1] == (pair[0] + 1) % 16).count();
     assert!(some.len() == 512 && (340..=440).contains(&follow), "{follow} of {}", some.len());
 }
 
 #[test]
-fn pauses_follow_every_few_requests_at_any_depth() {
+fn pauses_follow_every_n_requests_at_any_depth() {
     let directory = tempfile::tempdir().unwrap();
     for engine in ["psync", "io_uring"] {
         let job = format!(
@@ -405,7 +405,7 @@ fn a_job_with_exitall_ends_the_others_of_its_group() {
 }
 
 #[test]
-fn buffer_pattern_is_what_is_written() {
+fn buffer_pattern_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept");
     fs::write(&path, vec![0u8; 64 << 10]).unwrap();
@@ -415,7 +415,7 @@ fn buffer_pattern_is_what_is_written() {
 }
 
 #[test]
-fn what_was_written_is_read_back_and_a_change_is_found() {
+fn written_data_is_read_back_and_changes_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept");
     for (method, more) in [
@@ -453,7 +453,7 @@ fn what_was_written_is_read_back_and_a_change_is_found() {
     assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
-/// The requests of a trace that the jobs wrote, by side, place and bytes.
+/// The requests of a recorded trace: side, offset and bytes.
 fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u32)> {
     let (_, text) = logs(result).into_iter().find(|(written, _)| written == path).unwrap();
     let trace = Trace::read(text.as_bytes()).unwrap();
@@ -461,14 +461,14 @@ fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u3
 }
 
 #[test]
-fn a_trace_that_was_written_asks_the_same_again() {
+fn a_recorded_trace_replays_the_same_requests() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     let job = |more: &str| {
         let file = directory.path().join("data");
         format!("[j]\nfilename={}\nwrite_iolog={}\n{more}", file.display(), path.display())
     };
-    // An absolute name, with which fio's directory would go before it.
+    // An absolute name, to which fio would prepend its directory.
     let run_it = |text: &str| {
         let plan = plan(text);
         let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
@@ -486,14 +486,14 @@ fn a_trace_that_was_written_asks_the_same_again() {
         let counts = |result: &FioResult| result.entries()[0].recorded.requests;
         assert_eq!(counts(&again), counts(&first), "{engine}");
     }
-    // Twice, in time and without its writes.
+    // Twice, at the recorded times and without the writes.
     let reads = first.entries()[0].recorded.requests[0];
     let twice = run_it(&job(&format!("read_iolog={}\nreplay_skip=write,sync\nloops=2\n", path.display())));
     assert_eq!(twice.entries()[0].recorded.requests, [2 * reads, 0, 0]);
 }
 
 #[test]
-fn no_more_is_verified_than_had_been_written() {
+fn only_written_data_is_verified() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept");
     fs::write(&path, vec![0u8; 256 << 10]).unwrap();
@@ -517,7 +517,7 @@ fn no_more_is_verified_than_had_been_written() {
 }
 
 #[test]
-fn what_a_mix_wrote_is_verified_alone_and_writes_of_several_sizes_are() {
+fn verify_only_checks_the_writes_of_a_mix_and_mixed_sizes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept");
     for sizes in ["rw=randrw\nbs=4k", "rw=write\nbssplit=4k/50:16k/50", "rw=rw\nbsrange=512-8k"] {
@@ -536,7 +536,7 @@ fn what_a_mix_wrote_is_verified_alone_and_writes_of_several_sizes_are() {
 }
 
 #[test]
-fn what_a_later_pass_wrote_over_in_other_pieces_is_not_read_back() {
+fn data_overwritten_by_a_later_pass_is_not_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for passes in ["loops=3\nverify_backlog=1024", "loops=3", "loops=2\nverify_backlog=7\nioengine=libaio\niodepth=4"] {
         for mode in ["randwrite", "randrw"] {
@@ -549,7 +549,7 @@ fn what_a_later_pass_wrote_over_in_other_pieces_is_not_read_back() {
 }
 
 #[test]
-fn threads_make_the_calls_of_an_engine_that_blocks_where_submission_is_left_to_them() {
+fn offload_uses_threads_for_blocking_engines() {
     let directory = tempfile::tempdir().unwrap();
     let text = "[j]\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\niodepth=4\nio_submit_mode=offload\ncpus_allowed=0\ncpus_allowed_policy=split\nnumjobs=2\n";
     let result = measured(text, directory.path(), &[]).unwrap();
@@ -565,9 +565,9 @@ fn threads_make_the_calls_of_an_engine_that_blocks_where_submission_is_left_to_t
 }
 
 #[test]
-fn the_null_engine_moves_nothing_and_counts_all() {
+fn the_null_engine_counts_requests_without_io() {
     let directory = tempfile::tempdir().unwrap();
-    // More than any file system has room for.
+    // A size too large for any file system.
     let far = measured("[f]\nsize=1000t\nio_size=1m\nbs=4k\nioengine=null\n", directory.path(), &[]).unwrap();
     assert_eq!(counted(&far), [([256, 0, 0], 0)]);
     let result =
@@ -583,7 +583,7 @@ fn batches_are_submitted_and_replaced_together() {
     let result = measured(text, directory.path(), &[]).unwrap();
     let recorded = &result.entries()[0].recorded;
     assert_eq!(recorded.requests, [512, 0, 0]);
-    // 512 requests, eight by eight.
+    // 512 requests in batches of eight.
     assert_eq!(recorded.submitted, [0, 0, 64, 0, 0, 0, 0], "{recorded:?}");
 }
 
@@ -606,7 +606,7 @@ fn a_steady_job_ends_and_says_so() {
 }
 
 #[test]
-fn writes_land_where_the_jobs_say() {
+fn writes_go_to_the_jobs_offsets() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("old");
     let before: Vec<u8> = (0..1u32 << 20).map(|i| (i * 7) as u8).collect();
@@ -625,9 +625,9 @@ fn writes_land_where_the_jobs_say() {
 }
 
 #[test]
-fn a_failed_run_removes_what_it_made() {
+fn a_failed_run_removes_its_files() {
     let directory = tempfile::tempdir().unwrap();
-    // A direct request that no file system takes is an error of its job.
+    // A direct request that every file system refuses is an error of its job.
     let failed = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\nunlink=1\n", directory.path(), &[]).unwrap();
     assert!(failed.entries().iter().all(|entry| entry.recorded.requests.iter().sum::<u64>() == 0));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -643,7 +643,7 @@ fn a_failed_run_removes_what_it_made() {
 }
 
 #[test]
-fn the_report_has_what_readers_take() {
+fn the_report_has_the_fields_that_readers_use() {
     let directory = tempfile::tempdir().unwrap();
     let prefix = directory.path().join("log");
     let text_of_job = format!(
@@ -688,7 +688,7 @@ fn the_report_has_what_readers_take() {
 }
 
 #[test]
-fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
+fn trimmed_blocks_are_zero_unless_written_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data");
     let trim = |job: &str| {
@@ -709,7 +709,7 @@ fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
         let (requests, zeros, _) = trim(&format!("{written}ioengine={engine}\n"));
         assert_eq!((requests, zeros), ([0, 16, 16], 0), "{engine}");
     }
-    // Nothing of the user's is trimmed that was not named again.
+    // A user's file is not trimmed unless it is named again.
     fs::write(&path, vec![7u8; 256 << 10]).unwrap();
     let text = "[t]\nfilename=data\nsize=256k\nrw=trim\n";
     assert!(measured(text, directory.path(), &[]).is_err());
@@ -717,7 +717,7 @@ fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
 }
 
 #[test]
-fn the_time_of_submission_is_measured_where_calls_do_not_wait() {
+fn submission_is_timed_for_asynchronous_engines() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured(
         "[global]\nsize=1m\nrw=randrw\nwrite_lat_log=x\nslat_percentiles=1\n[a]\nioengine=libaio\niodepth=8\n\
@@ -749,7 +749,7 @@ fn the_time_of_submission_is_measured_where_calls_do_not_wait() {
 }
 
 #[test]
-fn directions_are_reported_as_one_where_that_is_asked() {
+fn unified_rw_reporting_combines_directions() {
     let directory = tempfile::tempdir().unwrap();
     let job = "[j]\nsize=1m\nrw=randrw\nioengine=libaio\nfsync=8\n";
     for (unified, apart, mixed) in [("0", true, false), ("mixed", false, true), ("both", true, true)] {
@@ -769,7 +769,7 @@ fn directions_are_reported_as_one_where_that_is_asked() {
 }
 
 #[test]
-fn histograms_by_interval_hold_the_requests_of_the_intervals_that_are_over() {
+fn histogram_logs_hold_closed_intervals() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured(
         "[j]\nsize=1m\nrw=randrw\nwrite_hist_log=h\nlog_hist_msec=1\nlog_hist_coarseness=4\nthinktime=100\n",
@@ -787,6 +787,6 @@ fn histograms_by_interval_hold_the_requests_of_the_intervals_that_are_over() {
         assert!(fields[1] < 2 && fields[0] > 0);
         counted += fields[3..].iter().sum::<u64>();
     }
-    // 256 requests with a pause of 0.1 ms after each last longer than one interval.
+    // 256 requests, each followed by a pause of 0.1 ms, take longer than one interval.
     assert!((1..=256).contains(&counted), "{counted}");
 }

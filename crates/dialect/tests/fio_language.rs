@@ -1,4 +1,5 @@
-//! fio's language: what is accepted round-trips, what is not is one clear error, and no text makes it panic.
+//! fio's language: accepted text round-trips, other text gives one clear error, and no text causes
+//! a panic.
 
 use dialect::fio::{Amount, Command, Distribution, FioError, JobFile, Plan, SyncMode, World};
 use machine::Engine;
@@ -30,7 +31,7 @@ fn plan(text: &str) -> Result<Plan, FioError> {
     Plan::new(&parse(text)?.sections, &[])
 }
 
-/// The error of a job file; it is the caller's, and it names the hint after a semicolon or in brackets.
+/// The error of a job file; it must be a usage error with a hint after a semicolon or in brackets.
 fn refused(text: &str) -> String {
     match plan(text) {
         Ok(plan) => panic!("accepted: {text:?} as {plan:?}"),
@@ -42,7 +43,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn options_are_understood() {
+fn options_parse() {
     let plan = plan(
         "; a comment\n[global]\nsize=${SIZE} ; another\nbs=8k\ndirect=1\nioengine=libaio\n\n[first]\nrw=randrw\nrwmixread=70\niodepth=16\nnumjobs=4\n\
          runtime=1m30s\ntime_based\n[together]\nrw=write\nfilename=/data/x\\:y\noffset=25%\nfdatasync=8\n\
@@ -74,13 +75,14 @@ fn options_are_understood() {
 }
 
 #[test]
-fn a_job_waits_for_another_by_its_name() {
+fn wait_for_orders_jobs_by_name() {
     let groups = |text: &str| -> Vec<Vec<String>> {
         let plan = plan(&format!("[global]\nsize=1m\nrw=read\n{text}")).unwrap();
         plan.groups.iter().map(|jobs| jobs.iter().map(|job| job.name.clone()).collect()).collect()
     };
     assert_eq!(groups("[a]\nnumjobs=2\n[b]\nwait_for=a\n[c]\nwait_for=b\n"), [["a"], ["b"], ["c"]]);
-    // Both begin when the first has ended, and what waits for one that ended long ago begins with the others.
+    // Both begin when the first has ended; a job waiting for one that ended earlier begins with the
+    // others.
     assert_eq!(groups("[a]\n[b]\nwait_for=a\n[c]\nwait_for=a\n"), [vec!["a"], vec!["b", "c"]]);
     assert_eq!(
         groups("[a]\n[b]\nwait_for=a\n[c]\nstonewall\n[d]\n[e]\nwait_for=a\n"),
@@ -97,7 +99,7 @@ fn a_job_waits_for_another_by_its_name() {
 }
 
 #[test]
-fn sizes_distributions_and_rates_of_several_kinds() {
+fn sizes_distributions_and_rates_parse() {
     let plan = plan(
         "[split]\nsize=1m\nbssplit=4k/60:64k/40,8k/100\nrw=randrw\nrate_iops=300,100\nrwmixread=75\nrandom_distribution=normal:10:0.25\nstartdelay=1-3\n\
          [range]\nstonewall\nsize=1m\nbsrange=4k-16k,8k\nrw=write\nfilesize=1m-2m\n[one]\nstonewall\nbsrange=8k-8k\nrandom_distribution=pareto\nrw=randread\n\
@@ -116,7 +118,7 @@ fn sizes_distributions_and_rates_of_several_kinds() {
         (split.options.distribution.clone(), split.options.start_delay_ns),
         (Distribution::Normal { deviation: 10.0, center: 25.0 }, [1_000_000_000, 3_000_000_000])
     );
-    // Writes alone have one size here.
+    // Jobs that only write have one size here.
     assert_eq!(
         (range.request_bytes(), range.sizes(), range.options.file_bytes),
         (8192, None, Some([1 << 20, 2 << 20]))
@@ -137,7 +139,7 @@ fn sizes_distributions_and_rates_of_several_kinds() {
 }
 
 #[test]
-fn what_fio_would_do_in_silence_is_a_warning() {
+fn silent_fio_behaviour_gives_a_warning() {
     let plan =
         plan("[a]\nsize=1m\niodepth=32\n[b]\nstonewall\nsize=1m\nioengine=libaio\n[c]\nstonewall\nsize=1m\nrandom_distribution=zipf\n")
             .unwrap();
@@ -152,7 +154,7 @@ fn what_fio_would_do_in_silence_is_a_warning() {
 }
 
 #[test]
-fn jobs_that_run_together_and_several_files_go_with_any_engine() {
+fn concurrent_jobs_and_several_files_work_with_any_engine() {
     for text in [
         "[a]\nnrfiles=2\nnumjobs=2",
         "[a]\nfilename=/x:/y\nbs=1000",
@@ -167,7 +169,7 @@ fn jobs_that_run_together_and_several_files_go_with_any_engine() {
 }
 
 #[test]
-fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
+fn unsupported_options_give_one_error_with_location_and_hint() {
     let cases = [
         ("[a]\nsize=1m\nverify=nil", "line 3: option verify=nil", "crc32c"),
         ("[a]\nverify=crc32c\nverify_offset=20", "verify_offset=20", "give 44 to 4052"),
@@ -229,7 +231,7 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
 }
 
 #[test]
-fn facts_of_the_computer_are_put_in() {
+fn facts_about_the_computer_are_replaced() {
     let variable = |name: &str| match name {
         "$pagesize" => Some("4096".to_string()),
         "$ncpus" => Some("2".to_string()),
@@ -285,7 +287,7 @@ fn hostile_values_are_refused_by_line_and_option() {
 }
 
 #[test]
-fn includes_are_found_beside_their_file_and_do_not_go_round() {
+fn includes_are_found_next_to_their_file_without_loops() {
     let read = |path: &Path| match path.to_str() {
         Some("jobs/shared.inc") => Ok(b"[global]\nsize=4m\n".to_vec()),
         Some("round.fio") => Ok(b"include round.fio\n".to_vec()),
@@ -331,7 +333,7 @@ fn arguments_before_the_first_name_are_global() {
     }
 }
 
-/// Job files that are likely to be accepted, and some that are not.
+/// Job files, mostly valid.
 fn job_file() -> impl Strategy<Value = String> {
     let size = prop_oneof![
         (1u64..1000).prop_map(|n| format!("{n}m")),
@@ -372,7 +374,7 @@ fn job_file() -> impl Strategy<Value = String> {
     prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
 }
 
-/// Arguments that look like the language's.
+/// Arguments that resemble valid ones.
 fn argument() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![

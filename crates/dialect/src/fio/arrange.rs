@@ -1,4 +1,4 @@
-//! Which file each clone of a job uses, and which part of it: decided before anything is written.
+//! Decides which file, and which part of it, each clone of a job uses, before anything is written.
 
 use super::error::FioError;
 use super::options::Fallocate;
@@ -12,78 +12,72 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use workload::rng;
 
-/// What stands at a path.
+/// A file system entry found at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
     Nothing,
-    /// A regular file of so many bytes.
+    /// A regular file of this many bytes.
     File(u64),
-    /// One that an earlier run made and that may be laid out again.
+    /// A file from an earlier run, which may be laid out again.
     Made(u64),
-    /// A block device of so many bytes.
+    /// A block device of this many bytes.
     Device(u64),
-    /// `/dev/null` or `/dev/zero`: as large as it is asked to be, and nothing of it is lost.
+    /// `/dev/null` or `/dev/zero`: any size, no data to lose.
     Endless,
-    /// Something that is no place for data: a directory, a terminal.
+    /// Something that cannot hold data: a directory, a terminal.
     Other(&'static str),
 }
 
 /// One file of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlan {
-    /// Its path.
     pub path: PathBuf,
-    /// Its bytes.
     pub bytes: u64,
-    /// What it holds when it is made; `None`: it is there already.
+    /// How to create it; `None`: it exists already.
     pub made: Option<NewFile>,
-    /// Whether any job writes it.
     pub written: bool,
-    /// Whether no job moves data to or from it.
+    /// Whether no job transfers data to or from it.
     pub idle: bool,
-    /// Whether it is as long as what was written to it, and may find no space.
+    /// Whether it grows as it is written, so it may run out of space.
     pub grows: bool,
 }
 
 /// One clone of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClonePlan {
-    /// fio's number of it, from 1, over all jobs.
+    /// fio's job number, counting all clones from 1.
     pub number: u32,
-    /// The job: set and place in it.
+    /// Group index and index in it.
     pub job: (usize, usize),
-    /// Its files, by place in [`Arrangement::files`]: one, or several that take turns request by request.
+    /// Indexes in [`Arrangement::files`]; several files alternate request by request.
     pub files: Vec<usize>,
     /// First byte and length of its part of each file.
     pub part: (u64, u64),
-    /// Bytes that it moves; `None`: as many as the time allows.
+    /// Bytes to transfer; `None`: until the time is over.
     pub limit_bytes: Option<u64>,
-    /// Passes that these bytes are.
+    /// Passes that make up these bytes.
     pub passes: u64,
 }
 
 /// Files and clones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// Every file once.
     pub files: Vec<FilePlan>,
     /// Every clone in fio's order.
     pub clones: Vec<ClonePlan>,
 }
 
-/// What the size of a file is drawn for.
 const PURPOSE_SIZE: u64 = 0xf15;
 
-/// The paths of a clone's files.
 fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     let options = &job.options;
-    // Clones take turns in several directories where their files' names are made; files with names go to the first.
+    // Clones alternate between directories if their file names are generated; named files go to the
+    // first one.
     let turn = if options.filenames.is_empty() { clone as usize } else { 0 };
     let directory =
         (!options.directories.is_empty()).then(|| Path::new(&options.directories[turn % options.directories.len()]));
     let path = |name: &str| match directory {
-        // As fio does, the directory goes before an absolute name too.
+        // As in fio, the directory is prepended even to an absolute name.
         Some(directory) => directory.join(name.trim_start_matches('/')),
         None => PathBuf::from(name),
     };
@@ -107,17 +101,20 @@ fn drawn_size(job: &Job, clone: u32, file: u64) -> Option<u64> {
     Some(low + rng::below(rng::hash(seed, file), (high - low) / request + 1) * request)
 }
 
-/// Bytes that requests of `request` move in `len` bytes where they leave `hole` out after each `run` of bytes.
+/// Bytes transferred within `len` bytes by requests of `request` bytes that skip `hole` after each
+/// `run`.
 pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
     if len < request { len } else { moved / request * request }
 }
 
-/// Bytes of each pass of a job and the number of passes, where io_size asks for `asked` bytes and the region has `pass`.
+/// Bytes of each pass of a job, and the number of passes: io_size asks for `asked` bytes, a region
+/// pass has `pass`.
 ///
-/// As in fio: where something follows on each pass, another of several loops or reading back, the job makes whole ones until less than a request is
-/// left of io_size, and as many as loops at least; what is read back counts, too.
+/// As in fio, if each pass is followed by another or by reading back, the job makes whole passes
+/// until less than a request is left of io_size, but never fewer than `loops`. Bytes read back
+/// count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.least_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
@@ -130,20 +127,18 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     (pass, (asked - (request - 1)).div_ceil(counted).max(options.loops))
 }
 
-/// What a clone does in each of its files.
 #[derive(Debug, Clone, Copy)]
 struct Region {
-    /// First byte and length of its part.
+    /// First byte and length.
     part: (u64, u64),
-    /// Where the file ends: behind what the requests reach, where its size is no multiple of theirs.
+    /// End of the file: beyond the last request if the size is not a multiple of the request size.
     end: u64,
-    /// Bytes that each pass moves, over all of its files.
     pass_bytes: u64,
     passes: u64,
 }
 
-/// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes of each pass that the
-/// clone makes, and how many it makes.
+/// Computes a clone's part of file number `file` of `count`, and the size and number of its
+/// passes; `found` is the existing file.
 fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: Found) -> Result<Region, FioError> {
     let options = &job.options;
     let shown = path.display();
@@ -152,11 +147,11 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         Found::Made(bytes) if bytes > 0 => Some(bytes),
         _ => None,
     };
-    // Files that take turns have whole requests each; of several sizes the smallest.
+    // Files that alternate hold whole requests, of the smallest size if there are several.
     let unit = if job.sizes().is_none() { job.request_bytes() } else { job.least_request_bytes() };
     let share = |bytes: u64| bytes / count;
     let drawn = drawn_size(job, clone, file);
-    // What shares are of: what is there or, of a file to be made, what it is to be.
+    // Percentages refer to the existing file or, if it is missing, to its planned size.
     let whole = match (there, drawn, options.size) {
         (Some(bytes), _, _) | (None, Some(bytes), _) => bytes,
         (None, None, Some(Amount::Bytes(bytes))) => share(bytes),
@@ -164,7 +159,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
             let why = if found == Found::Endless {
                 "has no size of its own, so one"
             } else {
-                "is not there yet, so its size"
+                "does not exist yet, so its size"
             };
             return Err(job.wrong(format!("size: {shown} {why} is needed; write size=1g")));
         }
@@ -189,7 +184,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     };
     let file_len = len;
     let len = if count == 1 { len } else { len / unit * unit };
-    // As in fio: of several sizes the last requests are as small as they must be.
+    // As in fio, with several sizes the last requests shrink to fit.
     let request = job.least_request_bytes();
     if len == 0 {
         return Err(
@@ -200,7 +195,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     match found {
         Found::File(bytes) | Found::Device(bytes) if end > bytes => {
             return Err(job.wrong(format!(
-                "size: {shown} is there with {}, and {} of it are needed; lower size or offset, or remove it so that it is laid out anew",
+                "size: {shown} has {}, but {} of it are needed; lower size or offset, or remove the file so that it is laid out again",
                 show_size(bytes),
                 show_size(end)
             )));
@@ -215,15 +210,15 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         (Some(part), _) | (None, Some(part)) => part.of(whole).checked_mul(count),
         (None, None) => len.checked_mul(count),
     };
-    // What is left out between requests is not moved.
-    // As in fio: a pass ends with a request that ends with the file, or where what is left is too short for the next; where the next would begin
-    // beyond the end it begins anew, until the size is reached.
+    // Gaps between requests are not transferred. As in fio, a pass ends with a request that ends
+    // with the file, or when the remainder is too short for the next one. If the next request would
+    // begin beyond the end, the cursor restarts until the size is reached.
     let ends = |stride: u64| {
         let fit = (len - request) / stride + 1;
         (len - request).is_multiple_of(stride) || fit * stride < len
     };
-    // None: it has no end of its own.
-    // Each direction of a mix goes over all of it: their turns know the end.
+    // `None`: the pass has no end of its own. In a mix each direction covers the whole part:
+    // `FileTurns` knows the end.
     let mix = options.reads && options.writes && count == 1;
     let of_pass = match holes {
         _ if mix && holes > 0 => None,
@@ -231,7 +226,8 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         _ if len >= request && ends(request + holes) => Some(without_holes(len, request, (request, holes))),
         _ => None,
     };
-    // As in fio: a pass ends where no whole request is left, and what was asked with io_size is reached by a whole one.
+    // As in fio, a pass ends when no whole request is left, and io_size is rounded up to whole
+    // requests.
     let asked = moved.ok_or_else(overflow)?;
     let (each, passes) = if options.io_size.is_some() {
         let asked = asked.checked_next_multiple_of(request).ok_or_else(overflow)?;
@@ -242,7 +238,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     };
     let each = options.number_ios.map_or(each, |most| each.min(most.saturating_mul(request)));
     each.checked_mul(passes).ok_or_else(overflow)?;
-    // A file that is there may end before what its share would be.
+    // An existing file may end before its share would.
     let end = match found {
         Found::File(bytes) | Found::Device(bytes) => end.max(bytes.min(start + file_len)),
         _ => end.max(start.saturating_add(file_len)),
@@ -251,10 +247,11 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
 }
 
 impl Arrangement {
-    /// Decides for every clone of a plan; `look` tells what stands at a path, and `destroy` names what may be overwritten.
+    /// Decides for every clone of a plan. `look` inspects a path; `destroy` lists paths that may be
+    /// overwritten.
     ///
-    /// # Errors
-    /// A size that is missing or too large, a place that cannot be used, a file of the user's that would be overwritten.
+    /// # Errors A missing or oversized size, an unusable path, a user's file that would be
+    /// overwritten.
     pub fn new(
         plan: &Plan,
         look: &dyn Fn(&Path) -> io::Result<Found>,
@@ -271,7 +268,7 @@ impl Arrangement {
         let unused = destroy.iter().find(|named| !arrangement.files.iter().any(|file| file.path == **named));
         match unused {
             Some(named) => Err(FioError::Usage(format!(
-                "--destroy-data={}: no job writes a file or device that is there under this name; name it as the job does",
+                "--destroy-data={}: no job writes an existing file or device with this name; use the job's name for it",
                 named.display()
             ))),
             None => Ok(arrangement),
@@ -294,7 +291,7 @@ impl Arrangement {
             let found =
                 look(&path).map_err(|error| job.wrong(format!("cannot examine {}: {error}", path.display())))?;
             check_found(job, &path, found, destroy)?;
-            // What a job before this one has laid out is there when this one begins.
+            // Files laid out for an earlier job exist when this one begins.
             let laid_out = self.files.iter().find(|file| file.path == path).map(|file| Found::Made(file.bytes));
             let seen = laid_out.filter(|_| found == Found::Nothing && job.options.size.is_none()).unwrap_or(found);
             let region = region(job, clone, (number as u64, count), &path, seen)?;
@@ -304,7 +301,7 @@ impl Arrangement {
         let Region { part: (start, len), pass_bytes, passes, .. } = parts[0];
         if parts.iter().any(|other| other.part != (start, len)) {
             return Err(job.wrong(
-                "filename: the files that take turns differ in size; give size, so that each has the same part in it",
+                "filename: the files that take turns differ in size; give size, so that each has an equal part",
             ));
         }
         if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
@@ -316,23 +313,23 @@ impl Arrangement {
         Ok(())
     }
 
-    /// The place of a file of a job in the list, new or known.
+    /// Index of a job's file in the list, adding it if new.
     fn file(&mut self, job: &Job, path: PathBuf, found: Found, end: u64) -> usize {
         let options = &job.options;
         let fills = options.reads || options.overwrite || options.engine.is_mapped();
         let made = match (found, fills, options.fallocate) {
             (Found::File(_) | Found::Device(_) | Found::Endless, _, _) => None,
-            // Nothing is read or written.
+            // The engine makes no I/O.
             _ if !options.engine.does_io() => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
-            // It grows as it is written, and has its length from the beginning.
+            // It grows as it is written, but has its full length from the beginning.
             _ if options.create_on_open || options.fills => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) => Some(NewFile::Reserved),
             (_, false, Fallocate::None) => Some(NewFile::Sparse),
         };
         let bytes = match found {
             Found::File(bytes) | Found::Device(bytes) => bytes,
-            // Of what is there only its beginning may be used; it stays as long as it is.
+            // Only the beginning of an existing file may be used; its length stays.
             Found::Made(bytes) => bytes.max(end),
             Found::Nothing | Found::Endless | Found::Other(_) => end,
         };
@@ -365,13 +362,12 @@ fn is_pipe(_: &fs::Metadata) -> bool {
     false
 }
 
-/// What stands at a path.
+/// Inspects a path.
 ///
-/// # Errors
-/// It cannot be examined.
+/// # Errors It cannot be examined.
 pub fn look(path: &Path) -> io::Result<Found> {
     if is_twin(path) {
-        // A simulated volume is made as large as it must be.
+        // A simulated volume gets the size it needs.
         return Ok(Found::Nothing);
     }
     let metadata = match fs::metadata(path) {
@@ -386,10 +382,10 @@ pub fn look(path: &Path) -> io::Result<Found> {
         return Ok(Found::Other("a directory"));
     }
     if is_pipe(&metadata) {
-        // Opening one would wait for its other end.
+        // Opening it would wait for the other end.
         return Ok(Found::Other("a pipe"));
     }
-    // A block device says its size at its end; what has no end holds no data.
+    // Seeking to the end gives a block device's size; a device without an end holds no data.
     match File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))) {
         Ok(bytes) if bytes > 0 => Ok(Found::Device(bytes)),
         Ok(_) => Ok(Found::Other("neither a file nor a block device with a medium")),
@@ -398,19 +394,19 @@ pub fn look(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// Refuses a place that is none, and the overwriting of what is the user's.
+/// Refuses unusable paths, and files of the user's that would be overwritten.
 fn check_found(job: &Job, path: &Path, found: Found, destroy: &[PathBuf]) -> Result<(), FioError> {
     let shown = path.display();
     match found {
         Found::Nothing if !job.options.allow_create => {
-            Err(job.wrong(format!("allow_file_create=0: {shown} is not there; make it first, or leave the option out")))
+            Err(job.wrong(format!("allow_file_create=0: {shown} does not exist; make it first, or leave the option out")))
         }
         Found::Other(what) => Err(job.wrong(format!("{shown} is {what}; name a file or a block device, or use directory"))),
         Found::File(_) | Found::Device(_) if job.options.writes && !destroy.iter().any(|named| named == path) => Err(job.wrong(format!(
             "{shown} is there already, and the job would overwrite it (fio does so without a word); if it may be lost, name it again: --destroy-data={shown}"
         ))),
         Found::File(_) | Found::Device(_) if job.options.unlink || job.options.unlink_each_loop => {
-            Err(job.wrong(format!("unlink=1: {shown} was there before, and halfpower removes only what it made; remove it yourself")))
+            Err(job.wrong(format!("unlink=1: {shown} existed before, and halfpower removes only what it made; remove it yourself")))
         }
         _ => Ok(()),
     }

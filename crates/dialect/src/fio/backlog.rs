@@ -1,34 +1,33 @@
-//! Reading back what was written while the writing goes on: fio's `verify_backlog`, and what it does after each pass of `loops`.
+//! Reads back data while writing continues: fio's `verify_backlog`, and its verification after each
+//! pass of `loops`.
 
 use super::contested::Contest;
-use super::pieces::{Piece, Pieces, Read};
-use super::result::Recorded;
+use super::pending_verify::{PendingVerify, Piece, Read};
+use super::result::CloneStats;
 use super::verify::VerifyStats;
 use machine::{Completion, Nanos, Next, Op, Request};
 use measure::histogram::Histogram;
 use std::sync::Arc;
 
-/// After how much a stream's writes are read back.
+/// How much a stream writes before it reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Every {
-    /// So many writes.
+pub(crate) enum BacklogInterval {
     Writes(u64),
-    /// So many bytes: a pass.
+    /// This many bytes: a pass.
     Bytes(u64),
 }
 
-/// The writes of a stream that are still to be read back, and the reading.
+/// The writes that a stream has not read back yet, and the reads in progress.
 pub(crate) struct Backlog {
     stats: Arc<VerifyStats>,
-    /// Set if other streams may write the same places, or its own writes overlap.
+    /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
-    every: Every,
-    /// What of it there was since the last reading.
+    every: BacklogInterval,
+    /// Writes or bytes since the last reading.
     counted: u64,
-    written: Pieces,
-    /// What is being read.
+    written: PendingVerify,
     reading: Vec<Piece>,
-    /// The next of them to be read; `None`: the stream writes.
+    /// Index of the next one; `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
@@ -38,9 +37,8 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// For a stream of this depth, whose writes may come to a place again.
     pub(crate) fn new(
-        every: Every,
+        every: BacklogInterval,
         depth: u32,
         repeats: bool,
         stats: Arc<VerifyStats>,
@@ -51,7 +49,7 @@ impl Backlog {
             contest,
             every,
             counted: 0,
-            written: Pieces::new(repeats),
+            written: PendingVerify::new(repeats),
             reading: Vec::new(),
             next: None,
             free: (0..depth).collect(),
@@ -62,34 +60,33 @@ impl Backlog {
         }
     }
 
-    /// What the stream issued.
     pub(crate) fn issued(&mut self, request: Request) {
         self.counted += match self.every {
-            Every::Writes(_) => u64::from(request.op == Op::Write),
-            Every::Bytes(_) => u64::from(request.len),
+            BacklogInterval::Writes(_) => u64::from(request.op == Op::Write),
+            BacklogInterval::Bytes(_) => u64::from(request.len),
         };
         if request.op == Op::Write {
             self.written.add(&request);
         }
     }
 
-    /// Bytes by which the last request of a pass went beyond it: the next one is as long as all.
+    /// Bytes by which the last request exceeded the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
-            Every::Bytes(pass) => self.counted.saturating_sub(pass),
-            Every::Writes(_) => 0,
+            BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
+            BacklogInterval::Writes(_) => 0,
         }
     }
 
-    /// Whether what completes is a read of the backlog.
     pub(crate) fn is_reading(&self) -> bool {
         self.next.is_some()
     }
 
-    /// What to do instead of asking the stream, which has so many requests in flight and may be over; `None`: ask it.
+    /// Returns a step that comes before the stream's own; `None`: ask the stream. `over`: the
+    /// stream has ended.
     pub(crate) fn before(&mut self, now: Nanos, in_flight: u32, over: bool) -> Option<Next> {
         if self.next.is_none() {
-            let (Every::Writes(every) | Every::Bytes(every)) = self.every;
+            let (BacklogInterval::Writes(every) | BacklogInterval::Bytes(every)) = self.every;
             if self.counted < every && !over {
                 return None;
             }
@@ -119,21 +116,18 @@ impl Backlog {
         None
     }
 
-    /// A read of the backlog is done.
     pub(crate) fn complete(&mut self, completion: Completion, now: Nanos) {
         self.free.push(completion.slot);
         self.latency.record(now - self.issued[completion.slot as usize].since);
         self.bytes += u64::from(completion.result.unsigned_abs());
     }
 
-    /// Checks what was read.
     pub(crate) fn check(&self, slot: u32, data: &[u8]) {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
-    /// What the reading took.
-    pub(crate) fn recorded(self) -> Recorded {
+    pub(crate) fn recorded(self) -> CloneStats {
         let runtime_ns = self.span.map_or(0, |(began, ended)| ended.saturating_sub(began));
-        Recorded::of_reads(self.latency, self.bytes, runtime_ns)
+        CloneStats::of_reads(self.latency, self.bytes, runtime_ns)
     }
 }

@@ -1,4 +1,4 @@
-//! What a job may not ask for, alone or together, and what is done otherwise than fio does it.
+//! Checks a job's options for conflicts, and warns of differences from fio.
 
 use super::error::FioError;
 use super::jobfile::cut;
@@ -7,7 +7,7 @@ use super::plan::Job;
 use super::verify::Method;
 use machine::units::show_size;
 
-/// Refuses options that make no sense together, and warns of what fio would not.
+/// Refuses conflicting options, and warns of some that fio accepts silently.
 pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_requests(job, warnings)?;
     check_engine(job, warnings)?;
@@ -30,26 +30,27 @@ pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
     Ok(())
 }
 
-/// A trace is replayed as it is.
+/// A trace is replayed unchanged.
 fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.replay.trims() {
         warnings.push(format!("{}: in halfpower's own figures (point) the trims count as writes", job.shown()));
     }
     if !(options.reads || options.writes) {
-        return Err(job.wrong("read_iolog: nothing of the trace is left to be replayed; leave out some of replay_skip"));
+        return Err(job.wrong("read_iolog: replay_skip leaves nothing of the trace to replay; skip less"));
     }
     if options.verify.is_some() {
-        return Err(job.wrong("verify with read_iolog: where a trace wrote is not read back; leave verify out"));
+        return Err(job.wrong("verify with read_iolog: the writes of a trace are not read back; leave verify out"));
     }
     let rated = job.rate_iops().is_some() || options.think_ns > 0 || options.strides.are_on();
     if rated || options.number_ios.is_some() || options.io_size.is_some() {
         return Err(job.wrong(
-            "read_iolog with rate, thinktime, zonesize, number_ios or io_size: the trace says what comes when; leave these out",
+            "read_iolog with rate, thinktime, zonesize, number_ios or io_size: the trace sets the order and the times; leave these out",
         ));
     }
     if job.is_threaded() {
-        return Err(job.wrong("read_iolog with threads: one of them reads the trace; use psync, libaio or io_uring"));
+        return Err(job
+            .wrong("read_iolog with threads: only one of them would replay the trace; use psync, libaio or io_uring"));
     }
     Ok(())
 }
@@ -60,7 +61,9 @@ fn check_trims(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         return Err(job.wrong("verify: nothing can be read back of what is trimmed; leave it out, or use rw=trimwrite"));
     }
     if job.is_threaded() && options.then_writes {
-        return Err(job.wrong(format!("rw={} with threads is not served; use psync, libaio or io_uring", options.mode)));
+        return Err(
+            job.wrong(format!("rw={} with threads is not supported; use psync, libaio or io_uring", options.mode))
+        );
     }
     warnings.push(format!(
         "{}: in halfpower's own figures ({}",
@@ -97,47 +100,42 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
         warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
     }
-    if options.least.any() && job.is_threaded() {
-        warnings.push(format!(
-            "{}: rate_min: each of its threads goes on where their rate is lower (fio would end the job)",
-            job.shown()
-        ));
+    if options.min_rates.any() && job.is_threaded() {
+        warnings.push(format!("{}: rate_min: threads below the minimum continue (fio would end the job)", job.shown()));
     }
     check_order(job, warnings)?;
     check_verify(job, warnings)
 }
 
-/// A job that goes on until no space is left.
 fn check_filling(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
     let calls = options.engine.does_io() && !options.engine.is_mapped();
     if !grows || !calls || options.create_only || job.file_count() > 1 || options.loops > 1 {
         return Err(job.wrong(
-            "fill_device=1 is served where one file is written from its start, once (rw=write, no mmap or null); write it so, or give size",
+            "fill_device=1 needs one file that is written once from its start (rw=write, no mmap or null); change the job, or give size",
         ));
     }
     Ok(())
 }
 
-/// Blocks that are verified have one size and a place of their own.
+/// Verified blocks have one size and do not overlap.
 fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
-        return Err(job.wrong("verify_pattern and buffer_pattern are both asked for; leave one out"));
+        return Err(job.wrong("verify_pattern and buffer_pattern are both given; leave one out"));
     }
     let Some(method) = options.verify else { return Ok(()) };
     if !options.engine.does_io() {
         warnings.push(format!(
-            "{}: verify with ioengine=null: there is no data, so nothing is verified (fio says nothing)",
+            "{}: verify with ioengine=null stores no data, so nothing is verified (fio does not warn)",
             job.shown()
         ));
         return Ok(());
     }
     if options.state_asked && job.is_threaded() {
-        return Err(job.wrong(
-            "verify_state_save with threads: how far they came is not one number; use psync, libaio or io_uring",
-        ));
+        return Err(job
+            .wrong("verify_state_save with threads: their progress is not one number; use psync, libaio or io_uring"));
     }
     if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
         return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
@@ -153,35 +151,35 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     if request % block != 0 {
         warnings.push(format!(
-            "{}: verify_interval={block} does not divide requests of {request} B: each has one header (fio says nothing)",
+            "{}: verify_interval={block} does not divide requests of {request} B: each has one header (fio does not warn)",
             job.shown()
         ));
     }
     let (header, at) = (method.header_bytes() as u64, u64::from(options.verify_offset));
     if at > 0 && header > 0 && (at < header || at + header > block) {
         return Err(job.wrong(format!(
-            "verify_offset={at}: a header of {header} B does not lie behind its own place and within a block of {block} B; give {header} to {}",
+            "verify_offset={at}: a header of {header} B would overlap its usual place or leave the block of {block} B; give {header} to {}",
             block.saturating_sub(header)
         )));
     }
     Ok(())
 }
 
-/// What is read back has to be known, where requests differ in size or may overlap.
+/// To be read back, requests that differ in size or may overlap must be known.
 fn check_overlaps(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     if job.overlaps() && options.writes && job.is_threaded() {
         return Err(job.wrong(
-            "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: which of two came last is not known; use psync, libaio or io_uring",
+            "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: the order of overlapping writes is unknown; use psync, libaio or io_uring",
         ));
     }
-    if job.keeps_pieces() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
+    if job.keeps_writes() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
         return Err(job.wrong(
-            "verify_only or verify_state_load with requests of several sizes in random order: what is read back are the writes of this run; leave it out, or give one bs",
+            "verify_only or verify_state_load with requests of several sizes in random order: only writes of this run can be read back; leave it out, or give one bs",
         ));
     }
     let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
-    let known = job.keeps_pieces() || (one_pass && options.verify_backlog == 0);
+    let known = job.keeps_writes() || (one_pass && options.verify_backlog == 0);
     if job.sizes().is_some() && options.writes && !known {
         return Err(job.wrong(
             "verify of sequential writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
@@ -190,7 +188,7 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// What `rw=MODE:VALUE`, `number_ios` and `percentage_random` need.
+/// Checks `rw=MODE:VALUE`, `number_ios` and `percentage_random`.
 fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
@@ -250,7 +248,7 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// What zones of the file need, strided or drawn.
+/// Checks zones of the file, strided or drawn.
 fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     let options = &job.options;
     if options.strides.are_on() {
@@ -290,19 +288,19 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let (engine, depth) = (&options.engine_name, options.depth);
     if depth > 1 && job.effective_depth() == 1 {
         warnings.push(format!(
-            "{}: iodepth={depth} with ioengine={engine}: its calls block, so one request is outstanding at a time (fio says nothing); use libaio or io_uring, or numjobs={depth}",
+            "{}: iodepth={depth} with ioengine={engine}: its calls block, so one request is outstanding at a time (fio does not warn); use libaio or io_uring, or numjobs={depth}",
             job.shown()
         ));
     }
     if !options.direct && options.engine.is_async() && !options.engine.queues_buffered() {
         warnings.push(format!(
-            "{}: ioengine={engine} without direct=1: Linux serves such requests while they are submitted, one after the other (fio says nothing); use direct=1 or io_uring",
+            "{}: ioengine={engine} without direct=1: Linux serves such requests during submission, one after the other (fio does not warn); use direct=1 or io_uring",
             job.shown()
         ));
     }
     if let Some(most) = options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth()) {
         return Err(job.wrong(format!(
-            "iodepth_batch_complete_max={most} with iodepth={depth}: all completions that are there are taken at once; give {depth} or more, or leave it out"
+            "iodepth_batch_complete_max={most} with iodepth={depth}: all available completions are taken at once; give {depth} or more, or leave it out"
         )));
     }
     check_offload(job)?;
@@ -326,7 +324,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     if job.is_threaded() && (options.fsync > 0 || options.fdatasync > 0) {
         return Err(job.wrong(
-            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not served; use psync, libaio or io_uring",
+            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
         ));
     }
     if options.engine.is_mapped() {
@@ -336,13 +334,15 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             );
         }
         if options.sync != SyncMode::None {
-            return Err(job.wrong("sync with ioengine=mmap: stores to memory wait for nothing; use fsync=1, or psync"));
+            return Err(
+                job.wrong("sync with ioengine=mmap: stores to memory are never synchronous; use fsync=1, or psync")
+            );
         }
     }
     Ok(())
 }
 
-/// Threads make the calls of an engine that blocks; the others queue their requests themselves.
+/// Only blocking engines need threads; the others queue their requests themselves.
 fn check_offload(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let served = !options.engine.does_io() || (options.engine.max_depth() == 1 && !options.engine.is_mapped());
@@ -364,18 +364,18 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         ));
     }
     if options.rate_bytes.iter().any(Option::is_some) && options.rate_iops.iter().any(Option::is_some) {
-        return Err(job.wrong("rate and rate_iops are both asked for; leave one out"));
+        return Err(job.wrong("rate and rate_iops are both given; leave one out"));
     }
     check_rates(job, warnings)?;
     check_steady(job)?;
     check_latency(job)?;
     if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
-        return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
+        return Err(job.wrong("the rate exceeds 10^9 requests per second; lower rate or rate_iops"));
     }
     Ok(())
 }
 
-/// Rates of both directions of a mix make its shares.
+/// In a mix, the rates of both directions set its ratio.
 fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let (reads, writes) = match (options.reads && options.writes, job.rates()) {
@@ -391,11 +391,11 @@ fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let percent = reads / (reads + writes) * 100.0;
     let whole = (percent - percent.round()).abs() <= 1e-9 && (1.0..=99.0).contains(&percent);
     if !whole && (options.verify.is_some() || job.sizes().is_some()) {
-        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests, which with verify or several sizes has to be a whole percent; choose other rates, or make a reading and a writing job")));
+        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests, which must be a whole percentage with verify or several sizes; choose other rates, or make a reading and a writing job")));
     }
     if percent != f64::from(options.mix_read) {
         warnings.push(format!(
-            "{}: the rates make {percent:.4} % of the requests reads, and not the {} % of rwmixread (fio says nothing)",
+            "{}: with these rates {percent:.4} % of the requests are reads, not the {} % of rwmixread (fio does not warn)",
             job.shown(),
             options.mix_read
         ));
@@ -406,13 +406,13 @@ fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 fn check_latency(job: &Job) -> Result<(), FioError> {
     let goal = &job.options.latency;
     if goal.searches() && goal.window_ns == 0 {
-        return Err(job.wrong(
-            "latency_target without latency_window: no time to find out whether a depth holds; write latency_window=1s",
-        ));
+        return Err(
+            job.wrong("latency_target without latency_window: no time to test a depth; write latency_window=1s")
+        );
     }
     if goal.searches() && job.is_threaded() {
         return Err(job.wrong(
-            "latency_target with ioengine=posixaio or io_submit_mode=offload, whose depth is threads, is not served; use libaio or io_uring",
+            "latency_target with ioengine=posixaio or io_submit_mode=offload, whose depth is threads, is not supported; use libaio or io_uring",
         ));
     }
     Ok(())
@@ -421,9 +421,7 @@ fn check_latency(job: &Job) -> Result<(), FioError> {
 fn check_steady(job: &Job) -> Result<(), FioError> {
     let steady = &job.options.steady;
     if steady.given && !steady.watches() {
-        return Err(
-            job.wrong("steadystate without steadystate_duration watches nothing; write steadystate_duration=10")
-        );
+        return Err(job.wrong("steadystate has no effect without steadystate_duration; write steadystate_duration=10"));
     }
     if steady.watches() && !super::steady::whole_seconds(steady.duration_ns) {
         return Err(job.wrong("steadystate_duration: rates are collected once a second; give 2 or more whole seconds"));

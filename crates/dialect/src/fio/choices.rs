@@ -1,22 +1,20 @@
-//! Options whose values are small languages of their own: request sizes, distributions, percentiles.
+//! Options whose values have a syntax of their own: request sizes, distributions, percentiles.
 
 use super::iolog::Trace;
 use super::jobfile::cut;
 use super::options::{Distribution, Zone};
-use super::table::MOST_FILES;
+use super::table::MAX_FILES;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
 use std::sync::Arc;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
-/// The highest number of a processor.
-const MOST_PROCESSOR: u64 = 8191;
-/// The most percentiles that fio takes.
-const MOST_PERCENTILES: usize = 20;
-/// The most sizes of `bssplit`, as in fio.
-const MOST_SIZES: usize = 64;
+const MAX_CPU: u64 = 8191;
+/// Maximum number of percentiles, as in fio.
+const MAX_PERCENTILES: usize = 20;
+/// Maximum number of sizes in `bssplit`, as in fio.
+const MAX_SIZES: usize = 64;
 
-/// Bytes of a request.
 pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     match u32::try_from(bytes) {
         Ok(bytes) if (1..=MAX_REQUEST_BYTES).contains(&bytes) => Ok(bytes),
@@ -24,21 +22,21 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     }
 }
 
-/// Sizes from one to another: the multiples of the first.
+/// A range of sizes: the multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
-    // As in fio: a colon is a dash too.
+    // As in fio, a colon works like a dash.
     let [least, most] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
     let (least_bytes, most_bytes) = (request(least)?, request(most)?);
-    // What lies beyond the last multiple is never asked for.
+    // Sizes beyond the last multiple are never used.
     let most_bytes = most_bytes / least_bytes * least_bytes;
     Ok(if least_bytes == most_bytes { SizeMix::one(least_bytes) } else { SizeMix::Range { least_bytes, most_bytes } })
 }
 
-/// Sizes with their shares: `4k/70:64k/20:8k/`; those without a share divide what is left.
+/// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
-    if parts.len() > MOST_SIZES {
-        return Err(format!("it has {} sizes; the most is {MOST_SIZES}", parts.len()));
+    if parts.len() > MAX_SIZES {
+        return Err(format!("it has {} sizes; the most is {MAX_SIZES}", parts.len()));
     }
     let mut sizes: Vec<(u32, Option<u64>)> = Vec::new();
     for part in parts {
@@ -49,14 +47,14 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let given: u64 = sizes.iter().filter_map(|(_, percent)| *percent).sum();
     let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
     if given > 100 || (open == 0 && given != 100) {
-        return Err(format!("its shares are {given} % in all; let them be 100 %, or leave one out for the rest"));
+        return Err(format!("its shares are {given} % in all; make that 100 %, or leave one out for the rest"));
     }
     let rest = 100 - given;
     let mut left = open;
     let shares = sizes.into_iter().map(|(bytes, percent)| {
         let percent = percent.unwrap_or_else(|| {
             left -= 1;
-            // The first ones have what does not divide.
+            // The first ones get the remainder.
             rest / open + u64::from(open - 1 - left < rest % open)
         });
         SizeShare { bytes, percent: percent as u8 }
@@ -75,7 +73,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     match (name, values.as_slice()) {
         ("random", [""]) => Ok(Distribution::Uniform),
         ("zipf" | "pareto", [_, _, ..]) => {
-            Err(format!("another center of {name} is not served; leave out the second number"))
+            Err(format!("{name} with another center is not supported; leave out the second number"))
         }
         ("zipf", [theta]) => match if theta.is_empty() { 1.1 } else { real(theta, "zipf:1.2")? } {
             theta if theta > 0.0 => Ok(Distribution::Zipf(theta)),
@@ -83,7 +81,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
         },
         ("pareto", [h]) => match if h.is_empty() { 0.2 } else { real(h, "pareto:0.2")? } {
             h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto(h)),
-            _ => Err("its share does not lie between 0 and 1; write pareto:0.2".into()),
+            _ => Err("its share is not between 0 and 1; write pareto:0.2".into()),
         },
         ("normal" | "gauss", [deviation, center @ ..]) => normal(
             if deviation.is_empty() { 20.0 } else { real(deviation, "normal:20")? },
@@ -95,25 +93,22 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
         ),
         ("zoned", zones) => zoned(zones),
         ("zoned_abs", _) => Err("it is not served; use zoned:90/10:10/90".into()),
-        _ => {
-            Err("there is no such distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90"
-                .into())
-        }
+        _ => Err("unknown distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90".into()),
     }
 }
 
 fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     if !(deviation > 0.0 && deviation <= 100.0) {
-        return Err("its deviation is not above 0 and at most 100 percent; write normal:20".into());
+        return Err("its deviation must be above 0 and at most 100 percent; write normal:20".into());
     }
     if !(0.0..=1.0).contains(&center) {
-        return Err("its center does not lie from 0 to 1; write normal:20:0.5".into());
+        return Err("its center is not from 0 to 1; write normal:20:0.5".into());
     }
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
 
-/// Zones from the start of the file to its end. As in fio: numbers that are left out share what is left; what the zones leave of the
-/// file is not used.
+/// Zones from the start of the file to its end. As in fio, omitted numbers divide the rest, and the
+/// part of the file after the zones is not used.
 fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     let hint = "write zoned:90/10:10/90 (90 % of the requests to the first 10 %)";
     let mut given: Vec<[Option<u64>; 2]> = Vec::new();
@@ -146,7 +141,7 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
         zones.push(Zone { access: 0, share: left(&sides[1]) });
     }
     if zones.iter().any(|zone| zone.share == 0) {
-        return Err(format!("a zone has nothing of the file; {hint}"));
+        return Err(format!("a zone is empty; {hint}"));
     }
     Ok(match zones.as_slice() {
         [Zone { access, share }, _] => Distribution::Zones { access: *access, share: *share },
@@ -154,10 +149,10 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
-/// Paths with colons between them; a backslash before a colon makes it part of a name.
+/// Paths separated by colons; a backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
-        // The colon belongs to the name of a simulated machine, which stands alone.
+        // The colon belongs to the name of a simulated machine, which must be the only path.
         return Ok(vec![text.into()]);
     }
     let mut paths = vec![String::new()];
@@ -173,17 +168,17 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if paths.iter().any(String::is_empty) {
         return Err("a name between colons is empty; leave out the colon (one in a name is written \\:)".into());
     }
-    if paths.len() as u64 > MOST_FILES {
-        return Err(format!("it names {} places; the most is {MOST_FILES}", paths.len()));
+    if paths.len() as u64 > MAX_FILES {
+        return Err(format!("it names {} places; the most is {MAX_FILES}", paths.len()));
     }
     Ok(paths)
 }
 
-/// Processors: `0-3,8`.
+/// CPU list: `0-3,8`.
 pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     let mut list = Vec::new();
     for part in text.split(',') {
-        let [first, last] = ends(part.trim(), |text| number(text, 0, MOST_PROCESSOR))?;
+        let [first, last] = ends(part.trim(), |text| number(text, 0, MAX_CPU))?;
         list.extend(first as u32..=last as u32);
     }
     list.sort_unstable();
@@ -191,13 +186,12 @@ pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     Ok(list)
 }
 
-/// `nice`: from -20 to 19.
 pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
     let level = text.parse().ok().filter(|level| (-20..=19).contains(level));
-    level.ok_or_else(|| "it is no priority for processors; write a whole number from -20 to 19".into())
+    level.ok_or_else(|| "invalid nice value; write a whole number from -20 to 19".into())
 }
 
-/// `verify_interval`: 0 is a request.
+/// `verify_interval`; 0: a whole request.
 pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> {
     match size(text, kb_base)? {
         0 => Ok(None),
@@ -205,10 +199,10 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// A number of bytes that a block may have.
+/// A number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
-    u32::try_from(bytes).map_err(|_| format!("{} is more than a block may have; give less", show_size(bytes)))
+    u32::try_from(bytes).map_err(|_| format!("{} exceeds the maximum block; give less", show_size(bytes)))
 }
 
 /// `replay_align`: a power of two.
@@ -216,24 +210,24 @@ pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     match size(text, kb_base)? {
         0 => Ok(0),
         bytes if bytes.is_power_of_two() => Ok(bytes),
-        bytes => Err(format!("{bytes} is no power of two; give 4096 or the like")),
+        bytes => Err(format!("{bytes} is not a power of two; give 4096 or the like")),
     }
 }
 
-/// `replay_skip`: what of a trace is left out: reads, writes, trims, syncs.
+/// `replay_skip`: which of reads, writes, trims and syncs to skip.
 pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     const KINDS: [&str; 4] = ["read", "write", "trim", "sync"];
     let mut skip = [false; 4];
     for part in text.split(',').map(str::trim) {
         match KINDS.iter().position(|kind| *kind == part) {
             Some(kind) => skip[kind] = true,
-            None => return Err(format!("'{}' is none of read, write, trim, sync; write some of these", cut(part))),
+            None => return Err(format!("'{}' is not one of read, write, trim, sync; write some of these", cut(part))),
         }
     }
     Ok(skip)
 }
 
-/// `read_iolog`: the trace in a file.
+/// `read_iolog`: loads the trace.
 pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
     match paths(text)?.as_slice() {
         [path] => Trace::load(path).map(|trace| Some(Arc::new(trace))),
@@ -241,7 +235,6 @@ pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
     }
 }
 
-/// `percentile_list`.
 pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
     let mut list = Vec::new();
     for part in text.split(':') {
@@ -252,8 +245,8 @@ pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
         }
         list.push(value);
     }
-    if list.len() > MOST_PERCENTILES {
-        return Err(format!("it has {} percentiles; leave some out: the most is {MOST_PERCENTILES}", list.len()));
+    if list.len() > MAX_PERCENTILES {
+        return Err(format!("it has {} percentiles; leave some out: the most is {MAX_PERCENTILES}", list.len()));
     }
     list.sort_by(f64::total_cmp);
     list.dedup();
@@ -265,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_that_are_left_out_divide_the_rest() {
+    fn missing_shares_divide_the_rest() {
         let shares = |text: &str| match split(text, 1024) {
             Ok(SizeMix::Shares(shares)) => {
                 shares.iter().map(|share| (share.bytes >> 10, share.percent)).collect::<Vec<_>>()
@@ -289,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_of_multiples() {
+    fn ranges_hold_multiples_of_the_first_size() {
         assert_eq!(range("4k-64k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 }));
         assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 }));
         assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
@@ -298,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_their_numbers() {
+    fn distributions_parse_their_parameters() {
         assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
         assert_eq!(distribution("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: 50.0 }));
         assert_eq!(distribution("normal:10:0.25"), Ok(Distribution::Normal { deviation: 10.0, center: 25.0 }));

@@ -1,4 +1,5 @@
-//! Requests with a priority of their own: `cmdprio_percentage`, `cmdprio_bssplit`, `cmdprio_class` and `cmdprio`.
+//! Requests with their own priority: `cmdprio_percentage`, `cmdprio_bssplit`, `cmdprio_class` and
+//! `cmdprio`.
 
 use super::error::FioError;
 use super::options::Options;
@@ -7,23 +8,20 @@ use super::value::{Reason, by_direction, number, size};
 use machine::{IoClass, IoPriority};
 use workload::rng;
 
-/// What the seed of the draws is derived for.
 const PURPOSE: u64 = 0xc3d9;
 
-/// Which reads and writes have a priority of their own.
+/// Selects the reads and writes that get their own priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandPriority {
-    /// `cmdprio_percentage`.
     percent: [u8; 2],
-    /// `cmdprio_class`; none: the highest.
+    /// `cmdprio_class`; `None`: the highest.
     class: [Option<IoClass>; 2],
-    /// `cmdprio`.
     level: [u8; 2],
-    /// `cmdprio_bssplit`; empty: none.
+    /// `cmdprio_bssplit`; empty: not used.
     by_size: [Vec<OfSize>; 2],
 }
 
-/// Of the requests of this size so many percent have a priority.
+/// Percentage of the requests of this size that get a priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OfSize {
     bytes: u64,
@@ -46,25 +44,22 @@ fn level(text: &str) -> Result<u8, Reason> {
 }
 
 impl CommandPriority {
-    /// Takes `cmdprio_percentage`.
     pub(super) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
         self.percent = by_direction(text, |text| number(text, 0, 100).map(|percent| percent as u8))?;
         Ok(())
     }
 
-    /// Takes `cmdprio_class`.
     pub(super) fn set_class(&mut self, text: &str) -> Result<(), Reason> {
         self.class = by_direction(text, |text| class(text).map(Some))?;
         Ok(())
     }
 
-    /// Takes `cmdprio`.
     pub(super) fn set_level(&mut self, text: &str) -> Result<(), Reason> {
         self.level = by_direction(text, level)?;
         Ok(())
     }
 
-    /// Takes `cmdprio_bssplit`: `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, with colons between them.
+    /// Parses `cmdprio_bssplit`: `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, separated by colons.
     pub(super) fn set_by_size(&mut self, text: &str, kb_base: u64) -> Result<(), Reason> {
         let one = |entry: &str| {
             let words: Vec<&str> = entry.split('/').collect();
@@ -85,17 +80,16 @@ impl CommandPriority {
         }
     }
 
-    /// Whether any request has one.
     pub(super) fn is_on(&self) -> bool {
         self.percent != [0; 2] || self.by_size.iter().any(|side| !side.is_empty())
     }
 
-    /// The priority of requests that have one and do not name it.
+    /// The priority from `cmdprio_class` and `cmdprio`.
     fn usual(&self, side: usize) -> IoPriority {
         IoPriority { class: self.class[side].unwrap_or(IoClass::RealTime), level: self.level[side] }
     }
 
-    /// The priority that a request has where its draw from 0 to 99 is this; `None`: that of its job.
+    /// The priority of a request for a draw from 0 to 99; `None`: its job's.
     fn of(&self, side: usize, bytes: u32, draw: u64) -> Option<IoPriority> {
         if draw < u64::from(self.percent[side]) {
             return Some(self.usual(side));
@@ -108,13 +102,12 @@ impl CommandPriority {
         Some(own.priority.unwrap_or_else(|| self.usual(side)))
     }
 
-    /// Refuses what makes no sense.
     pub(super) fn check(&self, job: &Job) -> Result<(), FioError> {
         if !self.is_on() {
             return Ok(());
         }
         if self.percent != [0; 2] && self.by_size.iter().any(|side| !side.is_empty()) {
-            return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both asked for; leave one out"));
+            return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both given; leave one out"));
         }
         if !job.options.engine.takes_priorities() {
             return Err(job.wrong(format!(
@@ -126,20 +119,20 @@ impl CommandPriority {
     }
 }
 
-/// The priorities of a stream's requests, as the kernel has them.
+/// Priorities of a stream's requests, as kernel values.
 #[derive(Debug)]
 pub(crate) struct Priorities {
     asked: CommandPriority,
     seed: u64,
     drawn: u64,
-    /// Of those without one of their own.
+    /// The job's priority.
     usual: u16,
-    /// By slot; 0: that of the thread.
+    /// By slot; 0: the thread's.
     by_slot: Box<[u16]>,
 }
 
 impl Priorities {
-    /// Of a stream of this depth, where any has one.
+    /// For a stream of this depth; `None`: no request has its own priority.
     pub(crate) fn of(options: &Options, depth: usize, seed: u64) -> Option<Priorities> {
         options.cmdprio.is_on().then(|| Priorities {
             asked: options.cmdprio.clone(),
@@ -150,19 +143,18 @@ impl Priorities {
         })
     }
 
-    /// Draws that of a read (0) or a write (1) that is about to be issued.
     pub(crate) fn draw(&mut self, slot: u32, side: usize, bytes: u32) {
         let draw = rng::below(rng::hash(self.seed, self.drawn), 100);
         self.drawn += 1;
         self.by_slot[slot as usize] = self.asked.of(side, bytes, draw).map_or(0, IoPriority::bits);
     }
 
-    /// What is given to the kernel with the request in this slot.
+    /// The value to pass to the kernel for the request in this slot.
     pub(crate) fn given(&self, slot: u32) -> u16 {
         self.by_slot[slot as usize]
     }
 
-    /// What that request has.
+    /// The priority that takes effect.
     pub(crate) fn effective(&self, slot: u32) -> u16 {
         match self.given(slot) {
             0 => self.usual,
@@ -175,7 +167,6 @@ impl Priorities {
 mod tests {
     use super::*;
 
-    /// How many of 100 draws have which priority.
     fn shares(asked: &CommandPriority, side: usize, bytes: u32) -> Vec<(Option<u16>, usize)> {
         let mut all: Vec<Option<u16>> =
             (0..100).map(|draw| asked.of(side, bytes, draw).map(IoPriority::bits)).collect();
@@ -184,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_options() {
+    fn priority_shares_match_the_options() {
         let mut asked = CommandPriority::default();
         asked.set_percent("30,0").unwrap();
         assert_eq!(shares(&asked, 0, 4096), [(None, 70), (Some(0x2000), 30)]);
@@ -199,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_priorities_are_refused() {
         let mut asked = CommandPriority::default();
         for (text, why) in [("4k/60:4k/50", "more than 100 %"), ("4k", "SIZE/PERCENT"), ("4k/10/4/0", "a class is 1")] {
             let said = asked.set_by_size(text, 1024).unwrap_err();

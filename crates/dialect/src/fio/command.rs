@@ -5,61 +5,53 @@ use super::jobfile::{At, JobFile, Section, Setting, World, cut};
 use super::table::is_flag;
 use std::path::PathBuf;
 
-/// The form of the report.
+/// Report format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
     Normal,
-    /// A line of figures with semicolons between them for each entry.
+    /// A line of figures, separated by semicolons, for each entry.
     Terse,
-    /// fio's JSON.
     Json,
     /// The same with all latency buckets.
     JsonPlus,
 }
 
-/// What the arguments ask for, beside jobs.
+/// The parsed arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// Job files in order.
     pub files: Vec<PathBuf>,
     /// Sections given as options: those before the first `--name` are global.
     pub sections: Vec<Section>,
-    /// `--section`: these jobs alone.
+    /// `--section`: run only these jobs.
     pub only: Vec<String>,
-    /// `--output-format`: the reports in order.
+    /// `--output-format`, in order.
     pub formats: Vec<Format>,
     /// `--terse-version`, from 2 to 5.
     pub terse_version: u8,
-    /// `--output`.
     pub output: Option<PathBuf>,
-    /// `--json`: the result in halfpower's own form, beside the report.
+    /// `--json`: also write halfpower's own result here.
     pub json: Option<PathBuf>,
     /// `--destroy-data`: existing files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they bear a file system or the like.
+    /// `--destroy-signature`: even if they contain a file system or the like.
     pub destroy_signed: bool,
-    /// `--keep`: files that were laid out stay.
+    /// `--keep`: keep the files that were laid out.
     pub keep: bool,
-    /// `--bandwidth-log`: the beginning of the names of the logs of all jobs together.
+    /// `--bandwidth-log`: file prefix of the combined logs of all jobs.
     pub bandwidth_log: Option<String>,
-    /// `--aux-path`: where states of verification stand.
+    /// `--aux-path`: directory of verify states.
     pub aux_path: Option<PathBuf>,
-    /// `--debug`: what it names.
+    /// `--debug`: its categories.
     pub debug: Vec<String>,
-    /// `--parse-only`.
     pub parse_only: bool,
-    /// `--readonly`: nothing may write.
+    /// `--readonly`: refuse jobs that write.
     pub readonly: bool,
-    /// `--warnings-fatal`.
     pub warnings_fatal: bool,
-    /// `--version`.
     pub version: bool,
-    /// `--help`.
     pub help: bool,
 }
 
-/// Options of fio's program that are not served, and the hint.
+/// fio program options that are not supported, with a hint.
 const REFUSED: [(&str, &str); 10] = [
     ("showcmd", "use --parse-only"),
     ("server", "run halfpower on each machine"),
@@ -99,10 +91,9 @@ impl Default for Command {
 }
 
 impl Command {
-    /// Understands arguments (without the program's name).
+    /// Parses arguments (without the program's name).
     ///
-    /// # Errors
-    /// An argument that is not served, or lacks its value.
+    /// # Errors An unsupported argument, or a missing value.
     pub fn parse(arguments: &[String]) -> Result<Command, FioError> {
         let mut command = Command::default();
         let mut rest = arguments.iter();
@@ -124,7 +115,7 @@ impl Command {
                 continue;
             }
             if name == "bandwidth-log" {
-                // As in fio: its value is one after the = alone.
+                // As in fio, only a value after = counts.
                 command.bandwidth_log = Some(value.unwrap_or_else(|| "agg".into()));
                 continue;
             }
@@ -141,7 +132,7 @@ impl Command {
         Ok(command)
     }
 
-    /// Options of the program that take no value.
+    /// Parses a program option that takes no value.
     fn flag(&mut self, name: &str, value: Option<&str>) -> Result<bool, FioError> {
         let mut other = false;
         let flag = match name {
@@ -180,7 +171,7 @@ impl Command {
             "section" => self.only.push(text),
             "output-format" => self.formats = formats(&text)?,
             "terse-version" => self.terse_version = terse_version(&text)?,
-            // There is no running display whose time it could be, no pool of memory or jobs to be sized, and no trace of the program.
+            // halfpower has no progress display, no pool of memory or jobs, and no program trace.
             "eta" | "eta-newline" | "max-jobs" | "alloc-size" => {}
             "debug" => self.debug.extend(text.split(',').map(str::to_string)),
             "aux-path" => self.aux_path = Some(text.into()),
@@ -197,7 +188,7 @@ impl Command {
         Ok(())
     }
 
-    /// A job option: of the job that was named last, or global.
+    /// Adds a job option to the job named last, or to the global section.
     fn setting(&mut self, name: &str, value: Option<String>) {
         if self.sections.is_empty() {
             self.sections.push(Section { name: "global".into(), settings: Vec::new(), at: At::CommandLine });
@@ -206,7 +197,7 @@ impl Command {
         self.sections.last_mut().expect("a section was just made").settings.push(setting);
     }
 
-    /// The arguments that mean the same: parsed again they give the same command.
+    /// Returns equivalent arguments: parsing them again gives the same command.
     pub fn words(&self) -> Vec<String> {
         let flags = [
             (self.keep, "keep"),
@@ -240,10 +231,10 @@ impl Command {
         words
     }
 
-    /// All sections: those of the command line that are global, those of the files, then the command line's jobs.
+    /// Returns all sections: the global ones of the command line, those of the files, then the
+    /// command line's jobs.
     ///
-    /// # Errors
-    /// A job file that cannot be read or understood.
+    /// # Errors A job file that cannot be read or parsed.
     pub fn all_sections(&self, world: &World<'_>) -> Result<Vec<Section>, FioError> {
         let first_job = self.sections.iter().position(|section| !section.is_global()).unwrap_or(self.sections.len());
         let (global, jobs) = self.sections.split_at(first_job);
@@ -259,7 +250,6 @@ impl Command {
 impl Format {
     const ALL: [Format; 4] = [Format::Normal, Format::Terse, Format::Json, Format::JsonPlus];
 
-    /// Its name on the command line.
     fn name(self) -> &'static str {
         match self {
             Format::Normal => "normal",
@@ -270,7 +260,6 @@ impl Format {
     }
 }
 
-/// One form or several with commas between them.
 fn formats(text: &str) -> Result<Vec<Format>, FioError> {
     let one = |text: &str| match text.trim() {
         "minimal" => Some(Format::Terse),

@@ -1,28 +1,27 @@
-//! Files in which writes may overlap one another, or reads that are checked: which bytes are known to be those of one write.
+//! Tracks overlapping writes and checked reads: which bytes certainly come from one write.
 
-use super::pieces::Piece;
+use super::pending_verify::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of bytes that this run did not write: an earlier job left them.
+/// Number of bytes that this run did not write: an earlier job left them.
 const UNWRITTEN: u64 = 0;
 
-/// A write of the run.
 #[derive(Debug, Clone, Copy)]
 struct Write {
     number: u64,
     offset: u64,
     end: u64,
-    /// Who makes blocks as it did; `None`: they are not verified.
+    /// Index of the job settings that made its blocks; `None`: they are not verified.
     maker: Option<usize>,
-    /// It began while a write that it overlaps was in flight: either may have won.
+    /// It was in flight together with a write that it overlaps: either may have won.
     overlapped: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     count: u64,
-    /// The last write of each byte: by file and first byte, up to an end.
+    /// The last write of each byte: file and first byte, up to an end.
     last: BTreeMap<(usize, u64), (u64, Write)>,
     under_way: Vec<(usize, Write)>,
 }
@@ -51,7 +50,8 @@ impl State {
         write.number
     }
 
-    /// The write that left these bytes, if it covered exactly them, has ended, overlapped no other and made blocks as `maker` does.
+    /// The write that left exactly these bytes, if it has ended, overlapped no other and has the
+    /// same `maker`.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) =
@@ -75,7 +75,6 @@ impl Contested {
     }
 }
 
-/// A stream's view of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Contest {
     all: Arc<Contested>,
@@ -85,7 +84,7 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// For a stream over these files that makes blocks as `maker` does; `None`: it does not verify.
+    /// For a stream over these files whose blocks are made by `maker`; `None`: it does not verify.
     pub(crate) fn new(all: Arc<Contested>, files: &[usize], maker: Option<usize>) -> Contest {
         Contest { all, files: files.into(), maker }
     }
@@ -96,12 +95,12 @@ impl Contest {
         self.all.with(|state| state.begin(self.files[piece.target as usize], piece.offset, piece.len, maker))
     }
 
-    /// The write with this number has ended.
     pub(crate) fn end(&self, number: u64) {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// The number of the write that left these bytes; `None` if more than one may have, or a different job.
+    /// The number of the write that left these bytes; `None` if more than one may have, or a
+    /// different job.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))
@@ -118,7 +117,7 @@ mod tests {
     proptest! {
         /// Compares with a history of every byte.
         #[test]
-        fn what_is_known_is_the_last_write_of_each_byte(
+        fn known_data_matches_the_last_write_of_each_byte(
             steps in prop::collection::vec((0u8..4, 0usize..2, 0..BYTES, 1u32..12, 0usize..2), 0..80)
         ) {
             let mut state = State::default();

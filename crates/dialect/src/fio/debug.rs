@@ -1,4 +1,4 @@
-//! fio's `--debug`: how options were understood, and which seeds were used. Other words of it have nothing to show.
+//! fio's `--debug`: parsed options and seeds. Its other categories print nothing here.
 
 use super::error::FioError;
 use super::jobfile::Section;
@@ -7,15 +7,14 @@ use super::plan::{self, Plan};
 use super::result::FioResult;
 use std::fmt::Write;
 
-/// `--debug=parse`: the limits of a steady rate as they were understood.
+/// `--debug=parse`: the parsed steady-state limits.
 pub fn parsed_lines(plan: &Plan) -> String {
     plan.jobs().map(|job| steady_line(&job.options)).collect()
 }
 
-/// The same of sections without a job, which fio checks too where it only parses.
+/// The same for sections without a job, which fio also checks with --parse-only.
 ///
-/// # Errors
-/// An option that is not served or makes no sense.
+/// # Errors An unsupported or invalid option.
 pub fn parsed_globals(sections: &[Section]) -> Result<String, FioError> {
     plan::globals(sections).map(|options| steady_line(&options))
 }
@@ -34,7 +33,7 @@ fn steady_line(options: &Options) -> String {
     format!("parse    set steady state {what}\n")
 }
 
-/// `--debug=random`: the seed of each job; with the same one it asks the same again.
+/// `--debug=random`: the seed of each job; the same seed gives the same requests.
 pub fn seed_lines(result: &FioResult) -> String {
     let mut text = String::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {

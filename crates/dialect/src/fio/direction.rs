@@ -1,13 +1,13 @@
-//! The figures of one direction, or of all as one, as fio's reports have them.
+//! Figures of one direction, or of all combined, in fio's layout.
 
 use super::json::Ordered;
 use super::options::Options;
-use super::record::BySide;
-use super::result::{Entry, FioResult, Recorded};
+use super::result::{CloneStats, Entry, FioResult};
+use super::stream_stats::BySide;
 use measure::histogram::Histogram;
 use serde::Serialize;
 
-/// Each direction, and all as one: by `unified_rw_reporting` these, that, or both.
+/// The directions, the combination of all, or both, depending on `unified_rw_reporting`.
 #[derive(Serialize)]
 pub(super) struct Directions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,6 @@ pub(super) struct Directions {
 }
 
 impl Directions {
-    /// Those that there are, with their names.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("mixed", &self.mixed)]
             .into_iter()
@@ -58,7 +57,7 @@ pub(super) struct Direction {
     pub(super) iops_samples: u64,
 }
 
-/// The latencies of a priority: those of completions, or with lat_percentiles whole ones.
+/// Latencies of a priority: of completions, or total latencies with lat_percentiles.
 #[derive(Serialize)]
 pub(super) struct PriorityReport {
     prioclass: u16,
@@ -70,7 +69,7 @@ pub(super) struct PriorityReport {
 }
 
 impl PriorityReport {
-    /// Its kind of latency with class and level, and its latencies.
+    /// The kind of latency with class and level, and the latencies.
     pub(super) fn named(&self) -> Option<(String, &Latency)> {
         let (kind, latency) = self
             .clat_ns
@@ -81,8 +80,8 @@ impl PriorityReport {
     }
 }
 
-/// Of each priority, that of the job first.
-fn priorities(recorded: &Recorded, side: usize, options: &Options, plus: bool) -> Vec<PriorityReport> {
+/// Latencies by priority, the job's own first.
+fn priorities(recorded: &CloneStats, side: usize, options: &Options, plus: bool) -> Vec<PriorityReport> {
     let own = options.io_priority().map_or(0, machine::IoPriority::bits);
     let mut all: Vec<_> = recorded.priorities.iter().filter(|(_, sides)| !sides[side].is_empty()).collect();
     all.sort_by_key(|(bits, _)| (*bits != own, *bits));
@@ -109,11 +108,11 @@ pub(super) struct Latency {
     pub(super) bins: Option<Ordered<u64>>,
 }
 
-/// The figures of reads (0), writes (1) or trims (2); none: of all as one.
+/// Figures of reads (0), writes (1) or trims (2); `None`: of all combined.
 pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usize>, plus: bool) -> Direction {
-    let empty = Recorded::default();
+    let empty = CloneStats::default();
     let options = &entry.job.job.options;
-    // As in fio, what is read back is among the job's reads.
+    // As in fio, reads of the verification count as reads of the job.
     let with_back = entry.recorded.read_back.as_deref().filter(|_| side.is_none_or(|side| side == 0)).map(|back| {
         let mut sum = entry.recorded.clone();
         if sum.requests[0] == 0 && side.is_some() {
@@ -129,7 +128,7 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
     let whole = with_back.as_ref().unwrap_or(&entry.recorded);
     let unified = side.is_none().then(|| whole.unified());
     let whole = unified.as_ref().unwrap_or(whole);
-    // As in fio: the writes that verify_only left out are counted, and have neither rate nor time.
+    // As in fio, the writes that verify_only skipped are counted, but have no rate or time.
     let left_out = side == Some(1) && options.verify_only && options.check().is_some();
     let side = side.unwrap_or(0);
     let used = whole.requests[side] > 0;
@@ -151,8 +150,8 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
     let rate = recorded.bytes_per_s(side);
     let none = Histogram::new();
     let submission = &recorded.submission[side];
-    let completion = if options.tells_completion { &recorded.completion[side] } else { &none };
-    let latency = if options.tells_latency { &recorded.latency[side] } else { &none };
+    let completion = if options.reports_completion { &recorded.completion[side] } else { &none };
+    let latency = if options.reports_latency { &recorded.latency[side] } else { &none };
     Direction {
         io_bytes,
         io_kbytes: io_bytes / 1024,
@@ -166,7 +165,7 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
         slat_ns: latency_of(submission, (!submission.is_empty() && options.slat_percentiles).then_some(options), plus),
         clat_ns: latency_of(completion, (!completion.is_empty() && options.clat_percentiles).then_some(options), plus),
         lat_ns: latency_of(latency, (!latency.is_empty() && options.lat_percentiles).then_some(options), plus),
-        prios: if options.tells_completion { priorities(recorded, side, options, plus) } else { Vec::new() },
+        prios: if options.reports_completion { priorities(recorded, side, options, plus) } else { Vec::new() },
         bw_min: (bandwidth.min / 1024.0) as u64,
         bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
@@ -181,7 +180,6 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
     }
 }
 
-/// The spread of some values.
 struct Spread {
     min: f64,
     max: f64,
@@ -208,16 +206,16 @@ impl Spread {
     }
 }
 
-/// The standard deviation of latencies, from the buckets (each within 0.4 %).
+/// Standard deviation of latencies, from the buckets (each within 0.4 %).
 fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
     let squares: f64 =
         histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
-    // The sum of nothing is -0.
+    // The sum of no values is -0.
     (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
 }
 
-/// A latency; with options, its percentiles, and in the long form its buckets.
+/// Formats a latency: with options its percentiles, and with `plus` its buckets.
 pub(super) fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> Latency {
     Latency {
         min: histogram.min(),

@@ -1,23 +1,21 @@
-//! What ends a run in fio's language early.
+//! Errors that end a fio run.
 
-/// Why there is no result.
+/// Reason for a missing result.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
-    /// The job file, the arguments or what they name cannot be used: exit code 2. Nothing was measured.
+    /// An unusable job file, argument or path: exit code 2. Nothing was measured.
     #[error("{0}")]
     Usage(String),
-    /// The machine refused or failed.
     #[error("{job}: {source}")]
     Machine {
         /// The job or the jobs that ran together.
         job: String,
-        /// The machine's words.
         source: machine::Error,
     },
 }
 
 impl FioError {
-    /// Whether the caller should have known better (exit code 2), as against a failed run (exit code 1).
+    /// Whether the input is at fault (exit code 2) rather than the run (exit code 1).
     pub fn is_usage(&self) -> bool {
         match self {
             FioError::Usage(_) => true,
@@ -25,7 +23,7 @@ impl FioError {
         }
     }
 
-    /// Whether the user stopped it.
+    /// Whether the user interrupted it.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, FioError::Machine { source: machine::Error::Interrupted, .. })
     }

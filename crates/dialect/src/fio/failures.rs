@@ -1,4 +1,4 @@
-//! Requests that failed while their job went on.
+//! Request failures that do not end their job.
 
 use super::jobfile::cut;
 use super::value::Reason;
@@ -9,27 +9,26 @@ pub(super) const IO_ERROR: i32 = 5;
 /// Linux's ENOSPC and EDQUOT.
 pub(super) const NO_SPACE: i32 = 28;
 const OVER_QUOTA: i32 = 122;
-/// Linux's EILSEQ, with which fio reports data that is not what was written.
+/// Linux's EILSEQ, which fio reports for wrong data.
 pub(super) const ILLEGAL_SEQUENCE: i32 = 84;
 
-/// `continue_on_error`: the failures after which a job goes on.
+/// `continue_on_error`: the failures that do not end a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tolerated {
-    /// Reads that failed.
     pub reads: bool,
-    /// Writes that failed.
     pub writes: bool,
-    /// Blocks that are not what was written.
+    /// Blocks with wrong data.
     pub verify: bool,
-    /// `ignore_error`: of reads, of writes and of verifying, in the place of those that may pass.
+    /// `ignore_error` for reads, for writes and for verification; replaces the default list of
+    /// tolerated errors.
     pub ignored: [Errors; 3],
 }
 
-/// Numbers of the system's errors, below 192.
+/// System error numbers below 192.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Errors([u64; 3]);
 
-/// Linux's errors by name, as jobs name those of I/O.
+/// Linux's error names that job files may use.
 const NAMES: [(&str, i32); 27] = [
     ("EPERM", 1),
     ("ENOENT", 2),
@@ -61,14 +60,14 @@ const NAMES: [(&str, i32); 27] = [
 ];
 
 impl Errors {
-    /// Names or numbers with colons between them.
+    /// Parses names or numbers, separated by colons.
     fn named(text: &str) -> Result<Errors, Reason> {
         let mut errors = Errors::default();
         for word in text.split(':').map(str::trim).filter(|word| !word.is_empty()) {
             let known = NAMES.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
             let number = known.or_else(|| word.parse().ok().filter(|number| (1..192).contains(number)));
             let number = number.ok_or_else(|| {
-                format!("'{}' is no error of the system's; write EIO, ENOSPC or a number below 192", cut(word))
+                format!("'{}' is not a system error; write EIO, ENOSPC or a number below 192", cut(word))
             })?;
             errors.0[number as usize / 64] |= 1 << (number % 64);
         }
@@ -85,7 +84,6 @@ impl Errors {
 }
 
 impl Tolerated {
-    /// fio's words for them.
     pub(super) const CHOICES: [(&'static str, Tolerated); 8] = [
         ("none", Tolerated::these(false, false, false)),
         ("0", Tolerated::these(false, false, false)),
@@ -101,7 +99,7 @@ impl Tolerated {
         Tolerated { reads, writes, verify, ignored: [Errors([0; 3]); 3] }
     }
 
-    /// `ignore_error`: lists of reads, of writes and of verifying, with commas between them.
+    /// `ignore_error`: lists for reads, writes and verification, separated by commas.
     pub(super) fn ignore(&mut self, text: &str) -> Result<(), Reason> {
         let lists: Vec<&str> = text.split(',').collect();
         if lists.len() > 3 {
@@ -114,30 +112,29 @@ impl Tolerated {
         Ok(())
     }
 
-    /// With what is ignored among what it goes on after.
+    /// Adds ignored errors to the tolerated failures.
     pub(super) fn settled(self) -> Tolerated {
         let [reads, writes, verify] = self.ignored.map(|errors| !errors.is_empty());
         let verify = (self.verify || verify) && (self.ignored[2].is_empty() || self.ignored[2].has(ILLEGAL_SEQUENCE));
         Tolerated { reads: self.reads || reads, writes: self.writes || writes, verify, ignored: self.ignored }
     }
 
-    /// Whether any is.
     pub(super) fn any(self) -> bool {
         self != Tolerated::default()
     }
 }
 
-/// The failures after which a job went on: these requests count as made, and their bytes and latencies are in no figure.
+/// Tolerated failures. Their requests count as done, but their bytes and latencies are not
+/// reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Failures {
-    /// How many.
     pub count: u64,
-    /// The system's number of the first; 0: there is none.
+    /// System error number of the first one; 0: no failure.
     pub first: i32,
 }
 
 impl Failures {
-    /// `count` more, the first of them with this number.
+    /// Adds later failures; the first error number stays.
     pub(super) fn add(&mut self, other: Failures) {
         self.count += other.count;
         if self.first == 0 {
@@ -145,13 +142,12 @@ impl Failures {
         }
     }
 
-    /// Whether a request ended because no space is left.
     pub(super) fn is_full(completion: Completion) -> bool {
         matches!(-completion.result, NO_SPACE | OVER_QUOTA)
     }
 
-    /// A request that ended so, where fio goes on after it: after those that are ignored, and where none is named after an error of the device,
-    /// not of the program or of the space.
+    /// Returns the failure if fio tolerates it: any ignored error or, without `ignore_error`,
+    /// an I/O error of the device.
     pub(super) fn passing(completion: Completion, ignored: Errors) -> Option<Failures> {
         let first = -completion.result;
         let passes = if ignored.is_empty() { matches!(first, IO_ERROR | ILLEGAL_SEQUENCE) } else { ignored.has(first) };

@@ -1,38 +1,37 @@
-//! Jobs that keep their activity in proportion to one another: fio's `flow`.
+//! Keeps the activity of jobs in proportion: fio's `flow`.
 
 use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests that a job may be ahead of the slowest one, for each unit of its weight: enough that a fast device is not kept waiting for a
-/// clock, and a constant lead, which no proportion over time shows.
+/// Maximum lead of a job over the slowest one, in requests per unit of weight: enough to keep a
+/// fast device busy between clock ticks. The lead is constant, so it does not affect the ratio over
+/// time.
 const AHEAD: u64 = 8;
-/// The least time that a job waits that is ahead.
+/// Minimum pause of a job that is ahead.
 const PAUSE_NS: Nanos = 50_000;
-/// A member that says nothing for this long has failed, and holds nobody any more.
+/// A member silent for this long has failed; the others no longer wait for it.
 const SILENT_NS: Nanos = 5_000_000_000;
 
 /// The clones of all jobs that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,
-    /// When the first of them began, and one; 0: none has.
+    /// When the first member began, plus one; 0: not yet.
     began: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Member {
     weight: u64,
-    /// Requests issued, as if it had been there from the beginning.
+    /// Requests issued, as if it had started with the first member.
     issued: AtomicU64,
-    /// Streams that are running.
     streams: AtomicU64,
-    /// When it last asked, and one; 0: never.
+    /// When it last asked, plus one; 0: never.
     heard: AtomicU64,
 }
 
 impl FlowGroup {
-    /// Of members with these weights.
     pub(crate) fn new(weights: impl Iterator<Item = u64>) -> FlowGroup {
         let member = |weight: u64| Member {
             weight: weight.max(1),
@@ -43,11 +42,11 @@ impl FlowGroup {
         FlowGroup { members: weights.map(member).collect(), began: AtomicU64::new(0) }
     }
 
-    /// Requests for each unit of weight of the slowest running member other than this one.
+    /// Requests per unit of weight of the slowest other running member.
     fn slowest_other(&self, member: usize, now: Nanos) -> Option<u64> {
         let began = self.began.load(Ordering::Relaxed);
         let running = |(index, other): &(usize, &Member)| {
-            // One that is to begin with the others and has not yet is waited for too.
+            // Members that are expected but have not begun count too.
             let heard = other.heard.load(Ordering::Relaxed).max(began);
             *index != member && other.streams.load(Ordering::Relaxed) > 0 && now.saturating_sub(heard) < SILENT_NS
         };
@@ -56,7 +55,6 @@ impl FlowGroup {
     }
 }
 
-/// A stream's part in a group.
 #[derive(Debug)]
 pub(crate) struct Flow {
     group: Arc<FlowGroup>,
@@ -66,7 +64,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Of a stream of this member, which waits so long where it is ahead.
+    /// A stream of this member, which pauses for `sleep` when it is ahead.
     pub(crate) fn new(group: Arc<FlowGroup>, member: usize, sleep: Nanos) -> Flow {
         Flow { group, member, sleep: sleep.max(PAUSE_NS), joined: false }
     }
@@ -75,17 +73,17 @@ impl Flow {
         &self.group.members[self.member]
     }
 
-    /// It is to begin with the others.
+    /// Announces that the stream will start together with the others.
     pub(crate) fn expect(&mut self) {
         self.own().streams.fetch_add(1, Ordering::Relaxed);
         self.joined = true;
     }
 
-    /// Begins: of one that was not expected nothing is owed for the time before.
+    /// Begins. A stream that was not expected owes nothing for the time before.
     pub(crate) fn join(&mut self, now: Nanos) {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
-        // Another may have been the first.
+        // Another stream may have been first.
         let _ = self.group.began.compare_exchange(0, now + 1, Ordering::Relaxed, Ordering::Relaxed);
         if self.joined {
             return;
@@ -105,7 +103,7 @@ impl Flow {
         }
     }
 
-    /// What to do instead of asking the stream; `None`: ask it.
+    /// Returns a step that comes before the stream's own; `None`: ask the stream.
     pub(crate) fn before(&self, now: Nanos) -> Option<Next> {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
@@ -114,7 +112,6 @@ impl Flow {
         ahead.then_some(Next::WaitUntil(now + self.sleep))
     }
 
-    /// A request was issued.
     pub(crate) fn issued(&self) {
         self.own().issued.fetch_add(1, Ordering::Relaxed);
     }
@@ -124,7 +121,7 @@ impl Flow {
 mod tests {
     use super::*;
 
-    /// Requests of each member when they ask in turn, so many times in all, from time `from` on.
+    /// Requests of each member if they ask in turn, `turns` times in total, starting at `from`.
     fn shares(flows: &[Flow], turns: u64, from: Nanos) -> Vec<u64> {
         let mut counts = vec![0; flows.len()];
         for turn in 0..turns {
@@ -139,25 +136,26 @@ mod tests {
     }
 
     #[test]
-    fn members_keep_their_proportion_and_those_that_leave_hold_nobody() {
+    fn members_keep_their_proportion_until_they_leave() {
         let group = Arc::new(FlowGroup::new([1, 2, 5].into_iter()));
         let mut flows: Vec<Flow> = (0..3).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));
         let all = shares(&flows, 10_000, 0);
-        // Asked equally often, the heaviest is served each time, and each of the others gets what its weight allows.
+        // All ask equally often: the heaviest is served each time, the others as their weights
+        // allow.
         assert!(all[0].abs_diff(2000) <= 2 * AHEAD && all[1].abs_diff(4000) <= 4 * AHEAD, "{all:?}");
         flows[2].leave();
         let two = shares(&flows, 10_000, 10_000);
         assert!(two[0].abs_diff(5000) <= 4 * AHEAD && two[1] >= 9_900, "{two:?}");
         flows[1].leave();
-        assert_eq!(shares(&flows, 100, 20_000), [100, 0, 0], "alone nothing holds it");
+        assert_eq!(shares(&flows, 100, 20_000), [100, 0, 0], "without other members nothing holds it");
         flows[2].join(30_000);
         let late = shares(&flows, 1000, 30_000);
-        assert!(late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900, "nothing is owed for the time before: {late:?}");
+        assert!(late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900, "it owes nothing for the time before: {late:?}");
     }
 
     #[test]
-    fn one_that_is_expected_is_waited_for_from_the_beginning() {
+    fn expected_members_are_waited_for_from_the_beginning() {
         let group = Arc::new(FlowGroup::new([3, 1].into_iter()));
         let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(Flow::expect);
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_falls_silent_holds_nobody() {
+    fn silent_members_are_not_waited_for() {
         let group = Arc::new(FlowGroup::new([1, 1].into_iter()));
         let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));
@@ -178,6 +176,6 @@ mod tests {
             flows[0].issued();
         }
         assert!(matches!(flows[0].before(2), Some(Next::WaitUntil(_))), "it is ahead");
-        assert_eq!(flows[0].before(SILENT_NS + 2), None, "the other was not heard of");
+        assert_eq!(flows[0].before(SILENT_NS + 2), None, "the other member is silent");
     }
 }

@@ -1,19 +1,19 @@
-//! A set of jobs that run together: their streams, one run of them, and what is read back after it.
+//! A set of jobs that run together: their streams, one run of them, and reading back afterwards.
 
 use super::arrange::{Arrangement, ClonePlan};
-use super::backlog::Every;
+use super::backlog::BacklogInterval;
 use super::contested::{Contest, Contested};
+use super::coordination::Watches;
 use super::error::FioError;
 use super::failures::{Failures, ILLEGAL_SEQUENCE};
+use super::fio_stream::FioStream;
 use super::flow::Flow;
-use super::iolog::{Guide, Player, Writes};
-use super::pieces::Piece;
+use super::iolog::{Guide, TracePlayer, Writes};
+use super::pending_verify::Piece;
 use super::plan::Job;
 use super::read_back::{Reader, Walk, Written};
-use super::recorder::Recorder;
-use super::result::{GroupResult, JobError, JobResult, Recorded};
+use super::result::{CloneStats, GroupResult, JobError, JobResult};
 use super::surroundings::{Counts, DiskUse, Surroundings};
-use super::together::Watches;
 use super::translate;
 use super::verify::VerifyStats;
 use machine::{Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage};
@@ -22,17 +22,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use workload::{Cursor, Pattern, Sequence, Workload};
 
-/// A run is made again where the program was stopped for this share of it or more: one in so many.
+/// Repeat a run if the program was paused for one part in this many.
 const TOLERATED: u64 = 100;
 
-/// One run of a set of jobs.
-struct Ran {
-    recorders: Vec<Recorder>,
+struct RunOutcome {
+    recorders: Vec<FioStream>,
     watches: Watches,
     verified: Verified,
-    /// What was counted before it.
     before: (Counts, Vec<DiskUse>),
-    /// When it began.
     unix_ms: u64,
     errors: Vec<Option<JobError>>,
     usage: Usage,
@@ -42,28 +39,25 @@ struct Ran {
 /// Linux's EINVAL.
 const INVALID: i32 = 22;
 
-/// A job that does not run, by set and place in it.
+/// A job that does not run (set index and index in it), and its error if it has one.
 pub(super) type NotRun = ((usize, usize), Option<JobError>);
 
-/// What was checked of each job, where something is.
 type Verified = Vec<Option<Arc<VerifyStats>>>;
 
-/// A set of jobs that run together.
 pub(super) struct Group<'a, M: Machine> {
     pub(super) machine: &'a M,
     pub(super) jobs: &'a [Job],
-    /// Its number among the sets.
     pub(super) number: usize,
-    /// What was asked of all sets, and which jobs do not run, with the reason where it is an error.
+    /// The arrangement of all sets, and the jobs that do not run, with the error if there is one.
     pub(super) asked: &'a Arrangement,
     pub(super) not_run: &'a [NotRun],
     pub(super) clones: Vec<&'a ClonePlan>,
     pub(super) arrangement: &'a Arrangement,
-    /// Every file of the arrangement, and what lies under it.
+    /// Every file of the arrangement, and what it is on.
     pub(super) targets: &'a [M::Target],
     pub(super) facts: &'a [TargetFacts],
     pub(super) surroundings: &'a dyn Surroundings,
-    /// Seeds jobs that are not to repeat.
+    /// Seed of jobs that must not repeat (`randrepeat=0`).
     pub(super) chance: u64,
 }
 
@@ -72,7 +66,7 @@ impl<'a, M: Machine> Group<'a, M> {
         &self.jobs[clone.job.1]
     }
 
-    /// What lies under all files of these clones together.
+    /// Combined storage facts of all files of these clones.
     pub(super) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
         let mut files: Vec<usize> = Vec::new();
         clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
@@ -88,15 +82,15 @@ impl<'a, M: Machine> Group<'a, M> {
         self.check_simulated(&facts)?;
         let (ran, left_out) = measure::unpaused(|| {
             let mut ran = self.run_once(&facts)?;
-            // Of a long run a short pause is no reason to make it again.
+            // A short pause does not invalidate a long run.
             let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
             if let (Some(pause), None) = (ran.paused, paused) {
-                ran.usage.warnings.push(format!("{pause} within the run, and its figures hold that time"));
+                ran.usage.warnings.push(format!("{pause} during the run; its figures include that time"));
             }
             Ok::<_, FioError>((ran, paused))
         })?;
         add_new(warnings, &left_out);
-        let Ran { mut recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
+        let RunOutcome { mut recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
@@ -133,7 +127,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
     }
 
-    /// A set of which no job runs.
     fn without_runs(&self) -> GroupResult {
         let unix_ms = self.surroundings.unix_ms();
         GroupResult {
@@ -145,7 +138,7 @@ impl<'a, M: Machine> Group<'a, M> {
         }
     }
 
-    /// Of files of which none could be made: no more than what they were to be.
+    /// Facts of files that could not be created: only their planned sizes.
     fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -169,8 +162,7 @@ impl<'a, M: Machine> Group<'a, M> {
         }
     }
 
-    /// One run of all jobs of the set.
-    fn run_once(&self, facts: &TargetFacts) -> Result<Ran, FioError> {
+    fn run_once(&self, facts: &TargetFacts) -> Result<RunOutcome, FioError> {
         let verified: Verified =
             self.jobs.iter().map(|job| job.options.check().map(|check| Arc::new(VerifyStats::new(check)))).collect();
         let (mut recorders, watches) = self.recorders(&verified)?;
@@ -178,11 +170,12 @@ impl<'a, M: Machine> Group<'a, M> {
         let unix_ms = self.surroundings.unix_ms();
         let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
         let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
-        Ok(Ran { recorders, watches, verified, before, unix_ms, errors, usage, paused })
+        Ok(RunOutcome { recorders, watches, verified, before, unix_ms, errors, usage, paused })
     }
 
-    /// The parts of the run, each with the place of its job: the clones of a job on the same files are streams of one.
-    fn parts<'r>(&self, recorders: &'r mut [Recorder]) -> Vec<(usize, Part<'r, M::Target, Recorder>)>
+    /// The parts of the run, each with its job's index: clones of a job on the same files are
+    /// streams of one part.
+    fn parts<'r>(&self, recorders: &'r mut [FioStream]) -> Vec<(usize, Part<'r, M::Target, FioStream>)>
     where
         'a: 'r,
     {
@@ -197,7 +190,7 @@ impl<'a, M: Machine> Group<'a, M> {
             (rest, clones) = (others, &clones[count..]);
             let access = translate::access(job, self.file_bytes(first));
             let all = &job.options.processors;
-            // As in fio: the clones of all jobs take turns.
+            // As in fio, the clones of all jobs alternate.
             let own_one = (first.number as usize - 1) % all.len().max(1);
             let processors = if split { &all[own_one..=own_one] } else { all };
             let scheduling = Scheduling { processors, io_priority: job.options.io_priority(), nice: job.options.nice };
@@ -207,7 +200,7 @@ impl<'a, M: Machine> Group<'a, M> {
         parts
     }
 
-    /// Runs parts, each with the place of its job; a part that fails gives its job an error.
+    /// Runs parts, each with its job's index. If a part fails, its job gets the error.
     fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -236,7 +229,7 @@ impl<'a, M: Machine> Group<'a, M> {
             match part {
                 Ok(part) => {
                     whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
-                    // The counters of the same devices are the same for all parts.
+                    // All parts share the counters of the same devices.
                     whole.device = part.device.filter(|_| same_devices);
                 }
                 Err(machine::Error::Interrupted) => return Err(failed(machine::Error::Interrupted)),
@@ -250,17 +243,17 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Bytes of each of a clone's files.
     fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         clone.files.iter().map(|&file| self.arrangement.files[file].bytes).min().unwrap_or(0)
     }
 
-    /// Bytes of all of a clone's files, which its stream sees as one.
+    /// Size of all of a clone's files, which its stream sees as one.
     fn bytes(&self, clone: &ClonePlan) -> u64 {
         self.file_bytes(clone) * clone.files.len() as u64
     }
 
-    /// Refuses what makes no sense on the files; the jobs whose requests a file would refuse, each with that error.
+    /// Refuses workloads that make no sense on the files. Returns the jobs whose requests a file
+    /// would refuse, with the error.
     pub(super) fn check(&self) -> Result<Vec<NotRun>, FioError> {
         let mut refused: Vec<NotRun> = Vec::new();
         if self.clones.is_empty() {
@@ -272,7 +265,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let workload = translate::clone_workload(job, clone, seed(job, self.chance));
             match self.checked(clone, &workload) {
                 Ok(_) => {}
-                // As in fio: what a direct request may not be is an error of the run.
+                // As in fio, an invalid direct request is an error of the run.
                 Err(FioError::Machine { source, .. }) if workload.check(self.bytes(clone), 1).is_ok() => {
                     if refused.iter().all(|(known, _)| *known != clone.job) {
                         refused.push((clone.job, Some(JobError { errno: INVALID, text: source.to_string() })));
@@ -284,7 +277,7 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(refused)
     }
 
-    /// What lies under a clone's files, which its stream sees as one, once its workload makes sense there.
+    /// Returns what a clone's files are on, once its workload is found valid there.
     fn checked(&self, clone: &ClonePlan, workload: &Workload) -> Result<TargetFacts, FioError> {
         let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
         let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
@@ -293,8 +286,9 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(facts)
     }
 
-    /// How each clone takes part in files in which requests may overlap, if one that verifies does: several streams use them and one of them
-    /// writes, or one keeps several writes in flight that may overlap.
+    /// Returns how each clone shares files in which requests may overlap. This matters if a clone
+    /// verifies and either several streams use its files and one writes, or it has several
+    /// overlapping writes in flight.
     fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {
@@ -315,8 +309,7 @@ impl<'a, M: Machine> Group<'a, M> {
         self.clones.iter().map(contest).collect()
     }
 
-    /// The sources of all clones, in their order, and who watches each job for a steady rate.
-    fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
+    fn recorders(&self, verified: &Verified) -> Result<(Vec<FioStream>, Watches), FioError> {
         let watches = self.watches();
         let exits = self.exits();
         let flows = self.flows();
@@ -334,16 +327,16 @@ impl<'a, M: Machine> Group<'a, M> {
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
             let pass_bytes = turns.pass_bytes() / streams.len() as u64;
             for stream in streams {
-                let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
+                let mut recorder = FioStream::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
                 if let Some(contest) = &contests[place] {
                     recorder.contests(contest.clone());
                 }
                 if let Some(stats) = &verified[clone.job.1] {
-                    // Every pass cuts the bytes of a file elsewhere.
+                    // Every pass splits the file differently.
                     let overlap = repeats(job) || (job.covers() && several_passes);
                     recorder.verified_in(stats.clone(), backlog(job, clone), overlap);
-                    if job.keeps_pieces() && options.do_verify && options.writes && backlog(job, clone).is_none() {
-                        recorder.keeps_pieces(overlap);
+                    if job.keeps_writes() && options.do_verify && options.writes && backlog(job, clone).is_none() {
+                        recorder.keeps_writes(overlap);
                     }
                 }
                 if let Some(watch) = &watches[clone.job.1] {
@@ -359,7 +352,7 @@ impl<'a, M: Machine> Group<'a, M> {
                     recorder.exits_with(exit.clone());
                 }
                 let cold = options.invalidate && !options.direct;
-                // What is `time_based` goes on from pass to pass without an end.
+                // A `time_based` job starts a new pass without an end.
                 let synced = options.end_fsync && !options.time_based;
                 if (cold || synced) && several_passes && !job.is_guided() {
                     recorder.passes(pass_bytes, cold, synced);
@@ -370,28 +363,28 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok((recorders, watches))
     }
 
-    /// Where the streams of a clone wrote, as its sequence has it.
-    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[Recorder]) -> Result<Walk, FioError> {
+    /// The offsets that a clone's streams wrote, from their sequence.
+    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[FioStream]) -> Result<Walk, FioError> {
         let job = self.job_of(clone);
         let turns = translate::turns(job, clone, seed(job, self.chance));
         let sequence = Sequence::new(workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
-        let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
+        let mut requests: u64 = own.iter().map(FioStream::completed_with_ramp).sum();
         let repeats = repeats(job);
         if !job.options.reads && job.sizes().is_none() && !repeats {
-            // One pass is all that there is.
+            // There is only one pass.
             requests = requests.min(turns.pass_bytes() / job.request_bytes());
         }
-        // Of several sizes the last request was as small as it had to be.
+        // With several sizes, the last request may have been cut short.
         Ok(Walk::new(sequence, turns, requests, job.sizes().and(clone.limit_bytes), repeats))
     }
 
-    /// What a clone does in the place of a sequence of its own.
+    /// Returns what a clone follows instead of its own sequence.
     fn guide(&self, clone: &ClonePlan, seed: u64) -> Result<Option<Guide>, FioError> {
         let job = self.job_of(clone);
         if let Some(trace) = &job.options.trace {
             let passes = if job.options.time_based { u64::MAX } else { job.options.loops };
-            return Ok(Some(Guide::Trace(Player::new(trace.clone(), passes))));
+            return Ok(Some(Guide::Trace(TracePlayer::new(trace.clone(), passes))));
         }
         if !job.options.checks_mix {
             return Ok(None);
@@ -406,7 +399,7 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
     }
 
-    /// A simulated machine has no data, and gives none back.
+    /// A simulated machine stores no data to read back.
     fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
         let simulated = facts.kind == TargetKind::Simulated;
         if let Some(job) = self.jobs.iter().find(|job| job.trims() && simulated) {
@@ -421,13 +414,13 @@ impl<'a, M: Machine> Group<'a, M> {
         })
     }
 
-    /// Reads what the jobs wrote and checks it, where that is asked; by the clones' numbers.
+    /// Reads back and checks what the jobs wrote, if requested; the results are by clone number.
     fn read_back(
         &self,
-        recorders: &mut [Recorder],
+        recorders: &mut [FioStream],
         verified: &Verified,
         errors: &mut [Option<JobError>],
-    ) -> Result<Vec<(u32, Recorded)>, FioError> {
+    ) -> Result<Vec<(u32, CloneStats)>, FioError> {
         let mut rest = recorders;
         let (mut asked, mut readers) = (Vec::new(), Vec::new());
         for clone in &self.clones {
@@ -437,17 +430,17 @@ impl<'a, M: Machine> Group<'a, M> {
             let options = &job.options;
             let wanted =
                 options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
-            // As in fio: a job whose time is over, or that found no space, reads nothing back.
-            let done: u64 = own.iter().map(Recorder::completed_bytes_with_ramp).sum();
-            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(Recorder::is_complete);
-            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(Recorder::found_no_space);
+            // As in fio, a job whose time is over or that filled the disk reads nothing back.
+            let done: u64 = own.iter().map(FioStream::completed_bytes_with_ramp).sum();
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(FioStream::is_complete);
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(FioStream::found_no_space);
             let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
-            let contest = own.first().and_then(Recorder::contest);
-            let pieces: Vec<Piece> = own.iter_mut().filter_map(Recorder::take_pieces).flatten().collect();
-            let written = match job.keeps_pieces() {
+            let contest = own.first().and_then(FioStream::contest);
+            let pieces: Vec<Piece> = own.iter_mut().filter_map(FioStream::take_kept_writes).flatten().collect();
+            let written = match job.keeps_writes() {
                 true => Written::Pieces(pieces.into_iter()),
                 false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
             };
@@ -467,36 +460,33 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Whether a clone writes or trims.
 fn changes(job: &Job) -> bool {
     job.options.writes || job.options.trims
 }
 
-/// What of a stream its writes are read back after, before others follow; none: they are not.
-fn backlog(job: &Job, clone: &ClonePlan) -> Option<Every> {
+/// How much a stream writes before it reads back; `None`: not before the end.
+fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
-        // As in fio: where requests may come to a place again, passes of calls that block are one.
+        // As in fio, if requests may repeat a block, blocking engines treat all passes as one.
         (0, Some(bytes)) if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) => {
-            Some(Every::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
+            Some(BacklogInterval::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
         }
         (0, _) => None,
-        (writes, _) => Some(Every::Writes(writes)),
+        (writes, _) => Some(BacklogInterval::Writes(writes)),
     }
 }
 
-/// Whether requests may come to a place again within a pass.
 fn repeats(job: &Job) -> bool {
     job.overlaps() || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
 }
 
-/// Streams of a clone.
 pub(super) fn streams_of(job: &Job) -> u32 {
     translate::engine(job).workers(job.effective_depth())
 }
 
-/// What is under all targets together.
+/// Combined facts of all targets.
 fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option<TargetFacts> {
     let mut whole = each.next()?.clone();
     for facts in each {
@@ -510,7 +500,6 @@ fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option
     Some(whole)
 }
 
-/// Adds what is not there yet.
 pub(super) fn add_new<T: Clone + PartialEq>(known: &mut Vec<T>, more: &[T]) {
     for one in more {
         if !known.contains(one) {
@@ -519,11 +508,10 @@ pub(super) fn add_new<T: Clone + PartialEq>(known: &mut Vec<T>, more: &[T]) {
     }
 }
 
-/// The seed of a job.
 pub(super) fn seed(job: &Job, chance: u64) -> u64 {
     match job.options.seed {
         Some(seed) => seed,
-        // fio's own, so that a run repeats unless it is not to.
+        // fio's default, so that runs repeat unless `randrepeat` is off.
         None if job.options.repeatable => 0x89,
         None => chance,
     }

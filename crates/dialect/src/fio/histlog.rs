@@ -1,14 +1,13 @@
-//! fio's `write_hist_log`: how many requests of each latency ended in each interval.
+//! fio's `write_hist_log`: latency histograms of time intervals.
 
 use machine::Nanos;
 use std::fmt::Write;
 
-/// Each power of two of a latency has so many bins, as a power of two.
+/// Bins of each power of two, as a binary logarithm.
 const BITS: u32 = 6;
-/// All bins of fio's: 29 powers of two.
+/// Number of fio's bins: 29 powers of two.
 const BINS: usize = 29 << BITS;
-/// The greatest `log_hist_coarseness`.
-pub(crate) const MOST_COARSENESS: u64 = BITS as u64;
+pub(crate) const MAX_COARSENESS: u64 = BITS as u64;
 
 /// The bin of a latency in nanoseconds: exact up to 128, then within 1/64.
 fn bin(ns: u64) -> usize {
@@ -20,15 +19,14 @@ fn bin(ns: u64) -> usize {
 /// The requests of one direction that ended in one interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
-    /// When it ended, from the beginning of what is measured.
+    /// End of the interval, since the start of the measured part.
     end_ns: Nanos,
     side: u8,
-    /// Size of the last of them.
     bytes: u32,
     counts: Vec<u32>,
 }
 
-/// Counts by latency in equal intervals of time, by direction.
+/// Histograms of equal time intervals, by direction.
 #[derive(Debug, Clone)]
 pub struct HistogramLog {
     width_ns: Nanos,
@@ -40,7 +38,7 @@ pub struct HistogramLog {
 }
 
 impl HistogramLog {
-    /// Intervals of this length with 2^coarseness of fio's bins in one.
+    /// Combines 2^coarseness of fio's bins into one.
     pub(crate) fn new(width_ns: Nanos, coarseness: u32) -> HistogramLog {
         let bins = || vec![0; BINS >> coarseness];
         HistogramLog {
@@ -57,7 +55,6 @@ impl HistogramLog {
         (self.began, self.end) = (now, now.saturating_add(self.width_ns));
     }
 
-    /// A request ended after so long.
     pub(crate) fn add(&mut self, now: Nanos, side: usize, bytes: u32, latency_ns: Nanos) {
         while now >= self.end {
             self.close();
@@ -67,7 +64,7 @@ impl HistogramLog {
         counts[bin(latency_ns) >> self.coarseness] += 1;
     }
 
-    /// An interval is over. As in fio the one that is open at the end of the run is not told.
+    /// Closes an interval. As in fio, an interval still open at the end of the run is dropped.
     #[cold]
     fn close(&mut self) {
         for (side, (bytes, counts)) in self.open.iter_mut().enumerate() {
@@ -85,13 +82,12 @@ impl HistogramLog {
         self.end += self.width_ns;
     }
 
-    /// The intervals that are over.
     pub(crate) fn closed(self) -> Vec<Interval> {
         self.closed
     }
 }
 
-/// A line for each interval and direction: when it ended, the direction, a size and the counts.
+/// A line for each interval and direction: its end, the direction, a request size and the counts.
 pub(crate) fn lines(intervals: &[Interval], from_ms: u64) -> String {
     let mut text = String::new();
     for Interval { end_ns, side, bytes, counts } in intervals {
@@ -110,14 +106,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_are_fio_s() {
+    fn bins_match_fio() {
         // From the table of fio's tools/hist: 64 bins of 1 ns, 64 of 1, 64 of 2, 64 of 4.
         assert_eq!([0, 63, 64, 127, 128, 129, 130, 255, 256].map(bin), [0, 63, 64, 127, 128, 128, 129, 191, 192]);
         assert_eq!((bin(259), bin(260), bin(u64::MAX)), (192, 193, BINS - 1));
     }
 
     #[test]
-    fn an_interval_that_is_over_has_a_line_for_each_direction() {
+    fn closed_intervals_have_a_line_for_each_direction() {
         let mut log = HistogramLog::new(5_000_000, 6);
         log.begin(1_000_000);
         log.add(2_000_000, 0, 4096, 70);

@@ -1,7 +1,8 @@
 //! Traces of requests: fio's `write_iolog` and `read_iolog`.
 //!
-//! A trace is text. Its first line is `fio version 3 iolog`; each other line is a time in microseconds from the beginning, a file, an action and, for
-//! requests, offset and length in bytes. Version 2 has no times, and `wait` lines instead.
+//! A trace is text. The first line is `fio version 3 iolog`. Each other line has a time in
+//! microseconds since the start, a file, an action and, for requests, offset and length in bytes.
+//! Version 2 has `wait` lines instead of times.
 
 use super::jobfile::cut;
 use super::turns::FileTurns;
@@ -15,51 +16,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use workload::Sequence;
 
-/// The most requests of a trace: they are held in memory.
-const MOST_ENTRIES: usize = 50_000_000;
+/// Maximum entries of a trace, which is held in memory.
+const MAX_ENTRIES: usize = 50_000_000;
 
-/// A trace in text; it is read a line at a time.
+/// Traces are read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
 
-/// Bytes of a line: a name, an action and two numbers.
+/// Maximum length of a line: a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
-/// The most files of a trace.
-const MOST_FILES: usize = 1024;
+/// Maximum files of a trace.
+const MAX_FILES: usize = 1024;
 const MICROSECOND_NS: u64 = 1000;
 
-/// What one line of a trace does.
+/// The action of a trace line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// A read or a write.
     Request(Op),
-    /// What was written is brought to stable storage.
+    /// Bring written data to stable storage.
     Sync(Stability),
-    /// Space is given back.
     Trim,
 }
 
-/// One line of a trace that does something.
+/// One action of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// When it is to be issued, from the beginning.
+    /// When to issue it, since the start.
     pub at_ns: Nanos,
-    /// What it does.
     pub action: Action,
-    /// Its file, by place in the trace's list.
+    /// Index in the trace's list of files.
     pub file: u16,
-    /// First byte.
     pub offset: u64,
-    /// Bytes.
     pub len: u32,
 }
 
-/// A trace, as it was recorded.
+/// A trace as recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     /// Its files in the order in which they were added.
     pub files: Vec<String>,
-    /// What is done, in order.
     pub entries: Vec<Entry>,
     /// Whether requests have times: version 3, or `wait` lines.
     pub timed: bool,
@@ -68,14 +63,13 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace from a file.
     ///
-    /// # Errors
-    /// It cannot be read or is no trace; the reason alone.
+    /// # Errors It cannot be read or is not a trace; only the reason.
     pub(crate) fn load(path: &str) -> Result<Trace, Reason> {
         let cannot = |error: std::io::Error| format!("cannot read {}: {error}", cut(path));
         Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
     }
 
-    /// Understands the lines of a trace.
+    /// Parses the lines of a trace.
     ///
     /// # Errors
     /// As [`Trace::load`].
@@ -95,8 +89,8 @@ impl Trace {
             let line = next_line(&mut text, MAX_LINE_BYTES);
             let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))? else { break };
             trace.take(&line, timed, &mut waited_ns).map_err(|why| wrong(&why))?;
-            if trace.entries.len() > MOST_ENTRIES {
-                return Err(format!("it has more than {MOST_ENTRIES} requests; replay a part of it"));
+            if trace.entries.len() > MAX_ENTRIES {
+                return Err(format!("it has more than {MAX_ENTRIES} requests; replay a part of it"));
             }
         }
         if trace.entries.is_empty() {
@@ -105,7 +99,6 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Takes one line in.
     fn take(&mut self, line: &str, timed: bool, waited_ns: &mut Nanos) -> Result<(), Reason> {
         let mut words = line.split_whitespace();
         let Some(mut word) = words.next() else { return Ok(()) };
@@ -135,7 +128,7 @@ impl Trace {
         let place = self.files.iter().position(|known| known == name);
         let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
         let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
-        // A trim moves no data.
+        // A trim transfers no data.
         let most = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
         let moves = !matches!(action, Action::Sync(_));
         if moves && !(1..=u64::from(most)).contains(&len) {
@@ -151,26 +144,25 @@ impl Trace {
         if self.files.iter().all(|known| known != name) {
             self.files.push(name.into());
         }
-        if self.files.len() > MOST_FILES { Err(format!("it has more than {MOST_FILES} files")) } else { Ok(()) }
+        if self.files.len() > MAX_FILES { Err(format!("it has more than {MAX_FILES} files")) } else { Ok(()) }
     }
 }
 
-/// How a trace is replayed.
+/// How to replay a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
-    /// `read_iolog`.
     pub trace: Option<Arc<Trace>>,
-    /// `replay_no_stall`: its times are not kept.
+    /// `replay_no_stall`: ignore the trace's times.
     pub no_stall: bool,
-    /// `replay_time_scale`: percent of the rate at which it was recorded.
+    /// `replay_time_scale`: percent of the recorded rate.
     pub time_percent: u64,
-    /// `replay_redirect`: everything goes there.
+    /// `replay_redirect`: send everything to this file.
     pub redirect: Option<String>,
-    /// `replay_align`: offsets are multiples of it, a power of two; 0: as they are.
+    /// `replay_align`: round offsets down to this power of two; 0: do not.
     pub align: u64,
-    /// `replay_scale`: offsets are divided by it; 0: as they are.
+    /// `replay_scale`: divide offsets by this; 0: do not.
     pub scale: u64,
-    /// `replay_skip`: reads, writes, trims and syncs that are left out.
+    /// `replay_skip`: skip reads, writes, trims, syncs.
     pub skip: [bool; 4],
 }
 
@@ -181,13 +173,13 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Whether the trace trims, and that is not left out.
+    /// Whether the trace has trims that are not skipped.
     pub(crate) fn trims(&self) -> bool {
         let trims = |trace: &Arc<Trace>| trace.entries.iter().any(|entry| entry.action == Action::Trim);
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
-    /// The trace as these options want it; none where nothing is replayed.
+    /// The trace with these options applied; `None`: no replay.
     pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
         let trace = self.trace.as_ref()?;
         let wanted = |entry: &&Entry| match entry.action {
@@ -213,12 +205,10 @@ impl Replay {
     }
 }
 
-/// What a stream does in the place of its own sequence.
+/// Replaces a stream's own sequence.
 #[derive(Debug)]
 pub(crate) enum Guide {
-    /// A trace.
-    Trace(Player),
-    /// The writes of a mix, to be read and verified.
+    Trace(TracePlayer),
     Writes(Box<Writes>),
 }
 
@@ -229,15 +219,14 @@ impl Guide {
         }
     }
 
-    /// What comes next; it stays until [`Guide::done`].
-    pub(crate) fn wish(&mut self, now: Nanos) -> Wish {
+    /// Returns the next step; it stays the same until [`Guide::done`].
+    pub(crate) fn next_step(&mut self, now: Nanos) -> TraceStep {
         match self {
-            Guide::Trace(player) => player.wish(now),
-            Guide::Writes(writes) => writes.wish(),
+            Guide::Trace(player) => player.next_step(now),
+            Guide::Writes(writes) => writes.next_step(),
         }
     }
 
-    /// What was wished for was issued.
     pub(crate) fn done(&mut self) {
         match self {
             Guide::Trace(player) => player.next += 1,
@@ -246,23 +235,22 @@ impl Guide {
     }
 }
 
-/// Walks the sequence of a mix and reads where it wrote.
+/// Walks the sequence of a mix and reads what it wrote.
 #[derive(Debug)]
 pub(crate) struct Writes {
     sequence: Sequence,
     turns: FileTurns,
-    /// Requests of the sequence that are still to be walked.
     left: u64,
     ahead: Option<Entry>,
 }
 
 impl Writes {
-    /// Over the first `requests` of a sequence.
+    /// Walks the first `requests` of a sequence.
     pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64) -> Writes {
         Writes { sequence, turns, left: requests, ahead: None }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn next_step(&mut self) -> TraceStep {
         while self.ahead.is_none() && self.left > 0 {
             self.left -= 1;
             let (op, offset, len) = self.sequence.next();
@@ -275,56 +263,48 @@ impl Writes {
             let entry = Entry { at_ns: 0, action: read, file: request.target as u16, offset: request.offset, len };
             self.ahead = Some(entry).filter(|_| op == Op::Write);
         }
-        self.ahead.map_or(Wish::Over, Wish::Request)
+        self.ahead.map_or(TraceStep::Over, TraceStep::Request)
     }
 }
 
-/// Plays a trace in a stream's slots.
 #[derive(Debug)]
-pub(crate) struct Player {
+pub(crate) struct TracePlayer {
     trace: Arc<Trace>,
     next: usize,
-    /// Passes that are still to begin, after this one.
     passes: u64,
     began: Nanos,
 }
 
-/// What a trace wants now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// This request.
+pub(crate) enum TraceStep {
     Request(Entry),
-    /// A sync.
     Sync(Stability),
-    /// Nothing before this time.
     Later(Nanos),
-    /// Nothing any more.
     Over,
 }
 
-impl Player {
-    /// Of a trace, so many times.
-    pub(crate) fn new(trace: Arc<Trace>, passes: u64) -> Player {
-        Player { trace, next: 0, passes: passes.saturating_sub(1), began: 0 }
+impl TracePlayer {
+    pub(crate) fn new(trace: Arc<Trace>, passes: u64) -> TracePlayer {
+        TracePlayer { trace, next: 0, passes: passes.saturating_sub(1), began: 0 }
     }
 
-    fn wish(&mut self, now: Nanos) -> Wish {
+    fn next_step(&mut self, now: Nanos) -> TraceStep {
         if self.next == self.trace.entries.len() && self.passes > 0 && self.next > 0 {
             (self.next, self.passes, self.began) = (0, self.passes - 1, now);
         }
-        let Some(entry) = self.trace.entries.get(self.next) else { return Wish::Over };
+        let Some(entry) = self.trace.entries.get(self.next) else { return TraceStep::Over };
         let due = self.began.saturating_add(entry.at_ns);
         if self.trace.timed && due > now {
-            return Wish::Later(due);
+            return TraceStep::Later(due);
         }
         match entry.action {
-            Action::Sync(what) => Wish::Sync(what),
-            _ => Wish::Request(*entry),
+            Action::Sync(what) => TraceStep::Sync(what),
+            _ => TraceStep::Request(*entry),
         }
     }
 }
 
-/// The text of a trace of these files: what was issued, in order of time, each entry with the path of its file.
+/// Formats a trace: the issued requests by time, each with the path of its file.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut text = String::from("fio version 3 iolog\n");
@@ -366,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_understood() {
+    fn both_versions_parse() {
         // As Debian's fio 3.33 writes it.
         let three = "fio version 3 iolog\n2 /tmp/d add\n190 /tmp/d open\n198 /tmp/d read 0 4096\n657 /tmp/d write 28672 8192\n660 /tmp/d sync 0 0\n1594 /tmp/d close\n";
         let trace = read(three).unwrap();
@@ -378,14 +358,11 @@ mod tests {
         assert_eq!((trace.entries[0].at_ns, trace.entries[1].at_ns), (0, 250_000));
         assert_eq!(trace.entries[2].action, Action::Trim);
         let large = "fio version 2 iolog\n/a add\n/a trim 0 2147483648\n/a write 0 2147483648\n";
-        assert!(
-            read(large).unwrap_err().contains("line 4"),
-            "a trim moves no data, and a write would need a buffer for it"
-        );
+        assert!(read(large).unwrap_err().contains("line 4"), "only a write needs a buffer");
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_with_its_line() {
+    fn invalid_traces_are_refused_with_the_line() {
         for (text, why) in [
             ("", "first line"),
             ("fio version 1 iolog\n", "first line"),
@@ -403,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_scaled_redirected_and_left_out_in_part() {
+    fn replay_options_scale_redirect_and_skip() {
         let text = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a read 5000 512\n100 /b write 8192 512\n200 /b trim 0 512\n300 /a sync 0 0\n";
         let replay = Replay { trace: Some(Arc::new(read(text).unwrap())), ..Replay::default() };
         assert!(replay.trims() && !Replay { skip: [false, false, true, false], ..replay.clone() }.trims());
@@ -423,24 +400,24 @@ mod tests {
     }
 
     #[test]
-    fn a_player_keeps_the_times_and_begins_again() {
+    fn replay_keeps_times_and_repeats() {
         let text = "fio version 3 iolog\n0 /a add\n0 /a read 0 512\n10 /a sync 0 0\n";
-        let mut player = Guide::Trace(Player::new(Arc::new(read(text).unwrap()), 2));
+        let mut player = Guide::Trace(TracePlayer::new(Arc::new(read(text).unwrap()), 2));
         player.begin(1000);
         for began in [1000, 12_000] {
-            assert!(matches!(player.wish(began), Wish::Request(Entry { offset: 0, .. })));
+            assert!(matches!(player.next_step(began), TraceStep::Request(Entry { offset: 0, .. })));
             player.done();
-            assert_eq!(player.wish(began + 9999), Wish::Later(began + 10_000));
-            assert_eq!(player.wish(began + 10_000), Wish::Sync(Stability::File));
+            assert_eq!(player.next_step(began + 9999), TraceStep::Later(began + 10_000));
+            assert_eq!(player.next_step(began + 10_000), TraceStep::Sync(Stability::File));
             player.done();
-            player.wish(12_000);
+            player.next_step(12_000);
         }
-        assert_eq!(player.wish(30_000), Wish::Over);
+        assert_eq!(player.next_step(30_000), TraceStep::Over);
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(
+        fn traces_round_trip(
             entries in prop::collection::vec((0u64..1 << 40, 0u8..4, 0u64..1 << 50, 1u32..1 << 30), 1..50)
         ) {
             let entry = |&(at_us, action, offset, len): &(u64, u8, u64, u32)| {

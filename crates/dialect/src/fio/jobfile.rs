@@ -1,23 +1,20 @@
-//! Job files: sections of settings, before any of them is understood.
+//! Splits job files into sections of settings, without interpreting them.
 
 use super::error::FioError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest line in bytes.
-const MOST_LINE_BYTES: usize = 16 << 10;
-/// The deepest chain of included files.
-const MOST_INCLUDES: usize = 16;
-/// The most sections of all files together: each is a job.
-const MOST_SECTIONS: usize = 4096;
+const MAX_LINE_BYTES: usize = 16 << 10;
+const MAX_INCLUDES: usize = 16;
+/// Maximum number of sections of all files; each one is a job.
+const MAX_SECTIONS: usize = 4096;
 
-/// Where a setting stands.
+/// Location of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// In a job file, at a line (from 1).
     Line(PathBuf, usize),
-    /// Among the program's arguments.
     CommandLine,
 }
 
@@ -30,37 +27,33 @@ impl fmt::Display for At {
     }
 }
 
-/// One setting: `name=value`, or `name` alone.
+/// One setting: `name=value`, or `name` by itself.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The option as written.
+    /// The option name as written.
     pub name: String,
-    /// Its value; `None` where there is no `=`.
+    /// Its value; `None` without `=`.
     pub value: Option<String>,
-    /// Where it stands.
     pub at: At,
 }
 
-/// Settings are the same wherever they stand.
+/// Locations do not count in a comparison.
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.value) == (&other.name, &other.value)
     }
 }
 
-/// A section: `[global]`, whose settings are the defaults of the jobs after it, or a job.
+/// A job, or a `[global]` section with defaults for the jobs after it.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Its name.
     pub name: String,
-    /// Its settings in order.
     pub settings: Vec<Setting>,
-    /// Where it begins.
     pub at: At,
 }
 
 impl Section {
-    /// Whether its settings are the defaults of the jobs after it.
+    /// Whether its settings are defaults for the jobs after it.
     pub fn is_global(&self) -> bool {
         self.name == "global"
     }
@@ -72,10 +65,9 @@ impl PartialEq for Section {
     }
 }
 
-/// A job file, its includes taken in. Displayed, it is a job file with the same meaning.
+/// A job file with its includes. Displaying it gives an equivalent job file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFile {
-    /// Its sections in order.
     pub sections: Vec<Section>,
 }
 
@@ -94,26 +86,25 @@ impl fmt::Display for JobFile {
     }
 }
 
-/// What reading a job file needs of the world.
+/// Access to files and variables that reading a job file needs.
 pub struct World<'a> {
-    /// The bytes of a file.
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
-    /// A variable of the environment or, with a `$` before its name, a fact of the computer: `$ncpus`, `$pagesize`, `$mb_memory`.
+    /// An environment variable or, if the name begins with `$`, a fact about the computer:
+    /// `$ncpus`, `$pagesize`, `$mb_memory`.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl JobFile {
-    /// Reads a job file and what it includes.
+    /// Reads a job file and its includes.
     ///
-    /// # Errors
-    /// A file that cannot be read, a line that is none, a variable that is not set; each names file and line.
+    /// # Errors An unreadable file, an invalid line, an unset variable; each names file and line.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path)
             .map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;
         Self::parse(&bytes, path, world)
     }
 
-    /// Understands the bytes of a job file that is called `path`.
+    /// Parses the bytes of a job file at `path`.
     ///
     /// # Errors
     /// As [`JobFile::read`].
@@ -124,7 +115,7 @@ impl JobFile {
     }
 
     fn take(&mut self, bytes: &[u8], path: &Path, world: &World<'_>, depth: usize) -> Result<(), FioError> {
-        // Editors of other systems put a byte-order mark first.
+        // Some editors write a byte-order mark first.
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let at = At::Line(path.into(), index + 1);
@@ -137,8 +128,8 @@ impl JobFile {
             if let Some(name) = text.strip_prefix('[') {
                 let name = name.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
                 let name = name.ok_or_else(|| wrong(format!("'{}' is not a section; write [name]", cut(text))))?;
-                if self.sections.len() == MOST_SECTIONS {
-                    return Err(wrong(format!("there are more than {MOST_SECTIONS} sections")));
+                if self.sections.len() == MAX_SECTIONS {
+                    return Err(wrong(format!("there are more than {MAX_SECTIONS} sections")));
                 }
                 self.sections.push(Section { name: name.into(), settings: Vec::new(), at });
             } else if let Some(included) =
@@ -150,7 +141,7 @@ impl JobFile {
                 setting.value = setting.value.map(|value| with_facts(value, world)).transpose().map_err(wrong)?;
                 let section = self.sections.last_mut();
                 section
-                    .ok_or_else(|| wrong(format!("'{}' stands before any [section]", cut(text))))?
+                    .ok_or_else(|| wrong(format!("'{}' is before any [section]", cut(text))))?
                     .settings
                     .push(setting);
             }
@@ -158,11 +149,11 @@ impl JobFile {
         Ok(())
     }
 
-    /// Takes in another file: as it is named, or beside the one that names it.
+    /// Includes another file, looked up by its name and then next to the including file.
     fn include(&mut self, name: &str, from: &Path, at: &At, world: &World<'_>, depth: usize) -> Result<(), FioError> {
-        if depth == MOST_INCLUDES {
+        if depth == MAX_INCLUDES {
             return Err(FioError::Usage(format!(
-                "{at}: include '{name}': {MOST_INCLUDES} files include one another; does one include itself?"
+                "{at}: include '{name}': {MAX_INCLUDES} files include one another; does one include itself?"
             )));
         }
         let named = PathBuf::from(name);
@@ -183,16 +174,14 @@ fn cannot_include(at: &At, path: &Path, error: &io::Error) -> FioError {
     FioError::Usage(format!("{at}: include {}: {error}", path.display()))
 }
 
-/// The beginning of a text, for a message.
 pub(crate) fn cut(text: &str) -> String {
     let shown: String = text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
     if text.chars().count() > 60 { format!("{shown}...") } else { shown }
 }
 
-/// A line as text.
 fn clean(line: &[u8]) -> Result<&str, String> {
-    if line.len() > MOST_LINE_BYTES {
-        return Err(format!("the line is {} bytes long; the most is {MOST_LINE_BYTES}", line.len()));
+    if line.len() > MAX_LINE_BYTES {
+        return Err(format!("the line is {} bytes long; the most is {MAX_LINE_BYTES}", line.len()));
     }
     let text =
         std::str::from_utf8(line).map_err(|_| "the line is not text (UTF-8)".to_string())?.trim_end_matches('\r');
@@ -202,7 +191,7 @@ fn clean(line: &[u8]) -> Result<&str, String> {
     }
 }
 
-/// Puts in the environment's variables: `${NAME}`.
+/// Replaces environment variables: `${NAME}`.
 fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -211,9 +200,9 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         let end = rest[start..].find('}').ok_or_else(|| "'${' has no '}' after it".to_string())? + start;
         let name = &rest[start + 2..end];
         let value = (world.variable)(name).ok_or_else(|| {
-            format!("the environment variable {name} is not set (fio would put in nothing); set it before halfpower")
+            format!("the environment variable {name} is not set (fio would use an empty text); set it before halfpower")
         })?;
-        if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MOST_LINE_BYTES {
+        if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MAX_LINE_BYTES {
             return Err(format!(
                 "the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"
             ));
@@ -222,14 +211,14 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         rest = &rest[end + 1..];
     }
     out.push_str(rest);
-    // A value that ends where the text goes on could make a new one.
-    if out.contains("${") { Err("'${' appears only after a variable was put in".into()) } else { Ok(out) }
+    // Text before or after a value could complete a new reference.
+    if out.contains("${") { Err("replacing a variable produced '${'".into()) } else { Ok(out) }
 }
 
-/// What fio's job files call facts of the computer.
+/// Facts about the computer that fio's job files can use.
 const FACTS: [&str; 3] = ["$ncpus", "$pagesize", "$mb_memory"];
 
-/// Puts in facts of the computer, and what their products come to: `2*$pagesize`.
+/// Replaces facts about the computer and evaluates their products: `2*$pagesize`.
 fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     let mut text = value;
     let mut any = false;
@@ -247,7 +236,6 @@ fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
         .ok_or_else(|| format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text)))
 }
 
-/// `name=value`, or `name` alone.
 pub(crate) fn setting(text: &str, at: At) -> Result<Setting, String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name.trim_end(), Some(value.trim().to_string())),

@@ -1,4 +1,4 @@
-//! fio's JSON, with the fields that its readers take, and beside them what fio lacks.
+//! fio's JSON, extended with a `halfpower` object.
 
 use super::direction::{Directions, Latency, direction, latency_of};
 use super::options::{Options, Unified};
@@ -12,10 +12,10 @@ use results::Point;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// The version whose layout is written, as fio writes its own, and the program that wrote it.
+/// The version whose layout is written, in fio's format, with the name of this program.
 pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VERSION"));
 
-/// Name and version of what stands beside fio's fields.
+/// Name and version of the schema of the `halfpower` object.
 const SCHEMA: &str = "halfpower.fio/1";
 
 /// A JSON object in this order.
@@ -110,7 +110,6 @@ pub(super) struct DiskReport {
     pub(super) util: f64,
 }
 
-/// What fio lacks.
 #[derive(Serialize)]
 struct Ours<'a> {
     schema: &'static str,
@@ -123,7 +122,6 @@ struct Ours<'a> {
     groups: Vec<OurGroup<'a>>,
 }
 
-/// A job's own result: interval, percentiles, processor time, what was achieved, doubts.
 #[derive(Serialize)]
 struct OurJob<'a> {
     jobname: &'a str,
@@ -134,7 +132,7 @@ struct OurJob<'a> {
     point: &'a Point,
 }
 
-/// What jobs that ran together used.
+/// Resources used by jobs that ran together.
 #[derive(Serialize)]
 struct OurGroup<'a> {
     jobnames: Vec<&'a str>,
@@ -149,13 +147,14 @@ struct OurGroup<'a> {
 }
 
 const NOTES: [&str; 4] = [
-    "slat_ns is empty where calls wait for their requests (psync and its kin, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then holds all of lat_ns; disable_clat, disable_lat and gtod_reduce leave latencies out here, and not of point",
+    "slat_ns is empty for engines that block (psync and similar, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then equals lat_ns; disable_clat, disable_lat and gtod_reduce remove latencies here but not in point",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
-    "what verify reads back is among the reads of its job, as in fio; the spread of the rates is of the run alone",
-    "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
+    "reads of the verification count as reads of the job, as in fio, but not in the spread of the rates",
+    "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process's totals, divided in proportion to requests",
 ];
 
-/// The report as fio's JSON (`json`, or `json+` with all latency buckets), with an object `halfpower` of what fio lacks.
+/// Formats the report as fio's JSON (`json`, or `json+` with all latency buckets), plus a
+/// `halfpower` object.
 pub fn json(result: &FioResult, plus: bool) -> String {
     let document = Document {
         version: FIO_VERSION,
@@ -203,20 +202,19 @@ fn ours(result: &FioResult) -> Ours<'_> {
     }
 }
 
-/// An entry's figures as fio has them.
 pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
     let (job, recorded) = (&entry.job.job, &entry.recorded);
     let options = &job.options;
     let apart = |side: usize| (options.unified != Unified::Mixed).then(|| direction(entry, result, Some(side), plus));
     let part = recorded.requests.iter().sum::<u64>() as f64 / entry.group.requests().max(1) as f64;
     let of = |count: u64| (count as f64 * part).round() as u64;
-    // A set of jobs that all failed has no time of its own.
+    // A set whose jobs all failed has no elapsed time.
     let elapsed_ns = entry.group.usage.elapsed_ns.max(recorded.runtime_ns).max(1) as f64;
     let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
-    // As in fio the bands are of the completions.
-    let latency = if options.tells_completion { merged(&recorded.completion) } else { Histogram::new() };
-    let syncs = if options.tells_completion { &recorded.syncs } else { &Histogram::new() };
+    // As in fio, the bands are of completion latencies.
+    let latency = if options.reports_completion { merged(&recorded.completion) } else { Histogram::new() };
+    let syncs = if options.reports_completion { &recorded.syncs } else { &Histogram::new() };
     JobReport {
         jobname: entry.name.into(),
         groupid: job.group_id,
@@ -233,7 +231,7 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
             mixed: (options.unified != Unified::Apart).then(|| direction(entry, result, None, plus)),
         },
         sync: (options.unified != Unified::Mixed).then(|| SyncReport {
-            // As in fio: those of the data alone are in the times and not in the number.
+            // As in fio, data-only syncs count in the latencies but not in the number.
             total_ios: recorded.full_syncs,
             lat_ns: latency_of(syncs, (!syncs.is_empty()).then_some(options), plus),
         }),
@@ -259,7 +257,7 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     }
 }
 
-/// The job's options as written, and with them those that readers look for, whether written or not.
+/// The job's options as written, plus defaults for those that readers look up.
 fn effective(given: &[(String, String)], global: &[(String, String)], options: &Options) -> Ordered<String> {
     let mut all = given.to_vec();
     let [read, write] = [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, most)| most));
@@ -274,7 +272,7 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
     for (name, value) in wanted {
         let written = |(key, _): &(String, String)| super::table::canonical(key) == name;
         if !given.iter().any(|(key, _)| key == name) && !global.iter().any(|(key, _)| key == name) {
-            // Written by another of its names: readers look for this one.
+            // Written under an alias: readers look for this name.
             let value = given.iter().chain(global).find(|pair| written(pair)).map_or(value, |(_, value)| value.clone());
             all.push((name.into(), value));
         }
@@ -291,7 +289,8 @@ const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const US_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const MS_BANDS: [u64; 12] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000, u64::MAX];
 
-/// Percent of the latencies in each band up to and without these bounds (times `unit` ns), the first from `from` ns.
+/// Percent of the latencies in each band, up to but excluding these bounds (times `unit` ns); the
+/// first begins at `from` ns.
 fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f64> {
     let total = latency.count().max(1) as f64;
     let mut low = from;
@@ -310,7 +309,7 @@ fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f
     Ordered(bands)
 }
 
-/// What the devices did, over all sets of jobs.
+/// Activity of the devices over all sets of jobs.
 pub(super) fn disks(result: &FioResult) -> Vec<DiskReport> {
     let mut sums: Vec<(DiskUse, u64)> = Vec::new();
     for group in &result.groups {
@@ -353,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_hold_every_latency_once() {
+    fn bands_count_every_latency_once() {
         let mut latency = Histogram::new();
         for ns in [1, 980, 1010, 1950, 2020, 980_000, 1_020_000, 1_900_000_000, 5_000_000_000] {
             latency.record(ns);

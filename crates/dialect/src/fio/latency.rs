@@ -1,24 +1,25 @@
-//! The greatest queue depth at which requests are done within a time: fio's `latency_target`.
+//! Searches for the highest queue depth that meets a latency target: fio's `latency_target`.
 //!
-//! A job begins with one request outstanding. At the end of each window the depth grows if enough of the window's requests were done in time,
-//! and shrinks if not: doubled until one does not hold, halved between the two from then on. When it no longer changes the job runs one more
-//! window at that depth, and reports this one alone.
+//! A job begins with one request outstanding. After each window the depth grows if enough of the
+//! window's requests met the target, and shrinks otherwise. It doubles until one depth fails, then
+//! bisects. When it no longer changes, the job runs one more window at that depth and reports only
+//! this one.
 
 use super::value::Reason;
 use machine::Nanos;
 
-/// What a job asks of its latencies.
+/// The latency options of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyGoal {
-    /// `latency_target`, from the issue of a request to its completion; 0: nothing is asked.
+    /// `latency_target`, from issue to completion of a request; 0: no target.
     pub target_ns: Nanos,
-    /// `latency_window`.
     pub window_ns: Nanos,
-    /// `latency_percentile`: so many percent of a window's requests are done within the target.
+    /// `latency_percentile`: percentage of a window's requests that must meet the target.
     pub percent: f64,
-    /// `latency_run`: the search goes on as long as the job.
+    /// `latency_run`: keep searching until the job ends.
     pub goes_on: bool,
-    /// `max_latency` of reads and of writes: a slower request ends the job with an error; 0: none does.
+    /// `max_latency` of reads and of writes: a slower request ends the job with an error; 0: no
+    /// limit.
     pub most_ns: [Nanos; 2],
 }
 
@@ -29,59 +30,52 @@ impl Default for LatencyGoal {
 }
 
 impl LatencyGoal {
-    /// Takes a value of `latency_percentile`.
     pub(crate) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
         self.percent = match text.parse::<f64>() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => percent,
-            _ => return Err("it is no number from 0 to 100; write one, as 99.9".into()),
+            _ => return Err("it is not a number from 0 to 100; write 99.9".into()),
         };
         Ok(())
     }
 
-    /// Whether a depth is searched.
     pub fn searches(&self) -> bool {
         self.target_ns > 0
     }
 }
 
-/// What a search wants of its stream now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing.
     Issue,
-    /// No further request before one completes.
     Hold,
-    /// The depth is found: what is measured begins now.
+    /// The depth is found: start the measured part.
     Measure,
     /// The window at that depth is over.
     End,
 }
 
-/// The search of one stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     goal: LatencyGoal,
-    /// The queue depth of the job.
     most: u32,
     depth: u32,
-    /// The greatest depth that held, and the least that did not.
+    /// The highest depth that met the target, and the lowest that did not.
     held: u32,
     failed: Option<u32>,
-    /// Windows in a row that held at the depth below the one that did not.
+    /// Consecutive windows that met the target just below the depth that did not.
     held_in_row: u32,
-    /// The window's begin and its requests, and those of them that took too long.
+    /// Start of the window, its requests, and those that took too long.
     since: Nanos,
     done: u64,
     late: u64,
-    /// What is under way is waited for: it is of another depth.
+    /// Waiting for requests issued at another depth.
     drains: bool,
-    /// The depth is found, and whether what is measured of it began.
+    /// The depth is found, and whether its measured part has begun.
     found: bool,
     measures: bool,
 }
 
 impl Search {
-    /// In a stream of at most `most` requests.
+    /// Searches up to a depth of `most`.
     pub(crate) fn new(goal: LatencyGoal, most: u32) -> Search {
         Search {
             goal,
@@ -99,28 +93,26 @@ impl Search {
         }
     }
 
-    /// The first window begins.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.since = now;
     }
 
-    /// Requests that are kept outstanding.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Before a request is issued.
+    /// Returns the step before a request is issued.
     #[inline]
     pub(crate) fn before(&mut self, now: Nanos, in_flight: u32) -> Step {
         if !self.drains && now >= self.since.saturating_add(self.goal.window_ns) {
             let in_time = (self.done - self.late) as f64 * 100.0;
-            // A window without a request tells that none was in time.
+            // A window without a completion misses the target.
             if self.done > 0 && in_time >= self.goal.percent * self.done as f64 {
                 if self.grow(now) {
                     return Step::End;
                 }
             } else if !self.shrink() {
-                // Not even one at a time: the window goes on until enough are in time.
+                // Even depth 1 misses the target: extend the window until enough requests meet it.
                 return if in_flight < self.depth { Step::Issue } else { Step::Hold };
             }
         }
@@ -138,7 +130,7 @@ impl Search {
         if in_flight < self.depth { Step::Issue } else { Step::Hold }
     }
 
-    /// A request is done. `false`: it took too long, none may, and no smaller depth is left.
+    /// Counts a request. `false`: it took longer than the limit, and no smaller depth is left.
     #[inline]
     pub(crate) fn complete(&mut self, latency_ns: Nanos) -> bool {
         if self.drains {
@@ -156,12 +148,12 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// The depth held. Whether the search is over.
+    /// The depth met the target. Returns whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;
         if self.failed == Some(before + 1) {
-            // The depth that did not hold may have had bad luck.
+            // The higher depth may have failed by chance.
             self.held_in_row += 1;
             if self.held_in_row == 3 {
                 (self.failed, self.held_in_row) = (Some(before + 2), 0);
@@ -179,7 +171,7 @@ impl Search {
         false
     }
 
-    /// The depth did not hold. `false`: there is no smaller one.
+    /// The depth missed the target. `false`: it was 1 already.
     fn shrink(&mut self) -> bool {
         if self.depth == 1 {
             return false;
@@ -198,7 +190,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// A device that serves `depth` requests together in `depth` times 100 us: the depth a search finds on it, and its steps of the last kind.
+    /// Simulates a device that serves `depth` requests together in `depth` times 100 us. Returns
+    /// the depth found, and whether the search reached its last two steps.
     fn searched(goal: LatencyGoal, most: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
         let mut search = Search::new(goal, most);
         let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);
@@ -234,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_depth_that_holds_is_found() {
+    fn the_highest_depth_within_the_target_is_found() {
         for (target_us, most, depth) in
             [(100, 64, 1), (250, 64, 2), (750, 64, 7), (1700, 64, 17), (2000, 16, 16), (90_000, 128, 128)]
         {
@@ -243,20 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_late_is() {
+    fn late_requests_within_the_percentile_are_accepted() {
         assert_eq!(searched(goal(750, 90.0), 64, 5), (7, [true, true]));
-        // Never in time often enough: one at a time until the job ends.
+        // The target is never met: depth 1 until the job ends.
         assert_eq!(searched(goal(750, 99.0), 64, 5), (1, [false, false]));
     }
 
     #[test]
-    fn a_search_that_goes_on_never_ends() {
+    fn latency_run_searches_until_the_job_ends() {
         let (depth, ends) = searched(LatencyGoal { goes_on: true, ..goal(750, 99.0) }, 64, 0);
         assert!((7..=8).contains(&depth) && ends == [false, false], "{depth} {ends:?}");
     }
 
     #[test]
-    fn where_none_may_be_late_the_first_that_is_shrinks_the_depth() {
+    fn with_100_percent_one_late_request_shrinks_the_depth() {
         let mut search = Search::new(goal(750, 100.0), 64);
         search.begin(0);
         for now in [60_000_000, 120_000_000, 180_000_000] {
@@ -266,7 +259,7 @@ mod tests {
         assert_eq!(search.depth(), 8);
         assert!(search.complete(800_000));
         assert_eq!((search.depth(), search.before(180_000_001, 3)), (6, Step::Hold));
-        assert!(search.complete(800_000), "what is of the depth before counts no more");
+        assert!(search.complete(800_000), "requests of the previous depth no longer count");
         assert_eq!((search.depth(), search.before(180_000_002, 0)), (6, Step::Issue));
         let mut alone = Search::new(goal(750, 100.0), 64);
         alone.begin(0);

@@ -4,8 +4,8 @@ use super::histlog;
 use super::iolog::{self, Entry as TraceEntry};
 use super::options::WindowValue;
 use super::plan::Job;
-use super::record::{Line, Sum, Times};
-use super::result::{CloneResult, FioResult, JobResult, Recorded};
+use super::result::{CloneResult, CloneStats, FioResult, JobResult};
+use super::stream_stats::{Line, Sum, Times};
 use machine::{IoClass, IoPriority};
 use measure::histogram::Histogram;
 use std::fmt::Write;
@@ -13,7 +13,6 @@ use std::path::PathBuf;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// What a log holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bandwidth,
@@ -25,7 +24,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The value of a window of `width` ns in which something was done.
+    /// Value of a window of `width` ns that has requests.
     fn of_window(self, sum: Sum, width: u64) -> u64 {
         let per_s = sum.requests as f64 * 1e9 / width.max(1) as f64;
         match self {
@@ -36,12 +35,12 @@ impl Kind {
         }
     }
 
-    /// The greatest value in a window in which something was done: rates have one.
-    fn greatest_of(self, sum: Sum, width: u64) -> u64 {
-        self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.greatest_ns)
+    /// Maximum in a window that has requests; a rate has only one value.
+    fn max_of(self, sum: Sum, width: u64) -> u64 {
+        self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.max_ns)
     }
 
-    /// The times of a window that it is about; a rate has none.
+    /// The log's kind of latency; rates have none.
     fn times(self, sum: Sum) -> Option<Times> {
         match self {
             Kind::Latency => Some(sum.latency),
@@ -51,7 +50,6 @@ impl Kind {
         }
     }
 
-    /// The value of one request.
     fn of_line(self, line: &Line) -> u64 {
         match self {
             Kind::Bandwidth => (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
@@ -64,17 +62,17 @@ impl Kind {
     }
 }
 
-/// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads, 1 for writes and 2 for trims, bytes of
-/// the request (0 where averaged), with `log_offset` where it went, its priority: with `log_prio` as the kernel has it, otherwise 1 for
-/// the real-time class. As in fio the `slat` log
-/// is empty where submission is not measured.
+/// Returns the requested logs: paths and texts. Columns: milliseconds; value (KiB/s, requests/s or
+/// ns); 0 for reads, 1 for writes, 2 for trims; bytes of the request (0 if averaged); with
+/// `log_offset` its offset; its priority, which is the kernel's value with `log_prio` and otherwise
+/// 1 for the real-time class. As in fio, the `slat` log is empty if submission is not measured.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
         for clone in &job.clones {
             for (path, kind) in named(&job.job, clone.number) {
                 let text = log(job, clone, kind);
-                // Without per_job_logs the clones' logs are one.
+                // Without per_job_logs all clones share one log.
                 match files.iter_mut().find(|(known, _)| *known == path) {
                     Some((_, known)) => known.push_str(&text),
                     None => files.push((path, text)),
@@ -86,7 +84,7 @@ pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Traces of what was issued, one for each path.
+/// Traces of the issued requests, one for each path.
 fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut traces: Vec<(PathBuf, Vec<(PathBuf, TraceEntry)>)> = Vec::new();
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
@@ -108,19 +106,20 @@ fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
     traces.into_iter().map(|(path, mut entries)| (path, iolog::text(&mut entries))).collect()
 }
 
-/// Where [`aggregate_logs`] go.
+/// Paths of [`aggregate_logs`].
 pub fn aggregate_log_paths(prefix: &str) -> [PathBuf; 2] {
     ["read", "write"].map(|side| PathBuf::from(format!("{prefix}-{side}_bw.log")))
 }
 
-/// fio's `--bandwidth-log`: what all jobs together read and wrote in each half second. Columns as in [`logs`].
+/// fio's `--bandwidth-log`: bandwidth of all jobs together for each half second. Columns as in
+/// [`logs`].
 pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)> {
     let mut texts = [String::new(), String::new()];
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
     let first_ms = jobs().map(|job| job.began_unix_ms).min().unwrap_or(0);
     for group in &result.groups {
         let began_ms = group.jobs.iter().map(|job| job.began_unix_ms).min().unwrap_or(first_ms);
-        let mut all = Recorded::default();
+        let mut all = CloneStats::default();
         group.jobs.iter().flat_map(|job| &job.clones).for_each(|clone| all.add(&clone.recorded));
         let width = all.runtime_ns.min(all.spread_ns);
         for (index, sums) in all.spread.iter().enumerate().filter(|_| width >= MILLISECOND_NS) {
@@ -134,7 +133,7 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
     aggregate_log_paths(prefix).into_iter().zip(texts).collect()
 }
 
-/// The logs that a job's clone of this number will leave.
+/// The logs that this clone of a job will write.
 pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
     let trace = job.options.logs.requests.iter().map(PathBuf::from);
     named(job, clone).into_iter().map(|(path, _)| path).chain(trace).collect()
@@ -162,7 +161,7 @@ fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
 fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
     let logs = &job.job.options.logs;
     let from_ms = if logs.epoch { job.began_unix_ms } else { 0 };
-    // A window holds requests of any.
+    // A window holds requests of any priority.
     let priority = if logs.priority { "0x0000" } else { "0" };
     if kind == Kind::Histogram {
         return histlog::lines(&clone.histograms, from_ms);
@@ -173,13 +172,14 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
     }
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
-        // A run shorter than a window has that much of one; under a millisecond it gives no rate.
+        // A run shorter than a window has one window of its own length; below a millisecond it has
+        // no rate.
         let width = clone.recorded.runtime_ns.min(*width);
         for (index, sums) in windows.iter().enumerate().filter(|_| width >= MILLISECOND_NS) {
             let at_ms = from_ms + (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
                 let offset = if logs.offset { "0, " } else { "" };
-                let (mean, greatest) = (kind.of_window(*sum, width), kind.greatest_of(*sum, width));
+                let (mean, greatest) = (kind.of_window(*sum, width), kind.max_of(*sum, width));
                 let value = match logs.window {
                     WindowValue::Mean => mean.to_string(),
                     WindowValue::Greatest => greatest.to_string(),
@@ -201,7 +201,7 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
         let side = line.side;
         let offset = if logs.offset { format!("{}, ", line.offset) } else { String::new() };
         let at_ms = from_ms + line.at_ns / MILLISECOND_NS;
-        // As in fio: when a request was issued is in the log of completions alone.
+        // As in fio, issue times are only in the completion log.
         let issued_ns = if kind == Kind::Completion {
             from_ms * MILLISECOND_NS + line.at_ns.saturating_sub(line.latency_ns)
         } else {

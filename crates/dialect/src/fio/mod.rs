@@ -1,8 +1,9 @@
-//! fio's language: job files and options in, its JSON and logs out.
+//! fio's command line, job files, reports and logs.
 //!
-//! [`Command`] understands the arguments, [`JobFile`] the job files, [`Plan`] what they mean, [`Arrangement`] which files are used; all of
-//! that is pure, and whatever halfpower does not serve is an error there, before anything is written. [`run`] makes the files and
-//! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] report the result.
+//! [`Command`] parses the arguments, [`JobFile`] the job files; [`Plan`] gives them meaning, and
+//! [`Arrangement`] assigns files. These do no I/O, so unsupported options fail before anything is
+//! written. [`run`] creates the files and runs the plan on a [`machine::Machine`]; [`json()`],
+//! [`text()`] and [`logs()`] report the result.
 
 mod arrange;
 mod backlog;
@@ -11,10 +12,12 @@ mod choices;
 mod cmdprio;
 mod command;
 mod contested;
+mod coordination;
 mod debug;
 mod direction;
 mod error;
 mod failures;
+mod fio_stream;
 mod flow;
 mod group;
 mod histlog;
@@ -23,25 +26,23 @@ mod jobfile;
 mod json;
 mod latency;
 mod logs;
-mod minimum;
+mod min_rate;
 mod options;
 mod outcome;
 mod pacing;
 mod pattern;
-mod pieces;
+mod pending_verify;
 mod plan;
 mod read_back;
-mod record;
-mod recorder;
 mod result;
 mod run;
 mod state;
 mod steady;
+mod stream_stats;
 mod surroundings;
 mod table;
 mod terse;
 mod text;
-mod together;
 mod translate;
 mod turns;
 mod value;
@@ -59,15 +60,15 @@ pub use jobfile::{At, JobFile, Section, Setting, World};
 pub use json::{FIO_VERSION, json};
 pub use latency::LatencyGoal;
 pub use logs::{aggregate_log_paths, aggregate_logs, log_paths, logs};
-pub use minimum::{GaveUp, LeastRates};
+pub use min_rate::{MinRates, StopReason};
 pub use options::{Distribution, ExitWhat, Fallocate, FileService, Logs, Options, SyncMode, Unified, WindowValue};
 pub use pattern::Fill;
 pub use plan::{Job, Plan};
-pub use record::{Batches, BySide, Line, SIDES, Sum, Times};
-pub use result::{CloneResult, Entry, FioResult, GroupResult, JobError, JobResult, Recorded};
+pub use result::{CloneResult, CloneStats, Entry, FioResult, GroupResult, JobError, JobResult};
 pub use run::{check_machine, replace_missing_engines, run};
 pub use state::{VerifyState, load_states, saved_states, state_path};
 pub use steady::{Criterion, Steady};
+pub use stream_stats::{Batches, BySide, Line, SIDES, Sum, Times};
 pub use surroundings::{Counts, DiskUse, Surroundings};
 pub use table::help;
 pub use terse::terse;

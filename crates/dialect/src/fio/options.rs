@@ -4,7 +4,7 @@ use super::cmdprio::CommandPriority;
 use super::failures::Tolerated;
 use super::iolog::{Replay, Trace};
 use super::latency::LatencyGoal;
-use super::minimum::LeastRates;
+use super::min_rate::MinRates;
 use super::pattern::Fill;
 use super::steady::Criterion;
 use super::value::{Amount, Reason, number, size};
@@ -18,34 +18,31 @@ mod kinds;
 pub(crate) use kinds::engine_name;
 pub use kinds::{Distribution, ExitWhat, Fallocate, FileService, Logs, Strides, SyncMode, Unified, WindowValue, Zone};
 
-/// fio's own list.
+/// fio's default list.
 pub(crate) const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// The options of one job, with fio's defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// `description`.
     pub description: Option<String>,
-    /// Reads at all.
     pub reads: bool,
-    /// Writes at all.
     pub writes: bool,
-    /// Trims: what would be a write gives its bytes back to the file, or a trim goes before it.
+    /// Trims instead of writes, or before each write.
     pub trims: bool,
-    /// `trimwrite`: each trim is followed by a write of the same bytes.
+    /// `trimwrite`: a write of the same bytes follows each trim.
     pub then_writes: bool,
-    /// In random order.
     pub random: bool,
-    /// `rw=read:8k`: bytes that sequential requests leave out after each.
+    /// `rw=read:8k`: gap after each sequential request, in bytes.
     pub hole_bytes: u64,
-    /// `rw=read:-8k`: bytes that sequential requests begin before the end of the one before; 0: they follow it.
+    /// `rw=read:-8k`: bytes by which a sequential request begins before the end of the last one; 0:
+    /// it follows it.
     pub back_bytes: u64,
-    /// `random_generator=lfsr`: random places do not repeat, map or not.
+    /// `random_generator=lfsr`: random offsets do not repeat, with or without a map.
     pub every_place: bool,
     /// `zonemode`, `zonesize`, `zonerange` and `zoneskip`.
     pub strides: Strides,
-    /// `rw=randread:8`: requests that follow one another from each random place.
+    /// `rw=randread:8`: sequential requests after each random offset.
     pub run: u64,
     /// `percentage_random` of reads and of writes.
     pub random_percent: [u8; 2],
@@ -55,99 +52,86 @@ pub struct Options {
     pub mix_read: u8,
     /// Request sizes of reads and of writes: `bs`, `bsrange` or `bssplit`.
     pub blocks: [SizeMix; 2],
-    /// The same of trims, and of the writes that follow each.
+    /// Sizes of trims, and of the writes after them.
     pub trim_blocks: SizeMix,
-    /// `bs_is_seq_rand`: the sizes are of sequential and of random requests, and not of reads and writes.
+    /// `bs_is_seq_rand`: sizes are for sequential and random requests instead of reads and writes.
     pub blocks_by_order: bool,
     /// `blockalign`.
     pub align_bytes: Option<u64>,
-    /// `size`.
     pub size: Option<Amount>,
-    /// `filesize`: from the least to the greatest.
+    /// `filesize`: a range.
     pub file_bytes: Option<[u64; 2]>,
-    /// `io_size`.
     pub io_size: Option<Amount>,
-    /// `number_ios`: the most requests.
+    /// `number_ios`: maximum number of requests.
     pub number_ios: Option<u64>,
-    /// `loops`.
     pub loops: u64,
-    /// `directory`: clones take turns in several.
+    /// `directory`: clones alternate between several.
     pub directories: Vec<String>,
-    /// `filename`: one or several, which take turns.
+    /// `filename`: one or several, which alternate.
     pub filenames: Vec<String>,
-    /// `nrfiles`: files of a job whose names are made.
+    /// `nrfiles`: number of files, if their names are generated.
     pub files: u32,
     /// `file_service_type`.
     pub service: FileService,
-    /// The number after its colon: requests in a row that go to one file.
+    /// The number after its colon: consecutive requests to one file.
     pub service_run: u64,
-    /// `filename_format`.
     pub filename_format: String,
-    /// `unlink`: remove the file at the end, whoever made it.
+    /// `unlink`: remove the file at the end, even if it existed before.
     pub unlink: bool,
-    /// `unlink_each_loop`.
     pub unlink_each_loop: bool,
-    /// `create_on_open`: nothing is laid out before the job.
+    /// `create_on_open`: lay nothing out before the job.
     pub create_on_open: bool,
-    /// `create_only`: the files are laid out, and stay; nothing is read or written.
+    /// `create_only`: lay out the files and keep them, without I/O.
     pub create_only: bool,
     /// `allow_file_create`.
     pub allow_create: bool,
-    /// `fill_device`: the job goes on until no space is left.
+    /// `fill_device`: run until the disk is full.
     pub fills: bool,
-    /// `pre_read`: the file is in the cache at the start.
+    /// `pre_read`: read the file into the cache first.
     pub pre_read: bool,
-    /// `offset`.
     pub offset: Amount,
-    /// `offset_increment`.
     pub offset_increment: Amount,
     /// `numjobs`.
     pub clones: u32,
     /// `iodepth`.
     pub depth: u32,
-    /// `iodepth_batch`: requests that are submitted together; `None`: those that there are.
+    /// `iodepth_batch`: requests submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
     /// Buffers are registered with the kernel.
     pub fixedbufs: bool,
-    /// `iodepth_batch_complete_min`: completions that are waited for.
+    /// `iodepth_batch_complete_min`: completions to wait for.
     pub batch_complete: u32,
-    /// `iodepth_low`: requests in flight at which the queue is filled again.
+    /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
-    /// `iodepth_batch_complete_max`: the most that are taken at once.
+    /// `iodepth_batch_complete_max`: maximum completions per call.
     pub batch_complete_most: Option<u32>,
     /// `ioengine`.
     pub engine: Engine,
     /// Its name as written.
     pub engine_name: String,
-    /// `direct`.
     pub direct: bool,
-    /// `atomic`: as in fio 3.33 that is direct.
+    /// `atomic`: implies `direct`, as in fio 3.33.
     pub atomic: bool,
-    /// `sync`.
     pub sync: SyncMode,
-    /// `fsync`: after so many writes; 0: never.
+    /// `fsync`: after this many writes; 0: never.
     pub fsync: u64,
     /// `fdatasync`, likewise.
     pub fdatasync: u64,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
-    /// `fallocate`.
     pub fallocate: Fallocate,
-    /// `overwrite`: the file is filled before it is written.
+    /// `overwrite`: fill the file before the job writes it.
     pub overwrite: bool,
-    /// `group_reporting`.
     pub group_reporting: bool,
-    /// `stonewall`: begins when those before it ended.
+    /// `stonewall`: start when the jobs before it have ended.
     pub stonewall: bool,
-    /// `wait_for`: begins when the job of this name ended.
+    /// `wait_for`: start when the named job has ended.
     pub wait_for: Option<String>,
-    /// `new_group`.
     pub new_group: bool,
-    /// `exitall`: where a job is done, others end.
+    /// `exitall`: end other jobs when this one is done.
     pub exitall: bool,
-    /// `exit_what`.
     pub exit_what: ExitWhat,
-    /// `exitall_on_error`: where a job fails, all others end.
+    /// `exitall_on_error`: end all other jobs when this one fails.
     pub exitall_on_error: bool,
     /// `continue_on_error`.
     pub tolerated: Tolerated,
@@ -157,27 +141,25 @@ pub struct Options {
     pub io_class: Option<IoClass>,
     /// `prio`: from 0, the highest, to 7.
     pub io_level: Option<u8>,
-    /// `cmdprio_percentage` and its kin.
+    /// `cmdprio_percentage` and related options.
     pub cmdprio: CommandPriority,
-    /// `nice`.
     pub nice: Option<i32>,
-    /// `cpus_allowed_policy=split`: each clone has one of them.
+    /// `cpus_allowed_policy=split`: each clone gets one CPU.
     pub split_processors: bool,
-    /// `io_submit_mode=offload`: threads make the calls of an engine that blocks, as many as the depth.
+    /// `io_submit_mode=offload`: threads make the calls of a blocking engine, one per request in
+    /// the queue depth.
     pub offload: bool,
-    /// `flow`: the weight among the jobs with the same `flow_id`; 0: none.
+    /// `flow`: weight among the jobs with the same `flow_id`; 0: none.
     pub flow: u64,
-    /// `flow_id`.
     pub flow_id: u64,
-    /// `flow_sleep`: how long a job waits that is ahead of its share; 0: as short as it can.
+    /// `flow_sleep`: how long a job waits when it is ahead of its share; 0: as short as possible.
     pub flow_sleep_ns: u64,
     /// `runtime`.
     pub runtime_ns: u64,
-    /// `time_based`.
     pub time_based: bool,
     /// `ramp_time`.
     pub ramp_ns: u64,
-    /// `startdelay`: from the shortest to the longest.
+    /// `startdelay`: a range.
     pub start_delay_ns: [u64; 2],
     /// `steadystate` with its options.
     pub steady: Criterion,
@@ -185,27 +167,25 @@ pub struct Options {
     pub latency: LatencyGoal,
     /// `rate` in bytes per second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
-    /// `rate_iops`.
     pub rate_iops: [Option<u64>; 2],
-    /// `rate_process=poisson`: requests come at random times.
+    /// `rate_process=poisson`: random arrivals.
     pub poisson: bool,
-    /// `rate_min` and `rate_iops_min`: the job ends where its rate is lower.
-    pub least: LeastRates,
+    /// `rate_min` and `rate_iops_min`: stop the job if its rate is lower.
+    pub min_rates: MinRates,
     /// `thinktime`.
     pub think_ns: u64,
-    /// `thinktime_blocks`: the requests after which it pauses.
+    /// `thinktime_blocks`: requests between pauses.
     pub think_blocks: u64,
-    /// `serialize_overlap`.
     pub serialize_overlap: bool,
     /// `random_distribution`.
     pub distribution: Distribution,
-    /// `norandommap`: blocks are drawn with repetition.
+    /// `norandommap`: draw blocks with repetition.
     pub no_random_map: bool,
     /// `randseed`.
     pub seed: Option<u64>,
-    /// `randrepeat`: the same sequence in every run.
+    /// `randrepeat`: use the same sequence in every run.
     pub repeatable: bool,
-    /// `invalidate`: nothing of the file is in the cache at the start.
+    /// `invalidate`: drop the file from the cache first.
     pub invalidate: bool,
     /// `fadvise_hint`.
     pub hint: bool,
@@ -213,59 +193,54 @@ pub struct Options {
     pub compressible_percent: u8,
     /// `dedupe_percentage`.
     pub duplicate_percent: u8,
-    /// `verify`: blocks describe themselves, and are checked.
+    /// `verify`: stamp blocks and check them.
     pub verify: Option<Method>,
     /// `verify_pattern`.
     pub pattern: Fill,
-    /// `verify_pattern_interval`: bytes after which the pattern begins anew; 0: with each request.
+    /// `verify_pattern_interval`: bytes after which the pattern restarts; 0: at each request.
     pub pattern_interval: u32,
-    /// `verify_offset`: where in a block its header stands.
+    /// `verify_offset`: offset of the header in its block.
     pub verify_offset: u32,
-    /// `verify_state_save`: how much was written stands in a file.
+    /// `verify_state_save`: save how much was written to a file.
     pub state_save: bool,
-    /// It was asked for, and not fio's default: where the file cannot be written that is an error.
+    /// `verify_state_save` was given explicitly, so failing to write the file is an error.
     pub state_asked: bool,
-    /// `verify_state_load`: no more is verified than stands there.
+    /// `verify_state_load`: verify only as much as the file says.
     pub state_load: bool,
-    /// `verify_policy=fsynced`: what was written after the last sync is not counted.
+    /// `verify_policy=fsynced`: ignore writes after the last sync.
     pub state_synced: bool,
     /// `read_iolog` with its options.
     pub replay: Replay,
-    /// The trace that it repeats, as these want it.
+    /// The trace to replay, with these options applied.
     pub trace: Option<Arc<Trace>>,
-    /// `verify_only` of a mix: its writes are read.
+    /// `verify_only` of a mix: read its writes.
     pub checks_mix: bool,
     /// `verify_interval`: bytes for each header; `None`: a request.
     pub verify_interval: Option<u32>,
-    /// `verify_backlog`: writes after which they are read back; 0: all at the end.
+    /// `verify_backlog`: read back after this many writes; 0: all at the end.
     pub verify_backlog: u64,
-    /// `verify_only`: nothing is written, what a job of before wrote is checked.
+    /// `verify_only`: check an earlier job's data without writing.
     pub verify_only: bool,
-    /// `buffer_pattern`: what is written, again and again; empty: random data.
+    /// `buffer_pattern`: repeating data of writes; empty: random data.
     pub buffer_pattern: Vec<u8>,
-    /// `do_verify`: what was written is read back at the end.
+    /// `do_verify`: read back what was written at the end.
     pub do_verify: bool,
     /// `percentile_list`.
     pub percentiles: Vec<f64>,
-    /// `clat_percentiles`.
     pub clat_percentiles: bool,
-    /// `lat_percentiles`.
     pub lat_percentiles: bool,
-    /// `slat_percentiles`.
     pub slat_percentiles: bool,
-    /// The time of submission is measured: no `disable_slat`, no `gtod_reduce`.
+    /// Submission is timed: neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
-    /// No `disable_clat`, no `gtod_reduce`.
-    pub tells_completion: bool,
-    /// No `disable_lat`, no `gtod_reduce`.
-    pub tells_latency: bool,
+    /// Neither `disable_clat` nor `gtod_reduce`.
+    pub reports_completion: bool,
+    /// Neither `disable_lat` nor `gtod_reduce`.
+    pub reports_latency: bool,
     /// `unified_rw_reporting`.
     pub unified: Unified,
-    /// `stats`: the job is in the report.
+    /// `stats`: include the job in the report.
     pub stats: bool,
-    /// The logs.
     pub logs: Logs,
-    /// `kb_base`.
     pub kb_base: u64,
 }
 
@@ -354,7 +329,7 @@ impl Default for Options {
             rate_bytes: [None; 2],
             rate_iops: [None; 2],
             poisson: false,
-            least: LeastRates::default(),
+            min_rates: MinRates::default(),
             think_ns: 0,
             think_blocks: 1,
             serialize_overlap: false,
@@ -387,8 +362,8 @@ impl Default for Options {
             lat_percentiles: false,
             slat_percentiles: false,
             times_submission: true,
-            tells_completion: true,
-            tells_latency: true,
+            reports_completion: true,
+            reports_latency: true,
             unified: Unified::Apart,
             stats: true,
             logs: Logs::default(),
@@ -398,9 +373,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How blocks are verified, the pattern filled in.
+    /// How blocks are verified, with the pattern filled in.
     pub(crate) fn check(&self) -> Option<Check> {
-        // What the null engine would read is nowhere.
+        // The null engine stores no data to read.
         let method = self.verify.filter(|_| self.engine.does_io());
         method.map(|method| Check {
             method,
@@ -411,7 +386,7 @@ impl Options {
         })
     }
 
-    /// The priority of the job's requests; as in fio, one without a class is of the best-effort class.
+    /// The priority of the job's requests. As in fio, a level without a class means best effort.
     pub fn io_priority(&self) -> Option<IoPriority> {
         (self.io_class.is_some() || self.io_level.is_some()).then(|| IoPriority {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
@@ -419,7 +394,6 @@ impl Options {
         })
     }
 
-    /// Percent of the requests that read.
     pub fn read_percent(&self) -> u8 {
         match (self.reads, self.writes) {
             (true, true) => self.mix_read,
@@ -428,7 +402,8 @@ impl Options {
         }
     }
 
-    /// Takes `rw`: what the job does, and after a colon what is between two requests or how many follow one another.
+    /// Parses `rw`: the operation and, after a colon, the gap between requests or the length of a
+    /// sequential run.
     pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
         let (mode, more) = text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));
         (self.trims, self.then_writes) = (mode.contains("trim"), mode.ends_with("trimwrite"));
@@ -445,7 +420,7 @@ impl Options {
             "randtrimwrite" => (false, true, true, "randtrimwrite"),
             _ => {
                 let known = "read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim, randtrimwrite";
-                return Err(format!("it is none of {known}; write one of these"));
+                return Err(format!("invalid value; write one of {known}"));
             }
         };
         (self.hole_bytes, self.back_bytes, self.run) = match more {
@@ -460,7 +435,6 @@ impl Options {
         Ok(())
     }
 
-    /// Takes `ioengine`.
     pub(crate) fn set_engine(&mut self, text: &str) -> Result<(), Reason> {
         self.engine = kinds::parse_engine(text)?;
         self.engine_name = text.into();

@@ -1,15 +1,15 @@
-//! What the streams of a set of jobs recorded, as the results of its jobs.
+//! Turns the records of a set's streams into the results of its jobs.
 
 use super::arrange::ClonePlan;
 use super::error::FioError;
 use super::failures::{Failures, IO_ERROR, NO_SPACE};
+use super::fio_stream::FioStream;
 use super::group::{Group, seed, streams_of};
 use super::histlog::HistogramLog;
 use super::plan::Job;
-use super::record::{BySide, Record, SIDES, SPREAD_NS, by_side};
-use super::recorder::Recorder;
-use super::result::{CloneResult, JobError, JobResult, Recorded};
+use super::result::{CloneResult, CloneStats, JobError, JobResult};
 use super::steady::Watch;
+use super::stream_stats::{BySide, SIDES, SPREAD_NS, StreamStats, by_side};
 use super::translate;
 use machine::{Machine, Nanos, Usage};
 use measure::histogram::Histogram;
@@ -20,10 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl<M: Machine> Group<'_, M> {
-    /// What each job gave. The recorders are in the order of the clones, each clone's together.
+    /// Results of each job. The recorders are in clone order, with each clone's together.
     pub(super) fn results(
         &self,
-        recorders: Vec<Recorder>,
+        recorders: Vec<FioStream>,
         watches: &[Option<Arc<Watch>>],
         usage: &Usage,
         unix_ms: u64,
@@ -36,7 +36,7 @@ impl<M: Machine> Group<'_, M> {
             let together = streams_of(job);
             let JobRecords { streams, clones: results, times, bytes } = &mut all[clone.job.1];
             let mut result: Option<CloneResult> = None;
-            for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
+            for (stream, record) in recorders.by_ref().take(together as usize).map(FioStream::into_parts) {
                 times.add(&record);
                 add_bytes(bytes, &stream, &record);
                 let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();
@@ -88,7 +88,7 @@ impl<M: Machine> Group<'_, M> {
             if let (Some(numbers), Failures { count: count @ 1.., first }) = (&mut point.numbers, failures) {
                 let first = io::Error::from_raw_os_error(first);
                 numbers.warnings.push(format!(
-                    "{count} requests failed, the first with: {first}; their bytes and latencies are in no figure"
+                    "{count} requests failed, the first with: {first}; their bytes and latencies are not in the figures"
                 ));
             }
             let steady = watches[index].as_ref().map(|watch| watch.verdict());
@@ -108,20 +108,19 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
-/// The records of a job's streams.
 #[derive(Default)]
 struct JobRecords {
     streams: Vec<Stream>,
     clones: Vec<CloneResult>,
     times: JobTimes,
-    /// Bytes that were read and written, ramp included.
+    /// Bytes read and written, including the ramp.
     bytes: [u64; 2],
 }
 
-/// When what is measured of a job began, and when its streams synced at their ends.
+/// Start of a job's measured part, and the syncs at the ends of its streams.
 struct JobTimes {
     began: Nanos,
-    /// When the last of the syncs at the ends began, so when all was written, and when the last of them ended.
+    /// The latest start of a final sync, when all data is written, and the latest end.
     end_sync: Option<(Nanos, Nanos)>,
 }
 
@@ -132,7 +131,7 @@ impl Default for JobTimes {
 }
 
 impl JobTimes {
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, record: &StreamStats) {
         self.began = self.began.min(record.span.0);
         if let Some((began, ended)) = record.end_sync {
             let (written, stable) = self.end_sync.unwrap_or((began, ended));
@@ -140,7 +139,8 @@ impl JobTimes {
         }
     }
 
-    /// A job whose streams sync at their ends takes until the last of these ends: its flush is the time after the last write.
+    /// A job whose streams sync at their ends lasts until the last sync ends; the flush is the time
+    /// after the last write.
     fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
         if let Some((written, stable)) = self.end_sync {
             usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
@@ -150,7 +150,8 @@ impl JobTimes {
 }
 
 impl<M: Machine> Group<'_, M> {
-    /// The result of a job that did not run: its files could not be laid out, or that was all it was to do.
+    /// Result of a job that did not run: its files could not be laid out, or it only had to lay
+    /// them out.
     pub(super) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
@@ -161,7 +162,7 @@ impl<M: Machine> Group<'_, M> {
         let workload = translate::job_workload(job, asked[0], self.asked, seed(job, self.chance));
         let nothing = |clone: &&ClonePlan| CloneResult {
             number: clone.number,
-            recorded: Recorded { spread_ns: SPREAD_NS, ..Recorded::default() },
+            recorded: CloneStats { spread_ns: SPREAD_NS, ..CloneStats::default() },
             log: None,
             lines: None,
             histograms: Vec::new(),
@@ -195,7 +196,7 @@ impl From<machine::Error> for JobError {
     }
 }
 
-/// A job's part of what a set of jobs used, by requests; what only the set as a whole has is left out.
+/// A job's share of a set's resources, by requests; what cannot be divided is left out.
 fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;
@@ -203,18 +204,19 @@ fn share(usage: &Usage, part: f64) -> Usage {
     Usage { cpu, device: None, shared_device: usage.device, block_bytes: None, ..usage.clone() }
 }
 
-/// Bytes that a job read and wrote, and whether past the page cache.
+/// Bytes that a job read and wrote, and whether it bypassed the page cache.
 type Traffic = ([u64; 2], bool);
 
-/// Adds the bytes of a stream by operation, ramp included; only those of the measured part are kept apart.
-fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &Record) {
+/// Adds the bytes of a stream by operation, including the ramp. The record splits only the
+/// measured part, so its ratio is scaled to the total.
+fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
     let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);
     sums[0] += (reads * whole) as u64;
     sums[1] += (writes * whole) as u64;
 }
 
-/// Notes the bytes that the other jobs of a set asked of the devices.
+/// Sets the bytes that the other jobs of a set requested from the devices.
 fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     let others = |direct: bool, op: usize| {
         let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();
@@ -224,23 +226,21 @@ fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     usage.others_direct_bytes = [0, 1].map(|op| others(true, op));
 }
 
-/// Why nothing was measured of a job of which no request ended in the part that is measured.
 fn nothing_measured(job: &Job) -> &'static str {
     if job.options.ramp_ns > 0 {
-        "all of it was done within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
+        "the job ended within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
     } else {
-        "no request completed in the time of the run; give it more runtime, or a smaller bs"
+        "no request completed during the run; give it more runtime, or a smaller bs"
     }
 }
 
-/// What one stream of a clone gave.
-fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf>) -> CloneResult {
+fn clone_result(number: u32, stream: &Stream, record: StreamStats, paths: Vec<PathBuf>) -> CloneResult {
     let latency = record.from_issue.unwrap_or_else(|| {
         let [read, write] = stream.latency().clone();
         [read, write, Histogram::new()]
     });
     let [submission, completion] = record.phases.unwrap_or_else(|| [by_side(), latency.clone()]);
-    let recorded = Recorded {
+    let recorded = CloneStats {
         latency,
         submission,
         completion,
@@ -271,7 +271,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
     }
 }
 
-/// Joins the streams of a clone that has several.
+/// Adds another stream of a clone.
 fn join(sum: &mut CloneResult, other: CloneResult) {
     sum.recorded.add(&other.recorded);
     if let (Some((_, sums)), Some((_, parts))) = (&mut sum.log, other.log) {
@@ -292,7 +292,6 @@ fn join(sum: &mut CloneResult, other: CloneResult) {
     }
 }
 
-/// The latencies of all directions together.
 pub(crate) fn merged(latency: &BySide) -> Histogram {
     let mut all = Histogram::new();
     latency.iter().for_each(|side| all.merge(side));

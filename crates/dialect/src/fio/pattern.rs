@@ -1,28 +1,26 @@
-//! What fills a block again and again: fio's `verify_pattern` and `buffer_pattern`.
+//! Repeating data patterns: fio's `verify_pattern` and `buffer_pattern`.
 
 use super::value::Reason;
 use machine::input::Input;
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes of `%o`: an offset, the lowest byte first.
+/// Bytes of `%o`: an offset, little-endian.
 const OFFSET_BYTES: usize = 8;
 
-/// A pattern: bytes, some of which are the offset of what they fill.
+/// A pattern: bytes, some of them replaced by the block's offset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fill {
     bytes: Vec<u8>,
-    /// Where each `%o` begins.
     offsets: Vec<usize>,
 }
 
 impl Fill {
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Fills a buffer that lies at this offset; the pattern begins anew after each `interval` bytes (0: never).
+    /// Fills a buffer at this offset; the pattern restarts after each `interval` bytes (0: never).
     pub(crate) fn put(&self, offset: u64, interval: usize, buffer: &mut [u8]) {
         let step = if interval == 0 { buffer.len().max(1) } else { interval };
         for (index, chunk) in buffer.chunks_mut(step).enumerate() {
@@ -38,9 +36,9 @@ impl Fill {
         }
     }
 
-    /// Byte number `at` of a buffer that lies at this offset, as [`Fill::put`] has it.
+    /// Byte `at` of a buffer at this offset, as [`Fill::put`] writes it.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
-        // 0 divides nothing: the pattern goes on over the whole buffer.
+        // Without an interval the pattern continues over the whole buffer.
         let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);
         let place = (at - from) % self.bytes.len();
         match self.offsets.iter().find(|first| (**first..**first + OFFSET_BYTES).contains(&place)) {
@@ -50,10 +48,10 @@ impl Fill {
     }
 }
 
-/// The most bytes of a pattern: more than fio's own, which differ by version.
-const MOST_PATTERN: usize = 65_536;
+/// Maximum length of a pattern: more than fio's own limits, which differ by version.
+const MAX_PATTERN: usize = 65_536;
 
-/// What is repeated: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them one after the other.
+/// Parses a pattern: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them in a row.
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     let mut fill = Fill::default();
     let mut rest = text;
@@ -70,12 +68,11 @@ pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     }
     match fill.bytes.len() {
         0 => Err(PATTERN_HINT.into()),
-        len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
+        len if len > MAX_PATTERN => Err(format!("it has {len} bytes; the most is {MAX_PATTERN}")),
         _ => Ok(fill),
     }
 }
 
-/// The same without offsets.
 pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
     let fill = pattern(text)?;
     if fill.offsets.is_empty() {
@@ -85,20 +82,20 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
     }
 }
 
-/// How a pattern is written.
 const PATTERN_HINT: &str = "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
 
-/// A file that holds a pattern, of which no more is read than a pattern may have.
+/// A file with a pattern; no more is read than a pattern may have.
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 
-/// What a file holds, up to one byte more than a pattern may have; none: it cannot be read, is empty or no file.
+/// Reads a file up to one byte more than a pattern may have; `None`: unreadable, empty or not a
+/// file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    PATTERN_FILE.open(Path::new(path)).ok()?.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
+    PATTERN_FILE.open(Path::new(path)).ok()?.take(MAX_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| !bytes.is_empty())
 }
 
-/// The first of a pattern's parts, and what follows it.
+/// Splits off the first part of a pattern.
 fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
     if let Some(named) = text.strip_prefix('\'') {
         let (path, after) = named.split_once('\'')?;
@@ -111,12 +108,12 @@ fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let end = digits.bytes().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(digits.len());
         let (digits, after) = digits.split_at(end);
-        // An odd digit stands alone in the first byte.
+        // An odd digit is the whole first byte.
         let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
         let bytes = (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok());
         return (end > 0).then(|| (bytes.collect(), after));
     }
-    // A decimal number ends where the next part begins; the 0 of 0x is not its own.
+    // A decimal number ends where the next part begins; the 0 of 0x belongs to that part.
     let sign = usize::from(text.starts_with('-'));
     let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
     let mut end = sign + digits;
@@ -124,7 +121,7 @@ fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
         end -= 1;
     }
     let value: i32 = text[..end].parse().ok()?;
-    // As in fio: the bytes that it needs, the lowest first; all four of a negative one.
+    // As in fio: the bytes it needs, little-endian; all four of a negative number.
     let needed = (4 - value.to_be_bytes().iter().take_while(|byte| **byte == 0).count()).max(1);
     Some((value.to_le_bytes()[..needed].to_vec(), &text[end..]))
 }
@@ -135,7 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn patterns_are_bytes() {
+    fn patterns_parse_to_bytes() {
         assert_eq!(plain_pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
         assert_eq!(
             (plain_pattern("0xabc"), plain_pattern("\"ab\""), plain_pattern("90")),
@@ -157,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_those_of_the_request_or_of_each_interval() {
+    fn offsets_restart_with_each_request_or_interval() {
         // As fio 3.42 writes them: verify_pattern=1%o with and without verify_pattern_interval.
         let fill = pattern("1%o").unwrap();
         let mut block = [0u8; 1024];
@@ -168,13 +165,13 @@ mod tests {
             (vec![1, 0, 0x10, 0, 0, 0, 0, 0], vec![1, 0, 0x12, 0])
         );
         fill.put(4096, 0, &mut block);
-        assert_eq!(block[1017..1020], [1, 0, 0x10], "the pattern goes on over the whole request");
+        assert_eq!(block[1017..1020], [1, 0, 0x10], "the pattern continues over the whole request");
         assert!(plain_pattern("%o").unwrap_err().contains("verify_pattern alone"));
     }
 
     proptest! {
         #[test]
-        fn a_byte_is_where_it_was_put(text in "(%o|1|\"abc\"|\"x\"){1,5}", offset in 0u64..1 << 50, interval in 0usize..700) {
+        fn byte_returns_what_put_wrote(text in "(%o|1|\"abc\"|\"x\"){1,5}", offset in 0u64..1 << 50, interval in 0usize..700) {
             let fill = pattern(&text).unwrap();
             let mut block = [0u8; 1500];
             fill.put(offset, interval, &mut block);

@@ -1,4 +1,4 @@
-//! Jobs from sections: what runs, in which order, and what runs together.
+//! Turns sections into jobs: what runs, in which order, and what runs together.
 
 use super::checks::check;
 use super::error::FioError;
@@ -10,14 +10,13 @@ use machine::Op;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
 
-/// A job, understood.
+/// A job with its options.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Its name.
     pub name: String,
-    /// Where it begins.
+    /// Where it is defined.
     pub at: At,
-    /// Its options, the global ones taken in.
+    /// Its options, including the global ones.
     pub options: Options,
     /// Its own options as written, for the report.
     pub given: Vec<(String, String)>,
@@ -26,41 +25,38 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job in a message.
     pub(crate) fn shown(&self) -> String {
         format!("{}: job '{}'", self.at, cut(&self.name))
     }
 
-    /// An error of this job.
     pub(crate) fn wrong(&self, why: impl std::fmt::Display) -> FioError {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
 
-    /// Requests that each stream keeps outstanding: 1 where the engine's calls block.
+    /// Requests that each stream keeps outstanding: 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
         if self.options.offload { self.options.depth } else { self.options.depth.min(self.options.engine.max_depth()) }
     }
 
-    /// Whether something else than its sequence says what comes next.
+    /// Whether it follows a trace or another job's writes instead of its own sequence.
     pub(crate) fn is_guided(&self) -> bool {
         self.options.trace.is_some() || self.options.checks_mix
     }
 
-    /// Whether it trims.
     pub(crate) fn trims(&self) -> bool {
         self.options.trims || self.options.replay.trims()
     }
 
-    /// What share of the requests read, as the rates of both directions have it: of so many so many.
+    /// Reads and total requests per cycle, if both directions have a rate.
     pub(crate) fn rated_mix(&self) -> Option<(u64, u64)> {
         match self.rates() {
-            // In millionths of a request: what the sizes do not divide is far below one of a run.
+            // In millionths of a request: the rounding error is far below one request per run.
             [Some(reads), Some(writes)] => Some(((reads * 1e6) as u64, ((reads + writes) * 1e6) as u64)),
             _ => None,
         }
     }
 
-    /// Whether how far it wrote is kept.
+    /// Whether to save how far it wrote.
     pub(crate) fn saves_state(&self) -> bool {
         let options = &self.options;
         options.state_save
@@ -70,7 +66,8 @@ impl Job {
             && options.trace.is_none()
     }
 
-    /// Whether the time of submission is measured: where requests are submitted by a call that does not wait for them.
+    /// Whether submission is timed: requests must be submitted by a call that does not wait for
+    /// them.
     pub(crate) fn times_submission(&self) -> bool {
         self.options.times_submission && self.options.engine.is_async() && self.options.engine.does_io()
     }
@@ -81,31 +78,30 @@ impl Job {
         options.engine.has_workers() || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
     }
 
-    /// The sizes of the operations that the job makes.
+    /// Request sizes of the operations that the job uses.
     fn used(&self) -> impl Iterator<Item = &SizeMix> {
         let used = [self.options.reads, self.options.writes];
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Size of its requests, the greatest where they differ.
+    /// Size of its requests; the maximum if they differ.
     pub fn request_bytes(&self) -> u64 {
         self.used().filter_map(SizeMix::bounds).map(|(_, most)| u64::from(most)).max().unwrap_or(0)
     }
 
-    /// Size of the smallest of its requests.
+    /// Size of its smallest requests.
     pub fn least_request_bytes(&self) -> u64 {
         let least = self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min();
         least.unwrap_or(0).max(1)
     }
 
-    /// How its sizes differ; `None`: they do not.
+    /// Its mix of sizes; `None`: all requests have the same size.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes());
         let [read, write] = &self.options.blocks;
         (!self.used().all(one)).then(|| Sizes { read: read.clone(), write: write.clone() })
     }
 
-    /// Its sizes in words.
     pub(crate) fn sizes_shown(&self) -> String {
         let least = self.least_request_bytes();
         if least == self.request_bytes() {
@@ -115,40 +111,41 @@ impl Job {
         }
     }
 
-    /// Whether its places are random, and its requests of several sizes or longer than the places lie apart.
+    /// Whether offsets are random and requests either differ in size or are longer than their
+    /// alignment.
     fn may_overlap(&self) -> bool {
         let options = &self.options;
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer)
     }
 
-    /// Whether such places are drawn evenly from its files.
+    /// Whether such offsets are distributed evenly over its files.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         self.may_overlap() && options.distribution == Distribution::Uniform && options.random_percent == [100; 2]
     }
 
-    /// Whether these have no byte twice in a pass.
+    /// Whether such requests use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         self.spreads() && !self.options.no_random_map
     }
 
-    /// Whether one of its requests may go to a part of the place of another.
+    /// Whether a request may overlap part of another one.
     pub(crate) fn overlaps(&self) -> bool {
         self.may_overlap() && !self.covers()
     }
 
-    /// Whether the places that it wrote are to be kept, because its sequence does not tell which of them are to be read back.
-    pub(crate) fn keeps_pieces(&self) -> bool {
+    /// Whether to record the offsets written, because the sequence cannot reproduce them for
+    /// reading back.
+    pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap()
     }
 
-    /// Files that a clone uses.
     pub fn file_count(&self) -> u32 {
         if self.options.filenames.is_empty() { self.options.files } else { self.options.filenames.len() as u32 }
     }
 
-    /// Requests per second of reads and of writes, where limited.
+    /// Rate limits in requests per second, of reads and of writes.
     pub(super) fn rates(&self) -> [Option<f64>; 2] {
         let of = |side: usize| {
             let by_bytes = self.options.rate_bytes[side].map(|rate| rate as f64 / self.options.blocks[side].mean());
@@ -157,7 +154,7 @@ impl Job {
         [of(0).filter(|_| self.options.reads), of(1).filter(|_| self.options.writes)]
     }
 
-    /// Requests per second of each clone, where limited: reads and writes together.
+    /// Rate limit of each clone in requests per second, reads and writes together.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
@@ -165,7 +162,7 @@ impl Job {
         }
     }
 
-    /// Percent of the requests that read: where both directions have a rate, as the rates have it.
+    /// Percentage of reads; if both directions have a rate, the rates set it.
     pub fn read_percent(&self) -> u8 {
         match self.rates() {
             [Some(reads), Some(writes)] => (reads / (reads + writes) * 100.0).round() as u8,
@@ -174,18 +171,18 @@ impl Job {
     }
 }
 
-/// Everything that is to be done.
+/// Everything to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Jobs that run together, one set after the other. None is empty.
+    /// Sets of jobs that run together, one set after the other; never empty.
     pub groups: Vec<Vec<Job>>,
     /// The global options as written.
     pub global: Vec<(String, String)>,
-    /// Where fio would silently do something else than was asked.
+    /// Settings that fio would silently ignore or change.
     pub warnings: Vec<String>,
 }
 
-/// Takes settings into options; `kb_base` first, because the others' units depend on it.
+/// Applies settings; `kb_base` first, because it defines the units of the others.
 fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     let (bases, others): (Vec<&Setting>, Vec<&Setting>) =
         settings.iter().partition(|setting| setting.name == "kb_base");
@@ -198,24 +195,24 @@ fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     Ok(())
 }
 
-/// The options of sections without a job.
+/// The options of the global sections.
 pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
     let mut options = Options::default();
     sections.iter().try_for_each(|section| apply(&mut options, &section.settings))?;
     Ok(options)
 }
 
-/// Bytes of a file that goes on until no space is left.
+/// Size of a file that is written until the disk is full.
 const MORE_THAN_FITS: u64 = 1 << 50;
 
-/// What follows from the options of a job together.
+/// Resolves options that depend on each other.
 fn settle(options: &mut Options) {
     if options.blocks_by_order {
         let of_order = options.blocks[usize::from(options.random)].clone();
         (options.blocks, options.trim_blocks) = ([of_order.clone(), of_order.clone()], of_order);
     }
     if options.trims {
-        // As in fio: what follows a trim is as long as that.
+        // As in fio, the write after a trim is as long as the trim.
         options.blocks[1] = options.trim_blocks.clone();
     }
     let used = [options.reads, options.writes];
@@ -223,7 +220,7 @@ fn settle(options: &mut Options) {
         options.random = false;
     }
     options.no_random_map &= !options.every_place;
-    // As in fio: places of their own take the map of those that were gone to away.
+    // As in fio, an alignment of its own disables the map of used blocks.
     let least = options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
     options.no_random_map |= options.random && options.align_bytes.is_some() && options.align_bytes != least;
     options.tolerated = options.tolerated.settled();
@@ -231,10 +228,10 @@ fn settle(options: &mut Options) {
     if options.fills && options.size.is_none() && options.file_bytes.is_none() {
         options.size = Some(Amount::Bytes(MORE_THAN_FITS));
     }
-    // Without a time it ends with its size.
+    // Without a runtime, the size ends the job.
     options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes {
-        // What is checked is what a reading job checks, or of a mix what was written.
+        // Verify what a reading job verifies or, in a mix, what was written.
         options.checks_mix = options.reads;
         (options.reads, options.writes) = (true, false);
     }
@@ -244,7 +241,7 @@ fn settle(options: &mut Options) {
     }
 }
 
-/// A trace says what is done, on which files and how large they must be.
+/// Takes operations, files and their sizes from a trace.
 fn settle_trace(options: &mut Options, trace: &Trace) {
     let op_of = |entry: &Entry| match entry.action {
         Action::Request(op) => Some(op),
@@ -252,17 +249,17 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     };
     let does = |op: Op| trace.entries.iter().any(|entry| op_of(entry) == Some(op));
     let requests = || trace.entries.iter().filter(|entry| op_of(entry).is_some());
-    // What trims opens its file to write.
+    // Trims need a file opened for writing.
     (options.reads, options.writes, options.random) = (does(Op::Read), does(Op::Write) || options.replay.trims(), true);
-    // A trim moves no data, and needs no room for any.
+    // A trim transfers no data, so it needs no buffer.
     let largest = requests().map(|entry| entry.len).max().unwrap_or(4096);
     let end = trace.entries.iter().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
     options.blocks = [SizeMix::one(largest), SizeMix::one(largest)];
-    // Each of several files that take turns has as much.
+    // Files that alternate all have the same size.
     options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
     (options.offset, options.offset_increment) = (Amount::Bytes(0), Amount::Bytes(0));
     if !options.engine.does_io() {
-        // It opens no file; those of the trace are left alone.
+        // The engine opens no file; the files in the trace stay untouched.
         (options.filenames, options.files) = (Vec::new(), trace.files.len() as u32);
     } else {
         (options.filenames, options.directories) = (trace.files.clone(), Vec::new());
@@ -270,10 +267,10 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     }
 }
 
-/// Settings as written, the last of a name in the place of the first.
+/// Settings as written; the last value of a name takes the place of the first.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
-        // fio shows an option without a value as one that is on.
+        // fio shows an option without a value as 1.
         let value = setting.value.clone().unwrap_or_else(|| "1".into());
         match given.iter_mut().find(|(name, _)| *name == setting.name) {
             Some((_, old)) => *old = value,
@@ -283,15 +280,14 @@ fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
 }
 
 impl Plan {
-    /// Understands sections; where `only` is not empty, the jobs of these names alone.
+    /// Parses sections; a non-empty `only` selects the jobs with these names.
     ///
-    /// # Errors
-    /// An option that is not served or makes no sense, named with its place; no job at all.
+    /// # Errors An unsupported or invalid option, with its location; no job at all.
     pub fn new(sections: &[Section], only: &[String]) -> Result<Plan, FioError> {
         let mut plan = Plan { groups: Vec::new(), global: Vec::new(), warnings: Vec::new() };
         let mut defaults = Options::default();
         let mut group_id = 0;
-        // Sets of jobs up to the one that the last stonewall began.
+        // Number of sets up to the one that the last stonewall started.
         let mut begun_together = 0;
         for section in sections {
             if section.is_global() {
@@ -328,7 +324,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Refuses a job that waits for one that is not before it.
+    /// Refuses a job that waits for one not defined before it.
     fn check_wait(&self, job: &Job) -> Result<(), FioError> {
         let missing = job.options.wait_for.as_ref().filter(|waited| !self.jobs().any(|one| one.name == **waited));
         match missing {
@@ -343,8 +339,9 @@ impl Plan {
         }
     }
 
-    /// Whether a job that waits for another begins a set of jobs of its own; `begun_together` sets were there when the last stonewall's jobs began.
-    /// Sets run one after the other, so a job waits for all of the set before it: that has to be the one that it waits for.
+    /// Whether a job that waits for another starts a new set; `begun_together` is the number of
+    /// sets when the last stonewall's jobs started. Sets run one after the other, so the job waits
+    /// for the whole previous set, which must contain only the job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
             let why =
@@ -354,12 +351,12 @@ impl Plan {
         let named = |jobs: &Vec<Job>| jobs.iter().any(|one| one.name == *waited);
         let last = self.groups.len() - 1;
         if self.groups.iter().rposition(named).is_some_and(|group| group < last) {
-            // It has ended when this set begins.
+            // That job has ended when this set starts.
             return Ok(false);
         }
         match self.groups[last].iter().find(|one| one.name != *waited) {
             Some(other) => Err(job.wrong(format!(
-                "wait_for={}: it would begin while job '{}' still runs, which halfpower does not do; order them with stonewall",
+                "wait_for={}: it would begin while job '{}' still runs, which is not supported; order them with stonewall",
                 cut(waited),
                 cut(&other.name)
             ))),
@@ -367,18 +364,15 @@ impl Plan {
         }
     }
 
-    /// All jobs in order.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.groups.iter().flatten()
     }
 
-    /// Whether any job writes.
     pub fn writes(&self) -> bool {
         self.jobs().any(|job| job.options.writes)
     }
 }
 
-/// The job of these settings.
 #[cfg(test)]
 pub(crate) fn job(settings: &str) -> Job {
     let settings = settings.split_whitespace().map(|setting| {

@@ -1,8 +1,8 @@
-//! Reading back what a stream wrote, once its run is over.
+//! Reads back what a stream wrote, after its run.
 
 use super::contested::Contest;
-use super::pieces::{Piece, Read};
-use super::result::Recorded;
+use super::pending_verify::{Piece, Read};
+use super::result::CloneStats;
 use super::turns::FileTurns;
 use super::verify::VerifyStats;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -10,29 +10,28 @@ use measure::histogram::Histogram;
 use std::collections::HashSet;
 use workload::Sequence;
 
-/// Where a stream wrote.
+/// A source of the writes of a stream.
 pub(crate) enum Written {
-    /// Where its sequence says.
+    /// The offsets of its sequence.
     Walk(Box<Walk>),
-    /// In these places.
+    /// Recorded offsets.
     Pieces(std::vec::IntoIter<Piece>),
 }
 
-/// The sequence of a stream, once more.
+/// Repeats the sequence of a stream.
 pub(crate) struct Walk {
     sequence: Sequence,
     turns: FileTurns,
-    /// Requests of the sequence that are still to be walked.
+    /// Requests of the sequence not yet walked.
     left: u64,
-    /// Bytes of these.
     left_bytes: u64,
-    /// Places that were read, where writes may have come to one again: as in fio each is read once.
+    /// Offsets already read, if writes may repeat them: as in fio, each is read once.
     seen: Option<HashSet<(u32, u64)>>,
 }
 
 impl Walk {
-    /// Over the first `requests` of a sequence, and no more than so many bytes (none: as many as the requests have). With `repeats` places may come
-    /// again.
+    /// Walks the first `requests` of a sequence, up to `bytes` if given. With `repeats` offsets may
+    /// repeat.
     pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64, bytes: Option<u64>, repeats: bool) -> Walk {
         let seen = repeats.then(HashSet::new);
         Walk { sequence, turns, left: requests, left_bytes: bytes.unwrap_or(u64::MAX), seen }
@@ -55,12 +54,10 @@ impl Walk {
     }
 }
 
-/// Reads back what a stream wrote.
 pub(crate) struct Reader<'a> {
     written: Written,
     max_request: u32,
     free: Vec<u32>,
-    /// What is read in each slot.
     issued: Box<[Read]>,
     stats: &'a VerifyStats,
     contest: Option<Contest>,
@@ -70,7 +67,6 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of what was written, `depth` at a time.
     pub(crate) fn new(
         written: Written,
         depth: u32,
@@ -91,9 +87,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What reading back took: reads and nothing else.
-    pub(crate) fn recorded(self) -> Recorded {
-        Recorded::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
+    pub(crate) fn recorded(self) -> CloneStats {
+        CloneStats::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
     }
 }
 

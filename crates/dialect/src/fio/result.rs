@@ -1,63 +1,61 @@
-//! What a run gave.
+//! The result of a run.
 
 use super::failures::Failures;
 use super::histlog::Interval;
 use super::iolog::Entry as TraceEntry;
-use super::minimum::GaveUp;
+use super::min_rate::StopReason;
 use super::outcome::merged;
 use super::plan::{Job, Plan};
-use super::record::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::steady::Steady;
+use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::surroundings::{Counts, DiskUse};
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
 use measure::histogram::Histogram;
 use results::Point;
 use std::path::PathBuf;
 
-/// What was recorded of one clone of a job, or of several together.
+/// Statistics of one clone of a job, or of several clones combined.
 #[derive(Debug, Clone, Default)]
-pub struct Recorded {
+pub struct CloneStats {
     /// Latencies from issue to completion.
     pub latency: BySide,
-    /// Their first part, until the call returned that submitted a request, where that is measured.
+    /// The part before the submitting call returned, if measured.
     pub submission: BySide,
-    /// Their second part, or all where the first is not measured.
+    /// The rest, or the whole latency if submission is not measured.
     pub completion: BySide,
     /// Requests by direction.
     pub requests: [u64; SIDES],
-    /// Bytes by direction.
     pub bytes: [u64; SIDES],
     /// Length of the measured part.
     pub runtime_ns: Nanos,
-    /// Width of the windows in [`Recorded::spread`].
+    /// Width of the windows in [`CloneStats::spread`].
     pub spread_ns: Nanos,
-    /// Rates in windows, for their spread.
+    /// Rates by window, for their spread.
     pub spread: Vec<[Sum; SIDES]>,
-    /// Times of syncs between requests.
+    /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// Those of them that sync all of the file, and not its data alone.
+    /// Those of them that sync the whole file rather than only its data.
     pub full_syncs: u64,
-    /// Requests by those outstanding with them.
+    /// Requests by the number in flight with them.
     pub depths: Batches,
-    /// Submissions by their requests.
+    /// Submissions by their number of requests.
     pub submitted: Batches,
-    /// Takings of completions by their requests.
+    /// Completion calls by their number of requests.
     pub completed: Batches,
-    /// What was read back after the writing, to be verified.
-    pub read_back: Option<Box<Recorded>>,
-    /// Requests that failed, after which the job went on; blocks of the job that are not what was written are not among them.
+    /// Reads made afterwards to verify the data.
+    pub read_back: Option<Box<CloneStats>>,
+    /// Tolerated request failures; blocks with wrong data are not among them.
     pub failures: Failures,
-    /// Latencies of each priority as the kernel has it, where requests have their own.
+    /// Latencies by the kernel's priority value, if requests have their own.
     pub priorities: Vec<(u16, BySide)>,
-    /// The queue depth to which `latency_target` led; 0: none was asked for.
+    /// The queue depth found by `latency_target`; 0: not used.
     pub depth_found: u32,
-    /// Why the job ended itself.
-    pub gave_up: Option<GaveUp>,
+    pub gave_up: Option<StopReason>,
 }
 
-impl Recorded {
-    /// Adds another clone, which ran at the same time.
-    pub fn add(&mut self, other: &Recorded) {
+impl CloneStats {
+    /// Adds another clone that ran at the same time.
+    pub fn add(&mut self, other: &CloneStats) {
         for (sums, parts) in [
             (&mut self.latency, &other.latency),
             (&mut self.submission, &other.submission),
@@ -104,21 +102,20 @@ impl Recorded {
         }
     }
 
-    /// Reads and nothing else.
-    pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> Recorded {
+    pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> CloneStats {
         let reads = |histogram: Histogram| [histogram, Histogram::new(), Histogram::new()];
-        Recorded {
+        CloneStats {
             requests: [latency.count(), 0, 0],
             bytes: [bytes, 0, 0],
             completion: reads(latency.clone()),
             latency: reads(latency),
             runtime_ns,
-            ..Recorded::default()
+            ..CloneStats::default()
         }
     }
 
-    /// All directions as one, in the place of the reads.
-    pub fn unified(&self) -> Recorded {
+    /// Combines all directions, in the place of the reads.
+    pub fn unified(&self) -> CloneStats {
         let one = |sides: &BySide| [merged(sides), Histogram::new(), Histogram::new()];
         let sum = |sides: &[u64; SIDES]| [sides.iter().sum(), 0, 0];
         let together = |sums: &[Sum; SIDES]| {
@@ -126,7 +123,7 @@ impl Recorded {
             sums.iter().for_each(|sum| all.add(*sum));
             [all, Sum::default(), Sum::default()]
         };
-        Recorded {
+        CloneStats {
             latency: one(&self.latency),
             submission: one(&self.submission),
             completion: one(&self.completion),
@@ -138,12 +135,10 @@ impl Recorded {
         }
     }
 
-    /// Bytes per second of a direction.
     pub fn bytes_per_s(&self, side: usize) -> f64 {
         self.bytes[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
-    /// Requests per second of a direction.
     pub fn iops(&self, side: usize) -> f64 {
         self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
@@ -164,22 +159,19 @@ impl Recorded {
     }
 }
 
-/// One clone of a job: what its logs and its entry are made from.
+/// One clone of a job, the source of its logs and its entry.
 #[derive(Debug, Clone)]
 pub struct CloneResult {
     /// fio's number, from 1.
     pub number: u32,
-    /// What was recorded.
-    pub recorded: Recorded,
-    /// The averaged log, if wanted: its window's width and the windows that are over.
+    pub recorded: CloneStats,
+    /// The averaged log, if requested: the window width and the finished windows.
     pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
-    /// The log without averages, if wanted.
     pub lines: Option<Vec<Line>>,
-    /// The log of histograms, if wanted.
     pub histograms: Vec<Interval>,
     /// Every request with the paths of its files, if wanted.
     pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
-    /// The first so many requests of its sequence are done, where somebody wants to know.
+    /// Number of leading requests of the sequence that are done, if the job saves its state.
     pub progress: Option<u64>,
 }
 
@@ -195,90 +187,83 @@ pub struct JobError {
 /// One job.
 #[derive(Debug, Clone)]
 pub struct JobResult {
-    /// What was asked.
     pub job: Job,
-    /// Its clones.
     pub clones: Vec<CloneResult>,
-    /// The same as halfpower's own result: intervals, processor time, what was achieved, doubts.
+    /// The same as a halfpower result: intervals, CPU time, achieved settings, warnings.
     pub point: Point,
-    /// What it ended with, where it failed: its figures are then those of what was done before.
+    /// Why the job failed, if it did; its figures then cover the work done before.
     pub error: Option<JobError>,
-    /// When what is measured began, milliseconds since 1970.
+    /// Start of the measured part, milliseconds since 1970.
     pub began_unix_ms: u64,
-    /// How steady its rate was, where that was watched.
+    /// How steady the rate was, if watched.
     pub steady: Option<Steady>,
-    /// Bytes that were read and found to be what was written, where that was asked.
+    /// Bytes read back and found correct, if verification was requested.
     pub verified_bytes: Option<u64>,
-    /// Blocks that are not what was written, where the job went on after them.
+    /// Blocks with wrong data, if the job continued after finding them.
     pub faults: Failures,
 }
 
 /// Jobs that ran together.
 #[derive(Debug, Clone)]
 pub struct GroupResult {
-    /// The jobs.
     pub jobs: Vec<JobResult>,
-    /// What all of them used, ramp included.
+    /// Resources used by all jobs, including the ramp.
     pub usage: Usage,
-    /// What the kernel counted of this process meanwhile.
+    /// The kernel's counters of this process during the run.
     pub counts: Counts,
-    /// What the devices under the files did meanwhile.
+    /// Activity of the underlying devices during the run.
     pub disks: Vec<DiskUse>,
-    /// What lies under the files.
+    /// Storage under the files.
     pub facts: TargetFacts,
 }
 
 impl GroupResult {
-    /// Requests of all jobs.
     pub fn requests(&self) -> u64 {
         self.jobs.iter().flat_map(|job| &job.clones).flat_map(|clone| clone.recorded.requests).sum()
     }
 }
 
-/// Everything that a run gave.
+/// The result of a whole run.
 #[derive(Debug, Clone)]
 pub struct FioResult {
-    /// What was asked.
     pub plan: Plan,
     /// Sets of jobs in the order in which they ran.
     pub groups: Vec<GroupResult>,
-    /// Doubts and differences from fio.
+    /// Warnings, and differences from fio.
     pub warnings: Vec<String>,
-    /// On which machine.
     pub machine: MachineFacts,
     /// When the report was ready, milliseconds since 1970.
     pub ended_unix_ms: u64,
-    /// How long all of it took, laying out included.
+    /// Duration of everything, including laying out files.
     pub elapsed_ns: Nanos,
 }
 
-/// One entry of a report: a clone, or all of a reporting group.
+/// One entry of a report: a clone, or a whole reporting group.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// The job, of a group the first.
+    /// The job, or the first one of the group.
     pub job: &'a JobResult,
-    /// The set that it ran with.
     pub group: &'a GroupResult,
-    /// Its name: a setting `name` of the job's own is that of the first clone, as in fio.
+    /// Its name. As in fio, a `name` setting of the job names only the first clone.
     pub name: &'a str,
-    /// How many clones are in it.
     pub clones: u32,
-    /// What was recorded of all of them.
-    pub recorded: Recorded,
-    /// The first error of any.
+    /// Statistics of all its clones together.
+    pub recorded: CloneStats,
+    /// The first error of any job.
     pub error: Option<&'a JobError>,
-    /// The failures after which its jobs went on.
+    /// Tolerated failures of its jobs.
     pub failures: Failures,
 }
 
 impl FioResult {
-    /// Every job that failed, with the reason.
+    /// Lists every failed job with the reason.
     pub fn failures(&self) -> Vec<String> {
         let jobs = self.groups.iter().flat_map(|group| &group.jobs);
         jobs.filter_map(|job| job.error.as_ref().map(|error| format!("{}: {}", job.job.shown(), error.text))).collect()
     }
 
-    /// The entries of a report: each clone one, and all of a group one where `group_reporting` is on.
+    /// Returns the entries of a report: one for each clone, or one for each group with
+    /// `group_reporting`.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for group in &self.groups {

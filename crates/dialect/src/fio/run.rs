@@ -1,4 +1,4 @@
-//! Runs a plan on a machine: sets of jobs one after the other, on files that are made first.
+//! Runs a plan on a machine: creates the files, then runs the sets of jobs one after the other.
 
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// Refuses what this machine cannot do, before anything is written.
 ///
-/// # Errors
-/// An engine that is not available here.
+/// # Errors An engine that is not available here.
 pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
-        // What moves nothing needs no mechanism; in virtual time it would take none either.
+        // An engine without I/O needs no support; in virtual time it would take no time.
         let nothing = !translate::engine(job).does_io() && !machine.facts().simulated;
         if !nothing && !engines.contains(&translate::engine(job)) {
             let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
@@ -33,8 +32,8 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     Ok(())
 }
 
-/// Puts libaio, or threads, in the place of io_uring where the system refuses that: jobs for other computers often name it. What was done is
-/// among the plan's warnings.
+/// Replaces io_uring with libaio or threads if the system refuses it: job files for other computers
+/// often name it. Each replacement adds a warning to the plan.
 pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     let engines = machine.capabilities().engines;
     let mut said = None;
@@ -46,7 +45,7 @@ pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     plan.warnings.extend(said);
 }
 
-/// Refuses sets of jobs whose buffers memory cannot hold.
+/// Refuses sets of jobs whose buffers do not fit in memory.
 fn check_memory<M: Machine>(machine: &M, plan: &Plan, arrangement: &Arrangement) -> Result<(), FioError> {
     for (number, jobs) in plan.groups.iter().enumerate() {
         let clones = arrangement.clones.iter().filter(|clone| clone.job.0 == number);
@@ -58,13 +57,12 @@ fn check_memory<M: Machine>(machine: &M, plan: &Plan, arrangement: &Arrangement)
     Ok(())
 }
 
-/// Runs sets of jobs one after the other, on files that are made first and stay only where `keep` says so; `on_group` is called before
-/// each set.
+/// Runs sets of jobs one after the other. The files are created first and removed afterwards unless
+/// `keep` is set; `on_group` is called before each set. A failed job has its error in its result,
+/// and the others continue.
 ///
-/// A job that fails has its error in its result, and the others go on.
-///
-/// # Errors
-/// A file that cannot be made or opened, a workload that makes no sense on its file, the user's interrupt.
+/// # Errors A file that cannot be created or opened, a workload that makes no sense on its file, a
+/// user's interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     surroundings: &dyn Surroundings,
@@ -87,7 +85,7 @@ pub fn run<M: Machine>(
     not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
     let all = All { machine, plan, asked, targets: &targets, facts: &facts, surroundings };
-    // What makes no sense in the last set is refused before the first one writes.
+    // Invalid jobs of the last set are refused before the first set writes.
     let laid_out = runnable(asked, &not_run, &places);
     for number in 0..plan.groups.len() {
         let refused = all.group(number, (&laid_out, &not_run), 0).check()?;
@@ -101,7 +99,7 @@ pub fn run<M: Machine>(
             break;
         }
     }
-    // What create_only made is what it is for.
+    // Files of create_only are kept.
     let created = asked.clones.iter().filter(only_created).flat_map(|clone| &clone.files);
     let created: Vec<usize> = created.filter_map(|&file| places[file]).collect();
     for (place, target) in targets.iter_mut().enumerate() {
@@ -119,7 +117,6 @@ pub fn run<M: Machine>(
     })
 }
 
-/// What all sets of jobs share.
 struct All<'a, M: Machine> {
     machine: &'a M,
     plan: &'a Plan,
@@ -130,7 +127,7 @@ struct All<'a, M: Machine> {
 }
 
 impl<M: Machine> All<'_, M> {
-    /// A set, with what of the arrangement runs and the jobs that do not.
+    /// Builds a set from the jobs that can run and those that cannot.
     fn group<'g>(
         &'g self,
         number: usize,
@@ -153,11 +150,12 @@ impl<M: Machine> All<'_, M> {
     }
 }
 
-/// Files that were laid out: they, the jobs whose files could not be, and where each file of the arrangement stands among them.
+/// Opened files, the jobs whose files could not be created, and the index of each planned file
+/// among the opened ones.
 type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
 
-/// Opens and lays out the files. Where they do not fit, each job's by themselves: those that do not fit are an error of their job, and the others
-/// run, as in fio.
+/// Opens and lays out the files. If they do not all fit, it tries each job's files separately. As
+/// in fio, jobs whose files do not fit fail, and the others run.
 fn lay_out<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],
@@ -170,7 +168,7 @@ fn lay_out<M: Machine>(
         Ok(targets) => return Ok((targets, Vec::new(), (0..specs.len()).map(Some).collect())),
         Err(source) => source,
     };
-    // What is refused was to be known before: nothing is to be written then.
+    // Other errors mean that nothing must be written.
     if !matches!(source, machine::Error::Full { .. } | machine::Error::Unsupported(_)) {
         return Err(failed(source));
     }
@@ -198,7 +196,7 @@ fn lay_out<M: Machine>(
     Ok((targets, errors, places))
 }
 
-/// What of an arrangement runs, its files those that were laid out.
+/// Reduces an arrangement to the jobs that can run and the opened files.
 fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -> Arrangement {
     let mut files: Vec<(usize, FilePlan)> =
         places.iter().zip(&asked.files).filter_map(|(place, file)| Some(((*place)?, file.clone()))).collect();
@@ -214,7 +212,7 @@ fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -
     }
 }
 
-/// Directories that were made for files to be laid out. Dropped, those that are empty go.
+/// Directories created for the files; dropping it removes the empty ones.
 struct MadeDirectories(Vec<PathBuf>);
 
 impl MadeDirectories {
@@ -225,7 +223,7 @@ impl MadeDirectories {
             let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
             for directory in missing.into_iter().rev() {
                 fs::create_dir(&directory).map_err(|error| {
-                    FioError::Usage(format!("cannot make the directory {}: {error}", directory.display()))
+                    FioError::Usage(format!("cannot create the directory {}: {error}", directory.display()))
                 })?;
                 made.0.push(directory);
             }
@@ -237,13 +235,13 @@ impl MadeDirectories {
 impl Drop for MadeDirectories {
     fn drop(&mut self) {
         for directory in self.0.iter().rev() {
-            // One with something in it stays, and that is what failing means here.
+            // It fails if the directory is not empty, which then stays.
             let _ = fs::remove_dir(directory);
         }
     }
 }
 
-/// How a file is opened, and made where it is not there.
+/// Specifies how to open a file, and how to create it if missing.
 fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     let simulated = is_twin(&file.path);
     TargetSpec {
@@ -253,8 +251,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         as_is: true,
         create: file.made.is_some(),
         new_file: file.made.unwrap_or_default(),
-        // A simulated volume is as large as it must be.
-        // Of a file of which nothing is moved only its name is needed.
+        // A simulated volume gets the size it needs. A file without I/O only needs its name.
         size: Some(match file {
             FilePlan { grows: true, .. } => GROWING_BYTES,
             FilePlan { idle: true, bytes, .. } => (*bytes).min(IDLE_BYTES),
@@ -264,7 +261,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     }
 }
 
-/// Length at the beginning of a file that grows as it is written: the least of a test file.
+/// Initial length of a file that grows as it is written: the minimum of a test file.
 const GROWING_BYTES: u64 = 4096;
-/// Length of a file that no job moves data in: such jobs name sizes that no file system has room for.
+/// Length of a file without I/O: such jobs may name sizes that do not fit on any file system.
 const IDLE_BYTES: u64 = 1 << 20;

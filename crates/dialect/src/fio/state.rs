@@ -1,6 +1,6 @@
-//! How far the writing of a job with `verify` came: fio's `verify_state_save` and `verify_state_load`.
+//! Saved progress of jobs with `verify`: fio's `verify_state_save` and `verify_state_load`.
 //!
-//! The file is text of halfpower's own, under fio's name for it.
+//! The file has fio's name, but its content is halfpower's own text format.
 
 use super::arrange::Arrangement;
 use super::error::FioError;
@@ -10,17 +10,15 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What such a file begins with.
 const TITLE: &str = "halfpower verify state 1";
 
-/// How far one clone came in its sequence of requests.
+/// Progress of one clone in its sequence of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyState {
-    /// The first so many requests of the sequence are done.
+    /// Number of leading requests of the sequence that are done.
     pub requests: u64,
     /// Bytes of each.
     pub request_bytes: u64,
-    /// In random order.
     pub random: bool,
 }
 
@@ -32,7 +30,7 @@ impl fmt::Display for VerifyState {
 }
 
 impl VerifyState {
-    /// Understands such a file.
+    /// Parses a state file.
     pub fn parse(text: &str) -> Option<VerifyState> {
         let mut lines = text.lines();
         lines.next().filter(|line| *line == TITLE)?;
@@ -48,12 +46,12 @@ impl VerifyState {
     }
 }
 
-/// Where the state of a job's clone (from 0) stands.
+/// Path of the state of a job's clone (from 0).
 pub fn state_path(directory: &Path, job: &Job, clone: u32) -> PathBuf {
     directory.join(format!("local-{}-{clone}-verify.state", job.name))
 }
 
-/// The states that a run leaves, with their paths.
+/// The states to save after a run, with their paths.
 pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, String)> {
     let jobs = result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());
     jobs.flat_map(|job| {
@@ -69,7 +67,7 @@ pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, Strin
     .collect()
 }
 
-/// Lets the clones of jobs with `verify_state_load` go as far as the writing came.
+/// Limits the clones of jobs with `verify_state_load` to what was written.
 ///
 /// # Errors
 /// A state that cannot be read, or belongs to other requests.
@@ -93,14 +91,12 @@ pub fn load_states(
             wrong(format!("cannot read it: {error}; write the files with verify_state_save=1, or leave the option out"))
         })?;
         let state = VerifyState::parse(&String::from_utf8_lossy(&bytes))
-            .ok_or_else(|| wrong("it is no state of halfpower's (fio's own are not understood)".into()))?;
+            .ok_or_else(|| wrong("it is not a halfpower state file (fio's own are not supported)".into()))?;
         if (state.request_bytes, state.random) != (job.request_bytes(), job.options.random) {
-            return Err(wrong(
-                "it is of requests of another size or order; use bs and rw as when it was written".into(),
-            ));
+            return Err(wrong("it was written with another request size or order; use the same bs and rw".into()));
         }
         if state.requests == 0 {
-            return Err(wrong("nothing had been written, so there is nothing to verify".into()));
+            return Err(wrong("the job had written nothing, so no data can be verified".into()));
         }
         let done = state.requests.saturating_mul(state.request_bytes);
         clone.limit_bytes = Some(clone.limit_bytes.map_or(done, |limit| limit.min(done)));
@@ -115,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(requests in 0u64.., request_bytes in 1u64.., random: bool) {
+        fn states_round_trip(requests in 0u64.., request_bytes in 1u64.., random: bool) {
             let state = VerifyState { requests, request_bytes, random };
             prop_assert_eq!(VerifyState::parse(&state.to_string()), Some(state));
         }

@@ -1,4 +1,4 @@
-//! Ending a job when its rate is steady: fio's `steadystate`.
+//! Ends a job when its rate is steady: fio's `steadystate`.
 
 use super::value::{Reason, number};
 use machine::Nanos;
@@ -10,22 +10,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Rates are collected once a second, as in fio.
 pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 
-/// What is watched and how steady it must be.
+/// The watched rate and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// Bandwidth, and not requests.
+    /// Watch bandwidth instead of IOPS.
     pub bandwidth: bool,
-    /// The slope of the regression line, and not the greatest deviation from the mean.
+    /// Use the slope of the regression line instead of the maximum deviation from the mean.
     pub slope: bool,
-    /// The limit: in percent of the mean, or of the unit that is watched.
+    /// The limit, in percent of the mean or in the unit of the rate.
     pub limit: f64,
-    /// The limit is a percentage.
     pub percent: bool,
-    /// How long it must be kept to; 0: nothing is watched.
+    /// Minimum time for which the rate must be steady; 0: do not watch.
     pub duration_ns: Nanos,
     /// Time before the first collection.
     pub ramp_ns: Nanos,
-    /// `steadystate` was given, and not its duration alone.
+    /// `steadystate` was given, and not only its duration.
     pub given: bool,
 }
 
@@ -44,7 +43,6 @@ impl Default for Criterion {
 }
 
 impl Criterion {
-    /// Takes a value of `steadystate`.
     pub(crate) fn set(&mut self, text: &str) -> Result<(), Reason> {
         let wrong = || "write iops:2%, iops_slope:0.1%, bw:5% or bw_slope:0.1%".to_string();
         let (what, limit) = text.split_once(':').ok_or_else(wrong)?;
@@ -64,17 +62,16 @@ impl Criterion {
         Ok(())
     }
 
-    /// Whether anything is watched.
     pub fn watches(&self) -> bool {
         self.duration_ns > 0
     }
 
-    /// Rates that must be steady together.
+    /// Number of rates that must be steady together.
     pub(crate) fn window(&self) -> usize {
         self.duration_ns.div_ceil(STEP_NS) as usize
     }
 
-    /// As fio says it.
+    /// The value in fio's notation.
     pub fn shown(&self) -> String {
         let unit = if self.bandwidth { "bw" } else { "iops" };
         format!(
@@ -86,7 +83,6 @@ impl Criterion {
     }
 }
 
-/// A duration in whole seconds; used by the check of options.
 pub(crate) fn whole_seconds(ns: Nanos) -> bool {
     number(&(ns / STEP_NS).to_string(), 2, u64::from(u32::MAX)).is_ok() && ns.is_multiple_of(STEP_NS)
 }
@@ -94,23 +90,22 @@ pub(crate) fn whole_seconds(ns: Nanos) -> bool {
 /// How steady a job was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
-    /// What was watched.
     pub criterion: Criterion,
-    /// It was steady, and ended for that.
+    /// The rate was steady, which ended the job.
     pub attained: bool,
-    /// The last figure that was compared with the limit, in its unit.
+    /// The last figure compared with the limit, in its unit.
     pub found: f64,
-    /// The greatest deviation from the mean in requests or bytes per second.
+    /// The maximum deviation from the mean, in requests or bytes per second.
     pub max_deviation: f64,
-    /// Slope of the regression line: requests per second, or bytes per second, in a second.
+    /// Slope of the regression line, in requests or bytes per second, per second.
     pub slope: f64,
-    /// Requests per second in each second of the last window.
+    /// Requests per second, for each second of the last window.
     pub iops: Vec<u64>,
-    /// Bytes per second.
+    /// Bytes per second, likewise.
     pub bytes: Vec<u64>,
 }
 
-/// How steady a job was, as fio's JSON tells it.
+/// How steady a job was, in fio's JSON format.
 #[derive(Serialize)]
 pub(crate) struct SteadyReport {
     ss: String,
@@ -131,7 +126,6 @@ struct SteadyData {
 }
 
 impl Steady {
-    /// For fio's JSON.
     pub(crate) fn report(&self) -> SteadyReport {
         let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);
         SteadyReport {
@@ -151,7 +145,7 @@ impl Steady {
     }
 }
 
-/// Requests and bytes of one second over all streams, and how many streams have reported theirs.
+/// Requests and bytes of one second, and the number of streams that have reported it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
@@ -160,7 +154,7 @@ struct Second {
 
 #[derive(Debug)]
 struct Board {
-    /// Seconds that some stream has not reported yet; the first is number `first`.
+    /// Seconds not yet reported by all streams; the first has number `first`.
     open: VecDeque<Second>,
     first: u64,
     streams: u32,
@@ -168,7 +162,7 @@ struct Board {
     verdict: Steady,
 }
 
-/// Watches the rate of streams that belong together. They come here once a second.
+/// Watches the combined rate of streams, which report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,
@@ -177,7 +171,6 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// For so many streams.
     pub(crate) fn new(criterion: Criterion, streams: u32) -> Watch {
         let verdict = Steady {
             criterion,
@@ -192,14 +185,13 @@ impl Watch {
         Watch { criterion, board: Mutex::new(board), steady: AtomicBool::new(false) }
     }
 
-    /// Whether the streams are to end.
     #[inline]
     pub(crate) fn is_steady(&self) -> bool {
         self.steady.load(Ordering::Relaxed)
     }
 
-    /// A stream tells requests and bytes of its second number `second`.
-    pub(crate) fn tell(&self, second: u64, sums: [u64; 2]) {
+    /// Reports a stream's requests and bytes in second number `second`.
+    pub(crate) fn add_second(&self, second: u64, sums: [u64; 2]) {
         let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
         let Some(index) = second.checked_sub(board.first) else { return };
         while board.open.len() as u64 <= index {
@@ -211,14 +203,14 @@ impl Watch {
         self.judge(&mut board);
     }
 
-    /// A stream has ended of itself: the others are waited for alone.
+    /// A stream has ended: stop waiting for its reports.
     pub(crate) fn leave(&self) {
         let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
         board.streams = board.streams.saturating_sub(1);
         self.judge(&mut board);
     }
 
-    /// Judges each second that all have reported.
+    /// Judges each second that all streams have reported.
     fn judge(&self, board: &mut Board) {
         while board.streams > 0
             && !board.verdict.attained
@@ -239,19 +231,18 @@ impl Watch {
         }
     }
 
-    /// What was found in the end.
     pub(crate) fn verdict(&self) -> Steady {
         self.board.lock().unwrap_or_else(|broken| broken.into_inner()).verdict.clone()
     }
 }
 
-/// Judges a window of requests and bytes by second; only a full one can be steady.
+/// Judges a window of requests and bytes by second; only a full window can be steady.
 fn verdict(criterion: Criterion, window: &[[u64; 2]], full: bool) -> Steady {
     let values: Vec<f64> = window.iter().map(|sums| sums[usize::from(criterion.bandwidth)] as f64).collect();
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let max_deviation = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
-    // Least squares over seconds 0, 1, 2, ...
+    // Linear regression over seconds 0, 1, 2, ...
     let middle = (count - 1.0) / 2.0;
     let across: f64 = values.iter().enumerate().map(|(x, value)| (x as f64 - middle) * (value - mean)).sum();
     let along: f64 = (0..values.len()).map(|x| (x as f64 - middle).powi(2)).sum();
@@ -286,14 +277,14 @@ mod tests {
             .iter()
             .enumerate()
             .find(|(second, rate)| {
-                watch.tell(*second as u64, [**rate, **rate * 4096]);
+                watch.add_second(*second as u64, [**rate, **rate * 4096]);
                 watch.is_steady()
             })
             .map(|(second, _)| second + 1)
     }
 
     #[test]
-    fn the_window_must_be_full_and_every_rate_near_its_mean() {
+    fn a_full_window_of_rates_near_the_mean_is_steady() {
         let rates = [900, 800, 700, 650, 640, 655, 645, 650];
         assert_eq!(ends(criterion("iops:2%", 3), &rates), Some(6));
         assert_eq!(ends(criterion("iops:8.5", 3), &rates), Some(6));
@@ -305,37 +296,37 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_is_that_of_the_regression_line() {
+    fn the_slope_is_from_the_regression_line() {
         // 10 more each second: 10 of a mean of 110 is 9.09 %.
         assert_eq!(ends(criterion("iops_slope:10", 3), &[100, 110, 120]), Some(3));
         assert_eq!(ends(criterion("iops_slope:9.99", 3), &[100, 110, 120]), None);
         assert_eq!(ends(criterion("iops_slope:9.1%", 3), &[100, 110, 120]), Some(3));
         assert_eq!(ends(criterion("iops_slope:9.0%", 3), &[100, 110, 120]), None);
-        // Up and down is no slope, and nothing is not steady.
+        // Rates that go up and back down have no slope; zero rates are not steady.
         assert_eq!(ends(criterion("bw_slope:1%", 3), &[100, 500, 100]), Some(3));
         assert_eq!(ends(criterion("iops:1%", 3), &[0, 0, 0, 0]), None);
     }
 
     #[test]
-    fn a_second_counts_when_all_streams_have_told_it() {
+    fn a_second_counts_once_all_streams_reported_it() {
         let watch = Watch::new(criterion("iops:1%", 2), 2);
-        watch.tell(0, [50, 0]);
-        watch.tell(1, [60, 0]);
-        watch.tell(2, [60, 0]);
+        watch.add_second(0, [50, 0]);
+        watch.add_second(1, [60, 0]);
+        watch.add_second(2, [60, 0]);
         assert!(!watch.is_steady());
-        watch.tell(0, [50, 0]);
-        watch.tell(1, [40, 0]);
+        watch.add_second(0, [50, 0]);
+        watch.add_second(1, [40, 0]);
         assert!(watch.is_steady(), "100 and 100");
         assert_eq!(watch.verdict().iops, [100, 100]);
         let watch = Watch::new(criterion("iops:1%", 2), 2);
-        watch.tell(0, [50, 0]);
-        watch.tell(1, [50, 0]);
+        watch.add_second(0, [50, 0]);
+        watch.add_second(1, [50, 0]);
         watch.leave();
-        assert!(watch.is_steady(), "the other one is not waited for");
+        assert!(watch.is_steady(), "the watch does not wait for the other stream");
     }
 
     #[test]
-    fn what_is_no_criterion_is_refused() {
+    fn invalid_criteria_are_refused() {
         for text in ["iops", "iops:", "iops:-1", "lat:1%", "bw:x%", "iops:nan"] {
             assert!(Criterion::default().set(text).unwrap_err().contains("write iops:2%"), "{text}");
         }

@@ -1,42 +1,36 @@
-//! What fio reports of the system around a run.
+//! System statistics that fio reports for a run.
 
-/// What the kernel counted of this process.
+/// The kernel's counters of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Changes of context.
     pub context_switches: u64,
-    /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults that needed none.
+    /// Page faults without I/O.
     pub minor_faults: u64,
 }
 
-/// What one device did, by reads and writes.
+/// Activity of one device, by reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiskUse {
-    /// Its name.
     pub name: String,
-    /// Requests completed.
     pub requests: [u64; 2],
     /// Sectors of 512 bytes.
     pub sectors: [u64; 2],
-    /// Requests merged.
     pub merges: [u64; 2],
-    /// Milliseconds that requests took together.
+    /// Milliseconds, summed over requests.
     pub ticks_ms: [u64; 2],
-    /// Milliseconds that all requests took together.
+    /// Milliseconds, summed over all requests.
     pub queue_ms: u64,
     /// Milliseconds with at least one request in flight.
     pub busy_ms: u64,
 }
 
-/// What fio reports beyond a machine's [`Usage`].
+/// Source of statistics beyond a machine's [`Usage`].
 pub trait Surroundings {
-    /// What the kernel has counted of this process so far.
+    /// Counters of this process so far.
     fn counts(&self) -> Counts;
-    /// What these devices have done so far; those that do not count are left out.
+    /// Activity of these devices so far; devices without counters are omitted.
     fn disks(&self, names: &[String]) -> Vec<DiskUse>;
-    /// Milliseconds since 1970.
     fn unix_ms(&self) -> u64;
 }
 

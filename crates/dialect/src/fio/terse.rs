@@ -1,14 +1,14 @@
-//! fio's terse report: a line of figures with semicolons between them for each entry, for scripts.
+//! fio's terse report: a line of figures, separated by semicolons, for each entry.
 
 use super::direction::{Direction, Latency};
 use super::json::{self, JobReport, Ordered};
 use super::result::{Entry, FioResult};
 use std::fmt::Write;
 
-/// The percentiles for which a line has room.
+/// Number of percentiles in a line.
 const PERCENTILES: usize = 20;
 
-/// The report in this version of the layout, from 2 to 5.
+/// Formats the report in a version of the layout, from 2 to 5.
 pub fn terse(result: &FioResult, version: u8) -> String {
     result.entries().iter().map(|entry| line(entry, result, version) + "\n").collect()
 }
@@ -19,7 +19,7 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
     if version > 2 {
         fields.push(json::FIO_VERSION.into());
     }
-    // A separator within a name would make two fields of it.
+    // A separator within a name would split the field.
     fields.extend([report.jobname.replace(';', "_"), report.groupid.to_string(), report.error.to_string()]);
     for (_, direction) in report.directions.named().filter(|(name, _)| version != 3 || *name != "trim") {
         fields.extend(of_direction(direction, entry, version));
@@ -49,7 +49,7 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
     line
 }
 
-/// Least, greatest, mean and deviation in microseconds.
+/// Min, max, mean and standard deviation in microseconds.
 fn of_latency(latency: &Latency) -> [String; 4] {
     let real = |ns: f64| format!("{:.6}", ns / 1000.0);
     [(latency.min / 1000).to_string(), (latency.max / 1000).to_string(), real(latency.mean), real(latency.stddev)]
@@ -61,7 +61,7 @@ fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<St
     fields.extend(of_latency(&direction.slat_ns));
     fields.extend(of_latency(&direction.clat_ns));
     let options = &entry.job.job.options;
-    // As in fio: where those of the whole latency are wanted too, these.
+    // As in fio, total latencies are preferred if requested.
     let shown = if options.lat_percentiles { &direction.lat_ns } else { &direction.clat_ns };
     let found = shown.percentile.as_ref().map_or(&[][..], |Ordered(list)| list);
     let asked = &options.percentiles;
@@ -85,7 +85,7 @@ fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<St
     fields
 }
 
-/// Processor, depths and how latencies are distributed.
+/// CPU use, depths and the distribution of latencies.
 fn of_machine(report: &JobReport) -> Vec<String> {
     let mut fields: Vec<String> = [report.usr_cpu, report.sys_cpu].map(|percent| format!("{percent:.6}%")).into();
     fields.extend([report.ctx, report.majf, report.minf].map(|count| count.to_string()));

@@ -1,16 +1,18 @@
-//! The report for people: the lines of fio's that people and scripts look for, and beneath them what fio lacks.
+//! The report for people: fio's lines that people and scripts look for, followed by halfpower's
+//! additions.
 
 use super::direction::{Direction, Latency, PriorityReport};
 use super::failures::Failures;
 use super::json::{self, Ordered};
 use super::options::Unified;
-use super::result::{Entry, FioResult, JobResult, Recorded};
+use super::result::{CloneStats, Entry, FioResult, JobResult};
 use machine::units::{show_size_rounded, show_time, significant};
 use std::fmt::{self, Write};
 
 const NO_WRITE_FAILS: &str = "writing to a String cannot fail";
 
-/// The report: for each entry its rates, latencies and depths, with intervals and what was achieved; then the groups, the devices and the
+/// Formats each entry's rates, latencies and depths, with intervals and achieved settings; then the
+/// groups, the devices and the warnings.
 /// warnings.
 pub fn text(result: &FioResult) -> String {
     let mut text = String::new();
@@ -169,7 +171,8 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
     Ok(())
 }
 
-/// The unit in which a latency is shown, in nanoseconds: as fio does, the largest in which all its figures have some digits.
+/// The unit of a latency, in nanoseconds: as in fio, the largest one in which all figures have
+/// enough digits.
 fn unit(latency: &Latency) -> (&'static str, f64) {
     let fits = |ns: f64| {
         latency.min as f64 > 2.0 * ns
@@ -225,23 +228,23 @@ fn bands_text(text: &mut String, bands: &[(&str, &Ordered<f64>)]) -> fmt::Result
     Ok(())
 }
 
-/// Each reporting group's rates: all together, and from the slowest entry to the fastest.
+/// Formats each reporting group's total rate, and the range from the slowest entry to the fastest.
 fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     let mut ids: Vec<u32> = entries.iter().map(|entry| entry.job.job.group_id).collect();
     ids.dedup();
     for id in ids {
         let members = || entries.iter().filter(|entry| entry.job.job.group_id == id);
-        // As in fio the first job of a group says how it is reported.
+        // As in fio, the first job of a group decides the layout.
         let unified = members().next().map_or(Unified::Apart, |entry| entry.job.job.options.unified);
-        let own: Vec<&Recorded> = members().map(|entry| &entry.recorded).collect();
-        let whole: Vec<Recorded> = own.iter().map(|recorded| recorded.unified()).collect();
-        let all: Vec<&Recorded> = whole.iter().collect();
+        let own: Vec<&CloneStats> = members().map(|entry| &entry.recorded).collect();
+        let whole: Vec<CloneStats> = own.iter().map(|recorded| recorded.unified()).collect();
+        let all: Vec<&CloneStats> = whole.iter().collect();
         let apart = [("READ", &own, 0), ("WRITE", &own, 1), ("TRIM", &own, 2)];
         let apart = apart.into_iter().filter(|_| unified != Unified::Mixed);
         let mixed = (unified != Unified::Apart).then_some(("MIXED", &all, 0));
         writeln!(text, "\nRun status group {id} (all jobs):")?;
         for (name, recorded, side) in apart.chain(mixed) {
-            let used: Vec<&&Recorded> = recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
+            let used: Vec<&&CloneStats> = recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
             if used.is_empty() {
                 continue;
             }
@@ -269,7 +272,7 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     Ok(())
 }
 
-/// A number in four characters and the first unit that allows it.
+/// A number in four characters, with the first unit that allows it.
 fn short(value: f64, base: f64, units: [&str; 5]) -> String {
     let (mut value, mut unit) = (value, 0);
     while value >= 9999.5 && unit + 1 < units.len() {
@@ -294,7 +297,7 @@ fn decimal(bytes: f64) -> String {
     short(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB"])
 }
 
-/// What belongs to a job as a whole, all its clones together, and what fio lacks.
+/// Formats the results of a whole job with all its clones, and what fio does not report.
 fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
     if let Some(error) = &result.error {
         writeln!(text, "  failed: {}", error.text)?;
@@ -339,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_fio_writes_them() {
+    fn numbers_match_fio() {
         // From the report of Debian's fio 3.33.
         assert_eq!(
             (binary(4096.0), binary(40960.0), binary(63.6 * 1048576.0)),

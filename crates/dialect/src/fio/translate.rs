@@ -1,4 +1,4 @@
-//! A job as a workload of halfpower's.
+//! Translates a job into a halfpower workload.
 
 use super::arrange::{Arrangement, ClonePlan};
 use super::options::{Distribution, SyncMode};
@@ -7,12 +7,10 @@ use super::turns::FileTurns;
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
 use workload::{Data, Pattern, Stop, Workload, rng};
 
-/// As good as no end.
+/// Practically endless.
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
-/// What the seed of a clone is derived for.
 const PURPOSE_CLONE: u64 = 0xf10;
 
-/// The engine that serves a job.
 pub(crate) fn engine(job: &Job) -> Engine {
     if job.is_threaded() { Engine::Threads } else { job.options.engine }
 }
@@ -26,7 +24,6 @@ fn buffering(job: &Job) -> Buffering {
     }
 }
 
-/// The order of a job's places.
 pub(crate) fn pattern(job: &Job) -> Pattern {
     let options = &job.options;
     match (options.random, &options.distribution) {
@@ -34,20 +31,19 @@ pub(crate) fn pattern(job: &Job) -> Pattern {
         (true, Distribution::Zipf(theta)) => Pattern::Zipf(*theta),
         (true, Distribution::Pareto(h)) => Pattern::Pareto(*h),
         (true, Distribution::Normal { deviation, center }) => {
-            // fio hashes what it draws: the popular blocks lie anywhere.
+            // fio hashes what it draws, so popular blocks are scattered.
             Pattern::Normal { deviation_percent: *deviation, center_percent: *center, scattered: true }
         }
         (true, Distribution::Zones { access, share }) => {
             Pattern::HotCold { hot_percent: *share, access_percent: *access }
         }
-        // The turns draw the place.
+        // `FileTurns` draws the offset.
         (true, Distribution::ManyZones(_)) => Pattern::Uniform,
         (true, Distribution::Uniform) if options.no_random_map => Pattern::Uniform,
         (true, Distribution::Uniform) => Pattern::Random,
     }
 }
 
-/// The hint to the cache about a job's order.
 pub(crate) fn hint(job: &Job) -> Hint {
     match (job.options.hint && !job.options.direct, job.options.random) {
         (false, _) => Hint::None,
@@ -56,12 +52,12 @@ pub(crate) fn hint(job: &Job) -> Hint {
     }
 }
 
-/// Whether pauses are the recorder's: those of the stream follow each request of a depth of 1.
+/// Whether the recorder makes the pauses: a stream's own pauses follow each request at depth 1.
 pub(crate) fn pauses(job: &Job) -> bool {
     job.options.think_ns > 0 && (job.options.think_blocks > 1 || job.effective_depth() > 1)
 }
 
-/// What the cache holds of a job's files when it begins.
+/// State of the page cache for a job's files when it begins.
 fn cache(job: &Job) -> CacheState {
     match (job.options.pre_read, job.options.invalidate) {
         (true, _) => CacheState::Warm,
@@ -70,9 +66,9 @@ fn cache(job: &Job) -> CacheState {
     }
 }
 
-/// How a clone's requests are divided among its files.
+/// How a clone distributes its requests over its files.
 pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
-    // With io_size or a time the passes go on until that is reached.
+    // With io_size or a time, passes continue until the limit.
     let passes = Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
     FileTurns::of_passes(job, clone.files.len() as u64, clone.part, seed, passes)
 }
@@ -98,7 +94,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         region_bytes: Some(region.1),
         stop: match (runtime, clone.limit_bytes) {
             (Some(ns), _) => Stop::AfterNs(ns),
-            // The guide knows the end.
+            // The guide ends it.
             (None, _) if job.is_guided() => Stop::AfterNs(CENTURY_NS),
             (None, bytes) => Stop::AfterBytes(bytes.unwrap_or(region.1)),
         },
@@ -116,7 +112,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     }
 }
 
-/// The workload of all clones of a job, for the record.
+/// The workload of all clones of a job, for the report.
 pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangement, seed: u64) -> Workload {
     let made = arrangement.files[first.files[0]].made;
     Workload {
@@ -128,13 +124,13 @@ pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangeme
     }
 }
 
-/// What a job's buffers are made of: ordinary pages, as fio's are by default.
+/// Buffers use ordinary pages, as fio's do by default.
 fn memory(job: &Job) -> Memory {
     if job.options.fixedbufs { Memory::Registered } else { Memory::Pages }
 }
 
-/// How a job waits. fio's own work between two completions keeps it from sleeping where several requests are outstanding, and spares the
-/// kernel the wakes; ours is too little for that.
+/// How a job waits for completions. With several requests outstanding, fio's own work between two
+/// completions keeps it from sleeping and saves wake-ups; ours takes too little time for that.
 fn reap(job: &Job) -> Reap {
     match job.options.batch_complete {
         0 | 1 if engine(job).is_async() && job.effective_depth() > 1 => Reap::Poll,
@@ -142,7 +138,6 @@ fn reap(job: &Job) -> Reap {
     }
 }
 
-/// How a job accesses its files.
 pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
     Access {
         engine: engine(job),
@@ -153,7 +148,7 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         allocation: Allocation::Written,
         cache: cache(job),
         reap: reap(job),
-        // Its streams sync at their ends, each its own, as fio's jobs do.
+        // As in fio, each stream syncs at its own end.
         sync_at_end: false,
         region: (0, size_bytes),
     }
@@ -164,7 +159,6 @@ mod tests {
     use super::*;
     use crate::fio::{Command, Plan};
 
-    /// The access of the only job of a command line.
     fn access_of(words: &str) -> Access {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let command = Command::parse(&words).unwrap();
@@ -173,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_and_waits_are_those_of_fio() {
+    fn buffers_and_waits_match_fio() {
         let deep = access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8");
         assert_eq!((deep.memory, deep.reap), (Memory::Pages, Reap::Poll));
         let fixed =
@@ -188,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_atomic_is_plain_direct_io_and_says_so() {
-        // fio 3.33 opens with O_DIRECT and 0x800000, which Linux ignores, whatever direct= says.
+    fn atomic_is_plain_direct_io_with_a_warning() {
+        // fio 3.33 opens with O_DIRECT and 0x800000, which Linux ignores, regardless of direct=.
         for words in ["--name=a --size=1m --atomic=1", "--name=a --size=1m --atomic=1 --direct=0"] {
             assert_eq!(access_of(words).buffering, Buffering::Direct, "{words}");
         }

@@ -1,4 +1,5 @@
-//! Which file of a job a request goes to, and where in it: `file_service_type`, and the two cursors of a sequential mix.
+//! Maps requests to the files of a job and to offsets in them: `file_service_type`, and the two
+//! cursors of a sequential mix.
 
 use super::arrange::without_holes;
 use super::options::{Distribution, FileService, Zone};
@@ -12,7 +13,8 @@ mod spread;
 
 /// Sends the requests of a stream to the files of its job.
 ///
-/// The stream sees all files as one region in which they take turns request by request, or, where one follows another, a single file.
+/// The stream sees all files as one region and alternates between them request by request. If the
+/// files follow one another, it sees a single file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileTurns {
     files: u64,
@@ -20,51 +22,54 @@ pub(crate) struct FileTurns {
     /// First byte and length of the part of each file that is used.
     part: (u64, u64),
     service: FileService,
-    /// Requests in a row that go to one file.
+    /// Consecutive requests that go to one file.
     service_run: u64,
     seed: u64,
-    /// Bytes of sequential requests after which so many are left out; the second 0: none.
+    /// Length of a sequential run and of the gap after it, in bytes; gap 0: none.
     stride: (u64, u64),
-    /// Zones in which requests of random places are drawn.
+    /// Zones in which random offsets are drawn.
     zones: Vec<Zone>,
-    /// Places that are drawn from a normal distribution and hashed.
+    /// Draws offsets from a normal distribution and hashes them.
     bell: Option<Normal>,
-    /// Random places of one zone after the other.
+    /// Random offsets of one zone after the other.
     rounds: Option<Rounds>,
-    /// What a place is a multiple of.
+    /// Offsets are multiples of this many bytes.
     align: u64,
     /// Requests differ in size, and each goes to the next file.
     differ: bool,
-    /// They are drawn so in one file as well.
+    /// The same within a single file.
     spread: Option<Arc<Spread>>,
-    /// Requests that follow one another from each random place.
+    /// Sequential requests after each random offset.
     run: u64,
-    /// Percent of the reads and of the writes that go to random places; the others follow the one before.
+    /// Percent of reads and of writes at random offsets; the others continue where the last one
+    /// ended.
     random_percent: [u8; 2],
-    /// Bytes of each file, and those that a sequential request begins before the end of the one before it; the second 0: none.
+    /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
+    /// 0: no overlap.
     backward: (u64, u64),
-    /// Each direction of a mix goes over the whole file with holes.
+    /// Each direction of a mix covers the whole file, with gaps.
     mixes_holes: bool,
-    /// A pass of that ends where one of the directions is at the end; none: with its size.
+    /// Ends a pass of such a mix when one direction reaches the end; `None`: the size ends it.
     ends: Option<Ends>,
-    /// Of so many requests so many read, one after the other: the rates of a mix have it so.
+    /// Reads and total requests per cycle, if the rates of a mix set its ratio.
     mix: Option<(u64, u64)>,
-    /// Nothing else of it hangs on what went before.
+    /// Nothing else about this mix depends on earlier requests.
     random_mix: bool,
-    /// What the offset of the stream does not tell; shared by the threads of one stream.
+    /// State that the stream's offset does not determine; shared by the threads of a stream.
     state: Option<Arc<Mutex<State>>>,
 }
 
-/// Where the passes of a mix with holes end.
+/// Ends of the passes of a mix with gaps.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// Where the next request of a direction would begin: from there on nothing is left for it.
+    /// At this offset nothing is left for the direction's next request.
     at: u64,
     passes: u64,
 }
 
 impl Ends {
-    /// Of `len` bytes, gone through so many times; none where the cursors begin anew until the size is reached.
+    /// For `len` bytes and this many passes; `None` if the cursors restart until the size is
+    /// reached.
     fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Ends> {
         let (request, stride) = (job.request_bytes(), job.request_bytes() + job.options.hole_bytes);
         let fit = len.checked_sub(request)? / stride + 1;
@@ -73,17 +78,14 @@ impl Ends {
     }
 }
 
-/// `zonemode=strided` in random order: each zone is drawn from for so many requests.
 #[derive(Debug, Clone, Copy)]
 struct Rounds {
-    /// Requests in each zone before the next one.
     requests: u64,
-    /// Places of a zone.
     places: u64,
-    /// Bytes from a zone to the next.
+    /// Bytes from the start of one zone to the next.
     step: u64,
     zones: u64,
-    /// A place may come again before all were visited.
+    /// A block may be drawn again before all were visited.
     repeats: bool,
 }
 
@@ -94,7 +96,7 @@ impl Rounds {
             return None;
         }
         let request = job.request_bytes();
-        // What is at the end and no whole zone is left out.
+        // A remainder at the end too short for a zone is used.
         let range = if strides.range > 0 { strides.range } else { strides.size }.min(len).max(request);
         let step = range + strides.skip;
         Some(Rounds {
@@ -109,36 +111,35 @@ impl Rounds {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Places of each file where nothing was, where they are drawn once.
+    /// Unvisited blocks of each file, if each is visited once.
     maps: Vec<FreeMap>,
-    /// Order of the places of the zone that is drawn from, and its number.
+    /// Order of the blocks in the current zone, and the zone's number.
     order: Option<(u64, Permutation)>,
-    /// Requests so far, where they count.
+    /// Requests so far, if the drawing depends on it.
     drawn: u64,
-    /// Bytes issued in this pass.
     issued: u64,
-    /// Requests whose direction the rates gave.
+    /// Requests whose direction the rates set.
     mixed: u64,
-    /// Passes that are over.
     passes: u64,
-    /// The file that is gone to now, and requests that went there in a row.
+    /// The current file, and the number of consecutive requests it got.
     stay: (u64, u64),
-    /// Requests of this run, and where the next goes.
+    /// Requests left in the sequential run, and the next offset.
     run: (u64, u64),
-    /// Requests so far, and where the next read and the next write go that follow others.
+    /// Requests so far, and the offsets at which the next sequential read and write continue.
     follow: (u64, [u64; 2]),
-    /// Bytes that reads and writes have gone into each file, where they have cursors of their own.
+    /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
 }
 
 impl FileTurns {
-    /// At the beginning, over so many files; `part` is first byte and length of what is used of each.
+    /// Starts at the beginning of this many files; `part` is the first byte and length used of
+    /// each.
     #[cfg(test)]
     pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
         FileTurns::of_passes(job, files, part, seed, Some(1))
     }
 
-    /// The same for so many passes; none: without an end.
+    /// The same for a number of passes; `None`: endless.
     pub(crate) fn of_passes(job: &Job, files: u64, part: (u64, u64), seed: u64, passes: Option<u64>) -> FileTurns {
         let options = &job.options;
         let in_row = files > 1 && options.service_run > 1 && !options.random;
@@ -155,16 +156,16 @@ impl FileTurns {
             _ => Vec::new(),
         };
         let cursors = vec![[0; 2]; if own_cursors { files as usize } else { 0 }];
-        // What is left at the end, where no whole request fits, is not used.
+        // A remainder too short for a whole request is not used.
         let request = job.request_bytes();
         let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
         let rounds = Rounds::new(job, part.1);
         let spread = Spread::new(job, part.1, passes).map(Arc::new);
-        // A whole percent is the sequence's own.
+        // The sequence itself can do whole percentages.
         let mix = job.rated_mix().filter(|(reads, all)| reads * 100 % all != 0);
-        // With a map each place is gone to once.
+        // With a map, each block is visited once.
         let bell = match options.distribution {
             Distribution::Normal { deviation, center }
                 if options.random && options.no_random_map && files == 1 && job.sizes().is_none() =>
@@ -213,7 +214,7 @@ impl FileTurns {
         }
     }
 
-    /// First byte and length of what the stream sees.
+    /// First byte and length of the region that the stream sees.
     pub(crate) fn region(&self) -> (u64, u64) {
         if (self.service == FileService::Sequential && self.files > 1) || self.differ {
             return self.part;
@@ -224,7 +225,6 @@ impl FileTurns {
         (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
     }
 
-    /// Bytes of a pass over all files.
     pub(crate) fn pass_bytes(&self) -> u64 {
         if self.stride.1 > 0 && !self.mixes_holes {
             return without_holes(self.part.1, self.request_bytes, self.stride).saturating_mul(self.files);
@@ -232,7 +232,8 @@ impl FileTurns {
         self.part.1.saturating_mul(self.files)
     }
 
-    /// Sends a request to its own file, and gives it the size that it has to have there; `false`: no place is left, and the stream is over.
+    /// Moves a request to its own file and sets its size there; `false`: the files are full, and
+    /// the stream ends.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
@@ -241,7 +242,7 @@ impl FileTurns {
         self.in_turn(request)
     }
 
-    /// Sends a request to the file whose turn it is.
+    /// Moves a request to the next file in turn.
     #[inline(always)]
     fn in_turn(&self, request: &mut Request) -> bool {
         if self.files > 1 {
@@ -255,7 +256,6 @@ impl FileTurns {
         true
     }
 
-    /// The file of the next request where several in a row go to one.
     fn file_in_row(&self, state: &mut State, at: u64) -> u64 {
         let left = |file: u64| state.cursors[file as usize].iter().sum::<u64>() < self.part.1;
         let (file, done) = state.stay;
@@ -273,7 +273,7 @@ impl FileTurns {
         next
     }
 
-    /// Where in its part the next request goes that begins before the end of the one before it.
+    /// Offset in its part of the next request that overlaps the end of the one before.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {
@@ -282,7 +282,8 @@ impl FileTurns {
         }
     }
 
-    /// Where in its part the request of this number goes: to a zone by its share of the requests, and there to any place.
+    /// Offset in its part of request `number`: picks a zone by its share of the requests, then any
+    /// block in it.
     fn in_a_zone(&self, number: u64, len: u64) -> u64 {
         let drawn = rng::hash(self.seed, number);
         let chance = rng::below(drawn, 100);
@@ -300,7 +301,7 @@ impl FileTurns {
         0
     }
 
-    /// Where in its part the next request goes that is drawn from one zone after the other.
+    /// Offset in its part of the next request when zones are visited in turn.
     fn in_a_round(&self, rounds: Rounds, state: &mut State) -> u64 {
         let number = state.drawn;
         state.drawn += 1;
@@ -308,7 +309,7 @@ impl FileTurns {
         let place = if rounds.repeats {
             rng::below(rng::hash(self.seed, number), rounds.places)
         } else {
-            // A zone that is asked for more requests than it has places is gone through again.
+            // A zone that gets more requests than it has blocks is visited again.
             let pass = zone * rounds.requests.div_ceil(rounds.places) + within / rounds.places;
             if state.order.as_ref().is_none_or(|(known, _)| *known != pass) {
                 state.order = Some((pass, Permutation::new(rounds.places, rng::hash(self.seed, pass))));
@@ -358,7 +359,8 @@ impl FileTurns {
             return true;
         }
         if let Some(bell) = &self.bell {
-            // As in fio the rank is hashed, and ranks that meet in one place make it more popular, others are never gone to.
+            // As in fio, the rank is hashed: blocks hit by several ranks are more popular, others
+            // are never used.
             let rank = bell.draw(self.seed, state.drawn);
             let places = self.part.1 / self.request_bytes;
             request.offset = first + rng::below(rng::hash(self.seed, rank), places) * self.request_bytes;
@@ -408,11 +410,11 @@ impl FileTurns {
                 *cursor = self.backward(*cursor);
             }
             if *cursor + u64::from(request.len) > share {
-                // Of several sizes none may fit at the end.
+                // With several sizes, none may fit at the end.
                 *cursor = 0;
             }
             request.offset = first + *cursor;
-            // What is left out after each request is none of its own.
+            // The gap after each request is not part of it.
             *cursor += u64::from(request.len) + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
         }
         true

@@ -1,14 +1,13 @@
-//! Values of fio's options: sizes, times, switches, lists by direction.
+//! Parses values of fio's options: sizes, times, switches, lists by direction.
 //!
-//! Everything here is pure; an error is the reason alone ("it is negative"), and who reads the option adds its name and place.
+//! An error is only the reason ("it is negative"); the caller adds the option's name and location.
 
-/// What a value is not, and how to write it.
+/// Why a value is invalid, and how to write it.
 pub(crate) type Reason = String;
 
-/// Beyond 64 bits.
 const TOO_LARGE: &str = "it is too large; write less than 2^64";
 
-/// The digits of a number (decimal, or hexadecimal after `0x`) and what follows them.
+/// Splits off the digits of a number (decimal, or hexadecimal after `0x`).
 fn digits(text: &str) -> Result<(u64, &str), Reason> {
     if text.starts_with('-') {
         return Err("it is negative; write 0 or more".into());
@@ -25,11 +24,10 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
-/// A whole number in a range.
 pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, Reason> {
     let (number, rest) = digits(text)?;
     if !rest.is_empty() {
-        return Err("it is not a whole number; write digits alone".into());
+        return Err("it is not a whole number; write only digits".into());
     }
     if number < least || number > most {
         return Err(format!("it is too small or too large; write a number from {least} to {most}"));
@@ -37,7 +35,8 @@ pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, Reason> {
     Ok(number)
 }
 
-/// A size in bytes. `k`, `m`, `g`, `t`, `p` (also with a `b` after them, in either case) are powers of `kb_base`.
+/// A size in bytes. The suffixes `k`, `m`, `g`, `t`, `p` (in either case, optionally with a `b`)
+/// are powers of `kb_base`.
 pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
     let (number, unit) = digits(text)?;
     let unit = unit.to_ascii_lowercase();
@@ -54,7 +53,7 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
         }
         "ki" | "mi" | "gi" | "ti" | "pi" => {
             return Err(format!(
-                "fio reads {unit} as a decimal unit where kb_base is 1024; write {number}{} for the binary one",
+                "fio reads {unit} as a decimal unit if kb_base is 1024; write {number}{} for the binary one",
                 &unit[..1]
             ));
         }
@@ -64,22 +63,19 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
     number.checked_mul(kb_base.pow(power)).ok_or_else(|| TOO_LARGE.into())
 }
 
-/// An amount of a file: bytes or a share of it.
+/// An amount of a file: bytes or a percentage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// Bytes.
     Bytes(u64),
-    /// Percent of the file or device.
     Percent(u8),
 }
 
 impl Amount {
-    /// Whether it is 0.
     pub(crate) fn is_nothing(self) -> bool {
         matches!(self, Amount::Bytes(0) | Amount::Percent(0))
     }
 
-    /// In bytes, of a file of `whole` bytes.
+    /// In bytes, for a file of `whole` bytes.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -88,16 +84,17 @@ impl Amount {
     }
 }
 
-/// A size, or a percentage of the file.
+/// Parses a size, or a percentage of the file.
 pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
-    // Programs that write job files through an INI library double the sign.
+    // Programs that write job files with an INI library double the percent sign.
     match text.strip_suffix("%%").or_else(|| text.strip_suffix('%')) {
         Some(percent) => Ok(Amount::Percent(number(percent, 0, 100)? as u8)),
         None => size(text, kb_base).map(Amount::Bytes),
     }
 }
 
-/// A time in nanoseconds, `unit_ns` where none is written: `30`, `90s`, `1m30s`, `250ms`, `10us`, `2h`, `1d`.
+/// A time in nanoseconds; `unit_ns` is the default unit: `30`, `90s`, `1m30s`, `250ms`, `10us`,
+/// `2h`, `1d`.
 pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
     let mut rest = text;
@@ -127,7 +124,7 @@ pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     }
 }
 
-/// A switch: an option without a value is on.
+/// A switch; an option without a value is on.
 pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     match text {
         None | Some("1") => Ok(true),
@@ -136,12 +133,12 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     }
 }
 
-/// A list by direction: read, write, trim. What is left out is as the one before it.
+/// A list by direction: read, write, trim. A missing value repeats the one before it.
 pub(crate) fn by_direction<T: Clone>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
     by_direction_with_trims(text, parse).map(|[read, write, _]| [read, write])
 }
 
-/// The same with the trims.
+/// The same with trims.
 pub(crate) fn by_direction_with_trims<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
@@ -160,7 +157,7 @@ pub(crate) fn by_direction_with_trims<T: Clone>(
     Ok([read, write, trim])
 }
 
-/// A range with its ends, or one value that is both.
+/// A range, or one value for both ends.
 pub(crate) fn ends<T: PartialOrd + Copy>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
@@ -183,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_fios_units() {
+    fn sizes_use_fios_units() {
         for (text, bytes) in [
             ("4096", 4096),
             ("4k", 4096),

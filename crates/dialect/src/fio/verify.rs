@@ -1,10 +1,12 @@
-//! Blocks that describe themselves, and reading them back: fio's `verify`.
+//! Self-describing blocks and reading them back: fio's `verify`.
 //!
-//! With a checksum every block begins with fio's header, so that each program verifies the other's files. Little-endian, as Debian's fio 3.33
-//! writes it on x86: 0 magic (16 bits), 2 method (16), 4 length (32), 8 seed of the data (64), 16 offset in the file (64), 24 time (2 x 32),
-//! 32 thread (16), 34 number of the request (16), 36 CRC-32C of all this (32, not inverted at the end), 40 the checksum of what follows it.
-//! When it reads, fio checks magic, method, length, offset and both checksums, and no seed, time, thread or number. With a pattern alone the
-//! block is the pattern, again and again.
+//! With a checksum every block begins with fio's header, so each program can verify the other's
+//! files. The header is little-endian, as Debian's fio 3.33 writes it on x86: 0 magic (16 bits), 2
+//! method (16), 4 length (32), 8 seed of the data (64), 16 offset in the file (64), 24 time (2 x
+//! 32), 32 thread (16), 34 request number (16), 36 CRC-32C of all this (32, without the final
+//! inversion), 40 the checksum of the data after it. fio checks magic, method, length, offset and
+//! both checksums, but not seed, time, thread or number. With only a pattern, the block repeats the
+//! pattern.
 
 use super::pattern::Fill;
 use super::value::Reason;
@@ -21,15 +23,14 @@ use xxhash_rust::xxh64::xxh64;
 /// Bytes of the header before the checksum.
 const HEADER: usize = 40;
 const MAGIC: u16 = 0xacca;
-/// In the field of the nanoseconds, where fio has less than 10^9: the seed is the XXH64 of the data.
+/// Marks blocks whose seed field holds the XXH64 of the data. It is in the nanoseconds field, which
+/// fio keeps below 10^9.
 const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 
-/// How a block is known to be what was written.
+/// How blocks are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// The header alone.
     Meta,
-    /// MD5.
     Md5,
     /// CRC-64 (Jones).
     Crc64,
@@ -37,37 +38,33 @@ pub enum Method {
     Crc32c,
     /// CRC-16 (ARC).
     Crc16,
-    /// What fio calls SHA-256: the last block of the message with its padding, and a byte of each word of the state.
+    /// fio's version of SHA-256: the last padded block of the message, and one byte of each state
+    /// word.
     Sha256,
-    /// What fio calls SHA-512: the first 128 bytes of the data, and over them what is left after whole blocks. [`OURS`] protects the rest.
+    /// fio's version of SHA-512: the first 128 bytes of the data, overwritten with the remainder
+    /// after whole blocks. [`OURS`] protects the rest.
     Sha512,
-    /// XXH32.
     Xxhash,
-    /// SHA-1.
     Sha1,
-    /// CRC-32, not mirrored, from 0 and not inverted.
+    /// CRC-32, not reflected, initial value 0, not inverted.
     Crc32,
     /// CRC-7 (MMC).
     Crc7,
-    /// SHA3-224.
     Sha3With224,
-    /// SHA3-256.
     Sha3With256,
-    /// SHA3-384.
     Sha3With384,
-    /// SHA3-512.
     Sha3With512,
     /// The header, and the pattern as data.
     PatternHeader,
-    /// The block is the pattern, repeated.
+    /// The pattern, repeated.
     Pattern,
-    /// The block is anything: it is read back, and nothing is compared.
+    /// Any data: blocks are read back but not compared.
     Nothing,
 }
 
-/// Names of `verify`, fio's number in the header and the bytes of the checksum.
+/// Names for `verify`, fio's method number in the header, and checksum bytes.
 const METHODS: [(&str, Method, u16, usize); 19] = [
-    // The only one without a check.
+    // The only method without a check.
     ("null", Method::Nothing, 0, 0),
     ("meta", Method::Meta, 1, 0),
     ("md5", Method::Md5, 2, 16),
@@ -85,12 +82,12 @@ const METHODS: [(&str, Method, u16, usize); 19] = [
     ("sha3-512", Method::Sha3With512, 14, 64),
     ("xxhash", Method::Xxhash, 15, 4),
     ("sha1", Method::Sha1, 16, 20),
-    // Debian's fio 3.33 does not know it; the number is that of 3.42, whose header is another.
+    // Debian's fio 3.33 does not know it; the number is from 3.42, whose header differs.
     ("pattern_hdr", Method::PatternHeader, 17, 0),
     ("pattern", Method::Pattern, 0, 0),
 ];
 
-/// fio's CRC-64: Jones' polynomial, mirrored, from 0 and not inverted.
+/// fio's CRC-64: Jones' polynomial, reflected, initial value 0, not inverted.
 const CRC_64: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::Algorithm {
     width: 64,
     poly: 0xad93_d235_94c9_35a9,
@@ -107,14 +104,14 @@ const CRC_7: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_7_MMC);
 const CRC_16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
 
 impl Method {
-    /// The value of `verify`; `None`: nothing is verified.
+    /// Parses a `verify` value; `None`: no verification.
     pub(crate) fn named(text: &str) -> Result<Option<Method>, Reason> {
         if matches!(text, "0" | "none") {
             return Ok(None);
         }
         METHODS.iter().find(|(name, ..)| *name == text).map(|&(_, method, ..)| Some(method)).ok_or_else(|| {
             let names: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();
-            format!("halfpower serves {}; write one of these", names.join(", "))
+            format!("not supported; write one of {}", names.join(", "))
         })
     }
 
@@ -127,7 +124,7 @@ impl Method {
         if matches!(self, Method::Pattern | Method::Nothing) { 0 } else { HEADER + self.facts().1 }
     }
 
-    /// The least block: a header and some data.
+    /// The smallest block: a header and some data.
     pub(crate) fn least_bytes(self) -> u64 {
         match self {
             Method::Pattern | Method::Nothing => 1,
@@ -137,7 +134,7 @@ impl Method {
         }
     }
 
-    /// Writes the checksum of `data` into its place.
+    /// Writes the checksum of `data` to `place`.
     fn checksum(self, data: &[u8], place: &mut [u8]) {
         match self {
             Method::Meta | Method::PatternHeader | Method::Pattern | Method::Nothing => {}
@@ -167,8 +164,8 @@ impl Method {
     }
 }
 
-/// SHA-256 as fio has it: the length in the padding is little-endian, and of the state only the lowest byte of each word is kept, over the
-/// first bytes of the last block.
+/// fio's SHA-256: little-endian length in the padding, and only the lowest byte of each state word,
+/// written over the first bytes of the last block.
 fn sha256(data: &[u8], place: &mut [u8]) {
     let mut state: [u32; 8] =
         [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
@@ -188,28 +185,28 @@ fn sha256(data: &[u8], place: &mut [u8]) {
     place.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
 }
 
-/// How the blocks of a job are made and checked.
+/// How the blocks of a job are stamped and checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Check {
     pub(crate) method: Method,
-    /// The data of each request; empty: whatever is written.
+    /// The data of each request; empty: any data.
     pub(crate) pattern: Fill,
-    /// Bytes after which the pattern begins anew; 0: with each request.
+    /// Bytes after which the pattern restarts; 0: at each request.
     pub(crate) pattern_interval: usize,
     /// Bytes for each header; `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
-    /// Where in its block the header stands.
+    /// Offset of the header in its block.
     pub(crate) header_at: usize,
 }
 
 impl Check {
     fn interval(&self, block: &[u8]) -> usize {
         let interval = self.interval_bytes.map_or(block.len(), |bytes| bytes as usize).clamp(1, block.len().max(1));
-        // As in fio: one that does not divide the request is none.
+        // As in fio, an interval that does not divide the request is ignored.
         if block.len().is_multiple_of(interval) { interval } else { block.len() }
     }
 
-    /// Makes blocks of a request at this offset.
+    /// Stamps the blocks of a request at this offset.
     pub(crate) fn stamp(&self, offset: u64, request: &mut [u8]) {
         if !self.pattern.is_empty() {
             self.pattern.put(offset, self.pattern_interval, request);
@@ -224,7 +221,7 @@ impl Check {
         }
     }
 
-    /// Exchanges the header with what stands where it is to be.
+    /// Swaps the header with the bytes at its offset in the block.
     fn swap_header(&self, block: &mut [u8]) {
         let len = self.method.header_bytes();
         if self.header_at >= len && self.header_at + len <= block.len() {
@@ -251,7 +248,7 @@ impl Check {
         header[36..].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// What is wrong with the blocks of a request that lies at this offset.
+    /// Returns the first fault in the blocks of a request at this offset.
     pub(crate) fn fault(&self, offset: u64, request: &[u8]) -> Option<Fault> {
         if self.method == Method::Nothing {
             return None;
@@ -271,8 +268,8 @@ impl Check {
         request.chunks(interval).enumerate().find_map(fault)
     }
 
-    /// Where a block at `offset` that begins so far into its request is not the pattern, its first bytes aside: the pattern begins with the
-    /// request.
+    /// Finds where a block deviates from the pattern after `skipped` bytes. The block begins
+    /// `within` bytes into its request, and the pattern begins with the request.
     fn not_the_pattern(&self, request_offset: u64, block: &[u8], within: usize, skipped: usize) -> Option<Fault> {
         let wanted = |at: usize| self.pattern.byte(request_offset, self.pattern_interval, within + at);
         let (at, _) = block.iter().enumerate().skip(skipped).find(|(at, byte)| **byte != wanted(*at))?;
@@ -281,7 +278,7 @@ impl Check {
         Some(Fault { offset, len: block.len() as u64, why })
     }
 
-    /// What is wrong with a block that begins so far into its request.
+    /// Returns the fault in a block that begins `within` bytes into its request.
     fn block_fault(&self, request_offset: u64, within: usize, block: &[u8]) -> Option<Fault> {
         let offset = request_offset + within as u64;
         let of = |why: Why| Some(Fault { offset, len: block.len() as u64, why });
@@ -308,17 +305,16 @@ impl Check {
         if header[HEADER..] != sum[..bytes] || (ours && long(8) != xxh64(data, 0)) {
             return of(Why::Checksum);
         }
-        // fio's own writes with a pattern have it in all of the data.
+        // fio's own writes with a pattern fill all of the data with it.
         if self.pattern.is_empty() { None } else { self.not_the_pattern(request_offset, block, within, HEADER + bytes) }
     }
 }
 
-/// Fills a buffer with a pattern, again and again.
+/// Fills a buffer with a repeating pattern.
 pub(crate) fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     buffer.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
 }
 
-/// Why a block is not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     NoHeader,
@@ -328,7 +324,6 @@ enum Why {
     NotThePattern { at: u64, found: u8 },
 }
 
-/// A block that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     offset: u64,
@@ -351,7 +346,6 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What was checked, over all streams of a job.
 #[derive(Debug)]
 pub(crate) struct VerifyStats {
     pub(crate) check: Check,
@@ -367,7 +361,6 @@ impl VerifyStats {
         VerifyStats { check, bytes: zero(), unjudged: zero(), faults: zero(), first: Mutex::new(None) }
     }
 
-    /// Checks a block.
     pub(crate) fn check(&self, offset: u64, block: &[u8]) {
         self.bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
         if let Some(fault) = self.check.fault(offset, block) {
@@ -376,34 +369,31 @@ impl VerifyStats {
         }
     }
 
-    /// So many bytes were read and are not judged.
+    /// Counts bytes that were read but could not be judged.
     pub(crate) fn leave(&self, bytes: usize) {
         self.unjudged.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// How much was read and not judged, in words.
+    /// Reports how much could not be judged.
     pub(crate) fn unjudged(&self) -> Option<String> {
         let bytes = self.unjudged.load(Ordering::Relaxed);
         (bytes > 0).then(|| {
             format!(
-                "verify: {} of the {} read back could not be judged: writes overlapped there, or another job wrote there (fio may call such blocks bad)",
+                "verify: {} of the {} read back could not be judged: other writes overlapped them (fio may call such blocks bad)",
                 show_size(bytes),
                 show_size(bytes + self.bytes())
             )
         })
     }
 
-    /// Bytes that were checked.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Blocks that are not what was written.
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
 
-    /// The faults in words.
     pub(crate) fn complaint(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|broken| broken.into_inner()).clone()?;
         let count = self.faults();
@@ -428,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_known_by_its_place_and_its_data() {
+    fn blocks_are_checked_for_offset_and_data() {
         for (name, method, ..) in METHODS {
             let check = check(method);
             if method == Method::Nothing {

@@ -1,4 +1,4 @@
-//! diskspd's XML results.
+//! Parses diskspd's XML results.
 
 use super::{asked, in_ms};
 use crate::diskspd::{Element, tree};
@@ -16,7 +16,7 @@ fn number(element: &Element, path: &str) -> Option<f64> {
     child(element, path)?.value().parse().ok()
 }
 
-/// A question for each time span: what all its targets did together.
+/// Parses one case for each time span, with all its targets combined.
 pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     let root = tree(text).map_err(|error| error.to_string())?;
     let results = child(&root, "Results").ok_or("it has no <Results>")?;

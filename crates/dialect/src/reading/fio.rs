@@ -1,10 +1,10 @@
-//! fio's JSON.
+//! Parses fio's JSON.
 
 use super::asked;
 use results::compare::{Asked, Measure, Reading};
 use serde_json::Value;
 
-/// Options that make two jobs the same question.
+/// Options that identify a case: jobs with equal values are compared.
 const SETTINGS: [&str; 12] = [
     "rw",
     "readwrite",
@@ -20,7 +20,7 @@ const SETTINGS: [&str; 12] = [
     "size",
 ];
 
-/// The questions of a report. What stands before the first brace, as notes of a run do, is left out.
+/// Parses the cases of a report, ignoring text before the first brace.
 pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     let from = text.find('{').ok_or("it has no JSON object")?;
     let document: Value = serde_json::Deserializer::from_str(&text[from..])
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
         .collect())
 }
 
-/// One direction of a job; none where it did nothing.
+/// One direction of a job; `None`: it is idle.
 fn of(job: &Value, global: &Value, does: &str) -> Option<Asked> {
     let figures = &job[does];
     let number = |value: &Value| value.as_f64().filter(|value| *value > 0.0);
@@ -63,7 +63,7 @@ fn of(job: &Value, global: &Value, does: &str) -> Option<Asked> {
         let value = percentiles.iter().find_map(|one| number(&one[key]));
         readings.extend(value.map(|value| Reading::value(measure, value)));
     }
-    // Processor time of the job in all: user and system percent of its run time.
+    // Total CPU time of the job: user and system percent of its run time.
     let percent = number(&job["usr_cpu"]).unwrap_or(0.0) + number(&job["sys_cpu"]).unwrap_or(0.0);
     let other: f64 = ["read", "write", "trim"].iter().filter_map(|name| number(&job[*name]["iops"])).sum();
     readings.push(Reading::value(Measure::Cpu, percent / 100.0 / other * 1e9));

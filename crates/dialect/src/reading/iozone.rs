@@ -1,9 +1,9 @@
-//! IOzone's table of file and record sizes.
+//! Parses IOzone's table of file and record sizes.
 
 use super::asked;
 use results::compare::{Asked, Measure, Reading};
 
-/// Its tests with the width of their columns, in the order of the columns.
+/// Its tests in column order, with the width of their columns.
 const TESTS: [(&str, usize); 21] = [
     ("write", 9),
     ("rewrite", 9),
@@ -27,10 +27,10 @@ const TESTS: [(&str, usize); 21] = [
     ("preadv", 10),
     ("repreadv", 10),
 ];
-/// Width of the columns of the file's and of the record's size.
+/// Width of the columns of the file and record sizes.
 const SIZES: [usize; 2] = [16, 8];
 
-/// What a number of the table is.
+/// The unit of a number in the table.
 fn reading(text: &str, value: f64) -> Reading {
     if text.contains("operations per second") {
         Reading::value(Measure::Iops, value)
@@ -41,7 +41,7 @@ fn reading(text: &str, value: f64) -> Reading {
     }
 }
 
-/// A question for each test, file and record size.
+/// Parses one case for each test, file and record size.
 pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     let mut rows = text.lines().skip_while(|line| line.split_whitespace().take(2).ne(["kB", "reclen"])).skip(1);
     let rows: Vec<&str> = rows.by_ref().take_while(|line| !line.trim().is_empty()).collect();
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     Ok(all)
 }
 
-/// The number in a column; none where it is blank.
+/// The number in a column; `None`: it is blank.
 fn cell(row: &str, from: usize, width: usize) -> Option<f64> {
     row.get(from..row.len().min(from + width))?.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Reports of other tools as sides of a comparison. The same report several times in one file is several runs.
+//! Reads reports of other tools for comparison. Repeated reports in one file count as several runs.
 
 mod diskspd;
 mod fio;
@@ -11,31 +11,23 @@ use results::compare::{Asked, Measure, Reading, Side};
 /// Why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
-    /// Nothing in it is known.
+    /// The format is unknown.
     #[error(
         "{0}: not a report that can be compared; name a results.json of halfpower, fio's JSON, diskspd's XML, a report of IOzone, PostMark or SQLIO, or \
          a CSV with named columns"
     )]
     Unknown(String),
-    /// A report of this tool that holds no figures, or damaged ones.
+    /// A known report without figures, or a damaged one.
     #[error("{name}: {tool}'s report cannot be read: {why}")]
-    Damaged {
-        /// Which file.
-        name: String,
-        /// The tool.
-        tool: &'static str,
-        /// What is wrong.
-        why: String,
-    },
+    Damaged { name: String, tool: &'static str, why: String },
 }
 
-/// Reads the questions and figures of a report.
+/// Parses a report into cases with figures.
 type Read = fn(&str) -> Result<Vec<Asked>, String>;
 
-/// What a tool's report says.
+/// Reads a tool's report.
 ///
-/// # Errors
-/// A text that is no report of a known tool, or a report without figures.
+/// # Errors A text that is not a report of a known tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
     let (tool, read): (_, Read) = if text.contains("\"fio version\"") {
         ("fio", fio::read)
@@ -58,7 +50,7 @@ pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
     Ok(Side { name: name.into(), asked, warnings: Vec::new() }.join_repeats())
 }
 
-/// A question of a tool with its settings; those without a value are left out.
+/// A case of a tool with its settings, except empty ones.
 fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Asked {
     let keys: Vec<(String, String)> = settings
         .iter()

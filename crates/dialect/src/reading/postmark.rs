@@ -1,9 +1,9 @@
-//! PostMark's verbose report.
+//! Parses PostMark's verbose report.
 
 use super::asked;
 use results::compare::{Asked, Measure, Reading};
 
-/// The questions of all reports in a text: a rate for each line that has one.
+/// Parses the cases of all reports in a text: a rate for each line that has one.
 pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     let mut all = Vec::new();
     let mut phase = "";
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     Ok(all)
 }
 
-/// Words of its lines, and the operation that they are about.
+/// Words in its lines, and the operation they refer to.
 const WORDS: [(&str, &str); 6] = [
     ("transactions", "transaction"),
     ("created", "create"),
@@ -47,7 +47,8 @@ const WORDS: [(&str, &str); 6] = [
     ("written", "write"),
 ];
 
-/// The rate in `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of its unit.
+/// Parses the rate in `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of
+/// its unit.
 fn rate(line: &str) -> Option<(f64, Option<f64>)> {
     let inside = line.rsplit_once('(')?.1.strip_suffix("per second)")?;
     let mut words = inside.split_whitespace();

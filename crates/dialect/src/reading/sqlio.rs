@@ -1,9 +1,9 @@
-//! SQLIO's reports, one after the other.
+//! Parses SQLIO's reports, one after the other.
 
 use super::{asked, in_ms};
 use results::compare::{Asked, Measure, Reading};
 
-/// What stands before the figures of a run.
+/// Settings of a run, printed before its figures.
 #[derive(Default)]
 struct Settings {
     does: String,
@@ -14,7 +14,7 @@ struct Settings {
     buffering: String,
 }
 
-/// The questions of all runs in a text.
+/// Parses the cases of all runs in a text.
 pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     let mut all: Vec<Asked> = Vec::new();
     let mut settings = Settings::default();

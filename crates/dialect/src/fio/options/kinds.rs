@@ -1,9 +1,9 @@
-//! The values of options that are one of several, and of those that belong together.
+//! Option values that are enumerations or belong together.
 
 use super::super::histlog::HistogramLog;
 use machine::Engine;
 
-/// fio's names of engines; the first of an engine's is the usual one.
+/// fio's engine names; the usual name of an engine comes first.
 const ENGINES: [(&str, Engine); 10] = [
     ("psync", Engine::Sync),
     ("sync", Engine::Sync),
@@ -18,7 +18,6 @@ const ENGINES: [(&str, Engine); 10] = [
     ("null", Engine::Null),
 ];
 
-/// Takes a value of `ioengine`.
 pub(super) fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
@@ -41,54 +40,47 @@ pub enum SyncMode {
     Data,
 }
 
-/// How a file that is to be written is laid out.
+/// How a file to be written is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallocate {
-    /// As long as it is to be, without space.
+    /// At its full length, without reserving space.
     None,
-    /// Space reserved.
+    /// With space reserved.
     Reserve,
 }
 
 /// Which of several files a request goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileService {
-    /// They take turns request by request.
+    /// Files alternate request by request.
     RoundRobin,
-    /// One after the other is gone through.
     Sequential,
-    /// It is drawn.
     Random,
 }
 
 /// How random blocks are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
-    /// Every block as often as any other.
     Uniform,
     /// Zipf's law with this exponent.
     Zipf(f64),
-    /// Self-similar with this share: 0.2 is 80 % of the requests to 20 % of the blocks.
+    /// Self-similar with this share: 0.2 sends 80 % of the requests to 20 % of the blocks.
     Pareto(f64),
-    /// Normal, with its deviation and its mean in percent of the file.
+    /// Normal distribution; both values are percentages of the file.
     Normal {
-        /// Standard deviation.
         deviation: f64,
-        /// Mean.
         center: f64,
     },
-    /// So many percent of the requests go to the first so many percent of the file.
+    /// A percentage of the requests goes to the first part of the file.
     Zones {
-        /// Percent of the requests.
         access: u8,
-        /// Percent of the file.
         share: u8,
     },
     /// Zones of the file from its start to its end.
     ManyZones(Vec<Zone>),
 }
 
-/// A zone of a file in which so many of the requests go, all places alike.
+/// A zone of a file, with uniformly distributed requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
     /// Percent of the requests.
@@ -97,32 +89,31 @@ pub struct Zone {
     pub share: u8,
 }
 
-/// `zonemode=strided`: after so many bytes so many are left out.
+/// `zonemode=strided`: skip bytes after each zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Strides {
-    /// `zonemode`: none, or strided; `None`: strided where there is a `zonesize`.
+    /// `zonemode`: none, or strided; `None`: strided if there is a `zonesize`.
     pub strided: Option<bool>,
-    /// `zonesize`: bytes moved in each zone.
+    /// `zonesize`: bytes transferred in each zone.
     pub size: u64,
-    /// `zonerange`: bytes of a zone, where they are more.
+    /// `zonerange`: bytes of a zone, if more.
     pub range: u64,
     /// `zoneskip`: bytes between two zones.
     pub skip: u64,
 }
 
 impl Strides {
-    /// Whether it is asked for.
     pub fn are_on(&self) -> bool {
         self.strided.unwrap_or(self.size > 0)
     }
 
-    /// Bytes left out after each zone's.
+    /// Bytes without I/O after each zone's requests.
     pub fn left_out(&self) -> u64 {
         self.range.saturating_sub(self.size).saturating_add(self.skip)
     }
 }
 
-/// The logs of a job: their prefix, where wanted.
+/// The logs of a job; names are file prefixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
     /// `write_bw_log`.
@@ -139,54 +130,49 @@ pub struct Logs {
     pub coarseness: u32,
     /// `log_avg_msec`; 0: a line for each request.
     pub average_ms: u64,
-    /// `log_offset`: lines tell where each request went.
+    /// `log_offset`: add the offset of each request.
     pub offset: bool,
-    /// `log_prio`: the last column is the priority of the request in hexadecimal digits.
+    /// `log_prio`: the last column is the request's priority in hexadecimal.
     pub priority: bool,
-    /// `log_unix_epoch`: times count from 1970 and not from the beginning.
+    /// `log_unix_epoch`: timestamps count from 1970.
     pub epoch: bool,
-    /// `per_job_logs`: each clone has files of its own.
+    /// `per_job_logs`: each clone has its own files.
     pub per_job: bool,
-    /// `log_window_value`: what is told of the latencies of a window.
+    /// `log_window_value`: which latency of a window to log.
     pub window: WindowValue,
-    /// `log_issue_time`: the last column is when a request was issued, in nanoseconds.
+    /// `log_issue_time`: the last column is the issue time in nanoseconds.
     pub issue_time: bool,
-    /// `write_iolog`: every request in its order, to be repeated with `read_iolog`.
+    /// `write_iolog`: record every request in order, for `read_iolog`.
     pub requests: Option<String>,
 }
 
-/// What a line of an averaged log tells.
+/// Which latency a line of an averaged log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowValue {
-    /// The mean.
     #[default]
     Mean,
-    /// The greatest.
     Greatest,
-    /// The mean and the greatest.
     Both,
 }
 
 /// `unified_rw_reporting`: how the directions are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unified {
-    /// Each by itself.
+    /// Each separately.
     #[default]
     Apart,
-    /// All as one.
     Mixed,
-    /// Each by itself, and all as one.
     Both,
 }
 
-/// Which jobs `exitall` ends with the first one that is done.
+/// Which jobs `exitall` ends when one is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitWhat {
     /// Those of its reporting group.
     Group,
     /// All that run with it.
     Stonewall,
-    /// These, and what would run after them.
+    /// These, and all that would run after them.
     All,
 }
 
@@ -213,13 +199,12 @@ impl Default for Logs {
 }
 
 impl Logs {
-    /// The log of histograms, where one is wanted.
+    /// The log of histograms, if requested.
     pub(crate) fn histograms(&self) -> Option<HistogramLog> {
         let wanted = self.histogram.is_some() && self.histogram_ms > 0;
         wanted.then(|| HistogramLog::new(self.histogram_ms * 1_000_000, self.coarseness))
     }
 
-    /// Whether any log is wanted.
     pub fn any(&self) -> bool {
         self.bandwidth.is_some() || self.iops.is_some() || self.latency.is_some()
     }

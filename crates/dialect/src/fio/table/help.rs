@@ -1,10 +1,10 @@
 //! The options as the help lists them.
 
 use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
-use super::Takes::{Off, Refused, Same, Void};
+use super::OptionKind::{Ignored, OnlyValues, OnlyZero, Refused};
 use super::{ROWS, Row};
 
-/// The job options that are served, by group, for the help text: lines of at most `width` columns.
+/// Supported job options by group, in lines of at most `width` columns.
 pub fn help(width: usize) -> String {
     let groups = [
         ("jobs", Jobs),
@@ -15,18 +15,17 @@ pub fn help(width: usize) -> String {
         ("data", Data),
         ("report", Report),
     ];
-    let effective = |row: &&Row| !matches!(row.takes, Same(..) | Off(_) | Void(_) | Refused(_));
+    let effective = |row: &&Row| !matches!(row.takes, OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_));
     let mut text = String::new();
     for (title, group) in groups {
         let names = ROWS.iter().filter(effective).filter(|row| row.group == group).filter_map(|row| row.names().next());
         wrapped(&mut text, title, names, width);
     }
-    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Void(_)));
+    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Ignored(_)));
     wrapped(&mut text, "no effect", without_effect.flat_map(Row::names), width);
     text
 }
 
-/// A title and words in lines.
 fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {
     let mut line = format!("  {title:<9}");
     for word in words {

@@ -1,10 +1,10 @@
-//! Rows of the table, their names and what they say.
+//! Tests of the option table: rows, names and messages.
 
 use super::*;
 use std::collections::BTreeSet;
 
 #[test]
-fn every_name_stands_in_one_row() {
+fn every_name_is_in_one_row() {
     let mut seen = BTreeSet::new();
     for name in ROWS.iter().flat_map(Row::names) {
         assert!(seen.insert(name), "{name} stands twice");
@@ -12,7 +12,7 @@ fn every_name_stands_in_one_row() {
 }
 
 #[test]
-fn a_misspelt_option_and_one_that_is_not_served_read_differently() {
+fn misspelt_and_unsupported_options_give_different_errors() {
     for (name, value, reason) in [
         ("run_time", "3", "did you mean runtime?"),
         ("io_depth", "3", "did you mean iodepth?"),
@@ -28,7 +28,7 @@ fn a_misspelt_option_and_one_that_is_not_served_read_differently() {
 }
 
 #[test]
-fn other_names_mean_the_same() {
+fn aliases_set_the_same_option() {
     for (name, other, value) in [
         ("runtime", "timeout", "7"),
         ("nrfiles", "nr_files", "3"),
@@ -45,7 +45,7 @@ fn other_names_mean_the_same() {
 }
 
 #[test]
-fn what_has_no_effect_has_the_form_that_fio_asks_for() {
+fn ignored_options_still_check_their_value() {
     for flag in ["registerfiles", "userspace_reap", "hipri", "sqthread_poll", "bs_unaligned"] {
         assert!(is_flag(flag) && Options::default().set(flag, Some("0")).is_ok(), "{flag}");
         assert!(Options::default().set(flag, Some("--iodepth=4")).is_err(), "{flag}");
@@ -64,7 +64,7 @@ fn what_has_no_effect_has_the_form_that_fio_asks_for() {
 }
 
 #[test]
-fn two_sizes_with_a_dash_are_of_reads_and_of_writes() {
+fn a_dash_separates_read_and_write_sizes() {
     let blocks = |text: &str| {
         let mut options = Options::default();
         options.set("bs", Some(text)).unwrap();
@@ -76,7 +76,7 @@ fn two_sizes_with_a_dash_are_of_reads_and_of_writes() {
 }
 
 #[test]
-fn the_help_names_what_is_served() {
+fn the_help_lists_supported_options() {
     let help = help(100);
     assert!(help.contains("  requests  rw rwmixread") && !help.contains("numa_cpu_nodes"), "{help}");
     assert!(help.lines().all(|line| line.len() <= 100));

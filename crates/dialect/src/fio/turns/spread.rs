@@ -1,4 +1,4 @@
-//! Random places of requests that differ in size, or whose places lie closer than they are long.
+//! Random offsets of requests that differ in size, or that are longer than their alignment.
 
 use super::super::options::FileService;
 use super::super::plan::Job;
@@ -6,28 +6,26 @@ use super::{FileTurns, State};
 use machine::{Op, Request};
 use workload::{FreeMap, SizeDraw, rng};
 
-/// How such requests are placed.
+/// Rules for placing such requests.
 #[derive(Debug, Clone)]
 pub(super) struct Spread {
-    /// What a place is a multiple of.
     align: u64,
-    /// The smallest request.
-    least: u64,
-    /// Places of each file.
+    min_bytes: u64,
     places: u64,
-    /// Sizes of reads and of writes.
     sizes: [SizeDraw; 2],
-    /// As with fio's map of each file: no byte comes twice in a pass, and a request is as short as the free bytes at its place.
+    /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
+    /// free space.
     covers: bool,
-    /// Passes over all files after which no place is left.
+    /// Passes over all files after which the stream ends.
     passes: u64,
 }
 
-/// Draws of a size that fits at the end of a file before the rest of the file is taken.
+/// Attempts to draw a size that fits at the end of a file, before the request takes all that is
+/// left.
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// Of a job that goes over `len` bytes of each file so many times; none: without an end.
+    /// For a job that makes `passes` over `len` bytes of each file; `None`: endless.
     pub(super) fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Spread> {
         if !job.spreads() {
             return None;
@@ -37,7 +35,7 @@ impl Spread {
         let places = if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
         Some(Spread {
             align,
-            least,
+            min_bytes: least,
             places: places.max(1),
             sizes: job.options.blocks.each_ref().map(SizeDraw::new),
             covers: job.covers(),
@@ -45,14 +43,14 @@ impl Spread {
         })
     }
 
-    /// What of each file no request has been to, where that matters.
+    /// Maps of the unvisited blocks of each file, if the job needs them.
     pub(super) fn maps(&self, files: u64) -> Vec<FreeMap> {
         vec![FreeMap::new(self.places); if self.covers { files as usize } else { 0 }]
     }
 }
 
 impl FileTurns {
-    /// The file of the next request: one with a free place, where that matters.
+    /// Picks the file of the next request, with free space in it if that matters.
     fn file_of_spread(&self, state: &State, number: u64) -> u64 {
         let first = match self.service {
             FileService::RoundRobin => number % self.files,
@@ -64,7 +62,8 @@ impl FileTurns {
         (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
     }
 
-    /// Draws the place of a request, and its size where it has to be another one; `false`: no place is left.
+    /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are
+    /// full.
     pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
         if spread.covers && state.maps.iter().all(FreeMap::is_full) {
             state.passes += 1;
@@ -84,11 +83,11 @@ impl FileTurns {
         let again = (0..DRAWS).map(|draw| u64::from(sizes.at(rng::hash(chance, draw))));
         let mut len = std::iter::once(u64::from(request.len)).chain(again).find(|&len| len <= rest);
         if let Some(map) = map {
-            let wanted = len.unwrap_or(rest).div_ceil(spread.least);
-            let free = map.take(place, wanted) * spread.least;
+            let wanted = len.unwrap_or(rest).div_ceil(spread.min_bytes);
+            let free = map.take(place, wanted) * spread.min_bytes;
             len = Some(len.unwrap_or(rest).min(free));
         }
-        request.len = len.unwrap_or(rest / spread.least * spread.least) as u32;
+        request.len = len.unwrap_or(rest / spread.min_bytes * spread.min_bytes) as u32;
         (request.target, request.offset) = (file as u32, self.part.0 + place * spread.align);
         state.issued += u64::from(request.len);
         true

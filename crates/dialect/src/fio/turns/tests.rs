@@ -1,4 +1,4 @@
-//! Where requests of many kinds of jobs go.
+//! Offsets of the requests of many kinds of jobs.
 
 use super::*;
 use crate::fio::plan::job;
@@ -14,7 +14,7 @@ fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn files_take_turns_follow_one_another_or_are_drawn() {
+fn file_service_types_pick_files() {
     let part = (0, 2 * 4096);
     let writes: Vec<(Op, u64)> = (0..6).map(|block| (Op::Write, block)).collect();
     let turns = FileTurns::new(&job("rw=write nrfiles=3"), 3, part, 1);
@@ -27,13 +27,13 @@ fn files_take_turns_follow_one_another_or_are_drawn() {
     let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random"), 3, part, 1);
     let mut drawn = placed(&turns, &writes);
     let of_file = |file: u32| drawn.iter().filter(move |(drawn, _)| *drawn == file).map(|(_, block)| *block);
-    assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file from its start to its end: {drawn:?}");
+    assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file is read in order: {drawn:?}");
     drawn.dedup_by_key(|(file, _)| *file);
     assert_ne!(drawn.len(), 3, "in a drawn order");
 }
 
 #[test]
-fn strides_leave_out_what_lies_between_zones() {
+fn strides_skip_the_gaps_between_zones() {
     let turns =
         FileTurns::new(&job("rw=read zonemode=strided zonesize=8k zonerange=12k zoneskip=4k"), 1, (0, 36864), 1);
     assert_eq!((turns.region(), turns.pass_bytes()), ((0, 20480), 20480), "two zones and half of a third");
@@ -42,7 +42,7 @@ fn strides_leave_out_what_lies_between_zones() {
 }
 
 #[test]
-fn files_that_take_turns_and_both_directions_of_a_mix_have_holes_too() {
+fn gaps_apply_to_alternating_files_and_mixes() {
     let turns = FileTurns::new(&job("rw=write:4k nrfiles=2"), 2, (8192, 4 * 4096), 1);
     assert_eq!((turns.region(), turns.pass_bytes()), ((16384, 16384), 16384), "two of four blocks of each file");
     let writes: Vec<(Op, u64)> = (4..8).map(|block| (Op::Write, block)).collect();
@@ -53,7 +53,7 @@ fn files_that_take_turns_and_both_directions_of_a_mix_have_holes_too() {
 }
 
 #[test]
-fn a_mix_with_holes_ends_where_one_direction_does() {
+fn a_mix_with_gaps_ends_with_its_first_direction() {
     let mix = job("rw=rw:8k loops=2");
     let turns = FileTurns::of_passes(&mix, 1, (0, 16 * 4096), 1, Some(2));
     assert_eq!(turns.region(), (0, 16 * 4096), "each direction has the whole file");
@@ -73,11 +73,11 @@ fn a_mix_with_holes_ends_where_one_direction_does() {
     let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, (0, 16 * 4096), 1, Some(1));
     let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
     let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
-    assert_eq!(blocks, [0, 2, 4, 6, 8, 10, 12, 14, 0, 2], "as in fio: where the next begins at the end it begins anew");
+    assert_eq!(blocks, [0, 2, 4, 6, 8, 10, 12, 14, 0, 2], "as in fio, a request that would begin at the end restarts");
 }
 
 #[test]
-fn rates_of_both_directions_give_each_request_its_own() {
+fn rates_of_both_directions_set_the_mix() {
     let turns = FileTurns::new(&job("rw=randrw rate_iops=100,200"), 1, (0, 32 * 4096), 1);
     let ops: String = (0..32)
         .map(|block| {
@@ -90,7 +90,7 @@ fn rates_of_both_directions_give_each_request_its_own() {
 }
 
 #[test]
-fn normal_places_meet_as_fios_hash_lets_them() {
+fn normal_offsets_collide_as_often_as_with_fios_hash() {
     let turns = FileTurns::new(&job("rw=randread norandommap=1 random_distribution=normal:20"), 1, (0, 2048 * 4096), 1);
     let mut counts = vec![0u32; 2048];
     for number in 0..100_000 {
@@ -100,7 +100,8 @@ fn normal_places_meet_as_fios_hash_lets_them() {
     }
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let share = |blocks: usize| f64::from(counts[..blocks].iter().sum::<u32>()) / 100_000.0;
-    // One place a rank would have 18 % there. Debian's fio 3.33 has 37 % with as many requests.
+    // A rank without collisions would get 18 % there. Debian's fio 3.33 gets 37 % with as many
+    // requests.
     assert!((0.33..0.41).contains(&share(205)), "{}", share(205));
     let untouched = counts.iter().filter(|&&count| count == 0).count();
     assert!((600..900).contains(&untouched), "1/e of the places have no rank: {untouched}");
@@ -121,7 +122,7 @@ fn requests_go_backward_from_the_end() {
 }
 
 #[test]
-fn several_requests_in_a_row_go_to_one_file() {
+fn consecutive_requests_go_to_one_file() {
     let part = (0, 3 * 4096);
     let writes: Vec<(Op, u64)> = (0..9).map(|block| (Op::Write, block)).collect();
     let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=roundrobin:2"), 3, part, 1);
@@ -133,7 +134,7 @@ fn several_requests_in_a_row_go_to_one_file() {
 }
 
 #[test]
-fn random_places_come_from_one_zone_after_the_other() {
+fn random_offsets_come_from_one_zone_after_the_other() {
     let settings = "rw=randread zonemode=strided zonesize=16k zonerange=8k zoneskip=4k";
     let turns = FileTurns::new(&job(settings), 1, (4096, 36864), 1);
     let places = placed(&turns, &[(Op::Read, 1); 16]);
@@ -142,14 +143,15 @@ fn random_places_come_from_one_zone_after_the_other() {
         blocks.sort_unstable();
         blocks
     };
-    // Zones of two blocks, three from one to the next, each gone through twice; then the first again.
+    // Zones of two blocks start three blocks apart; each is covered twice, then the first one
+    // again.
     assert_eq!((sorted(0..2), sorted(2..4)), (vec![1, 2], vec![1, 2]), "{places:?}");
     assert_eq!((sorted(4..8), sorted(8..12)), (vec![4, 4, 5, 5], vec![7, 7, 8, 8]));
     assert_eq!(sorted(12..16), [1, 1, 2, 2]);
 }
 
 #[test]
-fn zones_have_their_shares_of_the_requests_and_all_their_places() {
+fn zones_get_their_share_of_the_requests_on_all_offsets() {
     let turns = FileTurns::new(&job("rw=randread random_distribution=zoned:50/10:30/20:20/"), 1, (4096, 100 * 4096), 1);
     let places = placed(&turns, &vec![(Op::Read, 1); 20_000]);
     let mut counts = [0u32; 100];
@@ -163,7 +165,7 @@ fn zones_have_their_shares_of_the_requests_and_all_their_places() {
 }
 
 #[test]
-fn requests_of_several_sizes_go_to_the_files_in_turn_and_stay_in_them() {
+fn mixed_sizes_alternate_between_files_and_stay_inside() {
     let settings = "rw=write nrfiles=3 bsrange=4k-8k";
     let turns = FileTurns::new(&job(settings), 3, (0, 20480), 1);
     assert_eq!(turns.region(), (0, 20480));
@@ -174,22 +176,23 @@ fn requests_of_several_sizes_go_to_the_files_in_turn_and_stay_in_them() {
         turns.place(&mut request);
         assert_eq!(request.target, number % 3);
         let end = &mut ends[request.target as usize];
-        assert!(request.offset == *end || request.offset == 0, "{request:?} goes on at {end}");
+        assert!(request.offset == *end || request.offset == 0, "{request:?} continues at {end}");
         *end = request.offset + u64::from(len);
         assert!(*end <= 20480, "{request:?} ends in its part");
     }
 }
 
 #[test]
-fn reads_and_writes_of_a_sequential_mix_go_forward_each_from_the_start() {
+fn sequential_mixes_have_a_cursor_for_each_direction() {
     let turns = FileTurns::new(&job("rw=rw"), 1, (8 * 4096, 4 * 4096), 1);
     let (r, w) = (Op::Read, Op::Write);
-    // The mix as Debian's fio 3.33 logs it: each direction has a cursor, and a pass is over after the region's bytes.
+    // The mix as Debian's fio 3.33 logs it: each direction has a cursor, and a pass ends after the
+    // region's bytes.
     let mix = [(r, 8), (r, 9), (w, 10), (r, 11), (w, 8), (w, 9)];
     assert_eq!(placed(&turns, &mix), [(0, 8), (0, 9), (0, 8), (0, 10), (0, 8), (0, 9)]);
 }
 
-/// Places and sizes of requests until none is left, each asked for with the greatest size.
+/// Offsets and sizes of requests until the files are full; each one asks for the maximum size.
 fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
     let turns = FileTurns::new(&job, files, (4096, len), 1);
@@ -202,9 +205,9 @@ fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u
 }
 
 #[test]
-fn requests_of_several_sizes_cover_each_file_once_or_are_drawn_again_and_again() {
+fn mixed_random_sizes_cover_each_file_once_or_repeat() {
     let mut covered = spread("rw=randwrite nrfiles=2 bsrange=4k-16k", 2, 40 << 10, usize::MAX);
-    assert!(covered.iter().any(|&(_, _, len)| len < 16384), "what is left free is short: {covered:?}");
+    assert!(covered.iter().any(|&(_, _, len)| len < 16384), "only a short gap stays free: {covered:?}");
     covered.sort_unstable();
     for file in 0..2 {
         let own = covered.iter().filter(|(of, ..)| *of == file);
@@ -216,7 +219,7 @@ fn requests_of_several_sizes_cover_each_file_once_or_are_drawn_again_and_again()
     }
     let drawn = spread("rw=randwrite norandommap=1 bssplit=4k/50:16k/50", 1, 64 << 10, 500);
     assert!(drawn.len() == 500 && drawn.iter().all(|(_, offset, len)| offset + u64::from(*len) <= 68 << 10));
-    assert!(drawn.iter().any(|&(_, offset, _)| offset == 64 << 10), "the last place has the small ones alone");
+    assert!(drawn.iter().any(|&(_, offset, _)| offset == 64 << 10), "only small requests fit at the end");
     let aligned = spread("rw=randwrite bs=16k blockalign=4k", 1, 64 << 10, 500);
     let places: std::collections::BTreeSet<u64> = aligned.iter().map(|(_, offset, _)| offset >> 12).collect();
     assert_eq!(places, (1..=13).collect());

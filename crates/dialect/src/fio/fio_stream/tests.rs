@@ -3,8 +3,8 @@ use crate::fio::arrange::ClonePlan;
 use crate::fio::plan::job;
 use machine::Op;
 
-/// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache,
-/// and a dot for each completion. With depth each request completes when no other can be issued.
+/// The steps of a job on one file until it is done: r and w are requests, S syncs, C cache drops,
+/// and a dot is a completion. With depth, requests complete only when no other can be issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
     let clone = ClonePlan {
@@ -18,7 +18,7 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
     if job.options.invalidate {
         recorder.passes(4 * 4096, true, false);
     }
@@ -56,7 +56,7 @@ fn asked(settings: &str, blocks: u64) -> String {
 }
 
 #[test]
-fn a_queue_that_is_full_is_filled_again_when_it_is_low() {
+fn a_queue_refills_at_its_low_mark() {
     let settings = "rw=read invalidate=0 ioengine=io_uring iodepth=4";
     assert_eq!(asked_and_done(settings, 7), "rrrr.r.r.r....");
     assert_eq!(asked_and_done(&format!("{settings} iodepth_low=1"), 10), "rrrr...rrr...rrr....");
@@ -68,7 +68,7 @@ fn a_trim_goes_before_its_write() {
     assert_eq!(asked("rw=trim", 4), "tttt");
     assert_eq!(asked("rw=trimwrite", 4), "twtwtwtw");
     assert_eq!(asked("rw=trimwrite ioengine=io_uring iodepth=3 fsync=2", 4), "twtwStwtw");
-    // What follows a trim goes where that went.
+    // The write after a trim has the same offset.
     let places = |mode: &str| {
         let job = job(&format!("rw={mode} bs=4k,4k,8k ioengine=io_uring iodepth=2"));
         let clone =
@@ -76,7 +76,7 @@ fn a_trim_goes_before_its_write() {
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
         recorder.begin(0);
         let (mut trims, mut writes) = (Vec::new(), Vec::new());
         loop {
@@ -102,7 +102,7 @@ fn a_trim_goes_before_its_write() {
 }
 
 #[test]
-fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
+fn poisson_arrivals_have_the_right_mean_and_deviation() {
     let spread = |process: &str| {
         let job = job(&format!("rw=randread norandommap=1 rate_iops=1000 rate_process={process}"));
         let size = 4096 * 4096;
@@ -110,7 +110,7 @@ fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 7);
+        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 7);
         recorder.begin(0);
         let (mut now, mut times) = (0, Vec::new());
         loop {
@@ -137,13 +137,13 @@ fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
 }
 
 #[test]
-fn a_latency_is_submission_and_completion() {
+fn latency_is_the_sum_of_submission_and_completion() {
     let job = job("rw=read ioengine=libaio iodepth=2");
     let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: None, passes: 1 };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
     assert!(recorder.times_submission());
     recorder.begin(0);
     let done = |slot| Completion { slot, result: 4096 };
@@ -155,7 +155,7 @@ fn a_latency_is_submission_and_completion() {
     recorder.submitted(130);
     recorder.complete(done(slots[0]), 200);
     let Next::Issue(third) = recorder.next(200) else { panic!("a slot is free") };
-    // No call has returned for this one before it is done.
+    // It completes before its call returns.
     recorder.complete(done(third.slot), 205);
     recorder.submitted(230);
     recorder.complete(done(slots[1]), 300);
@@ -165,7 +165,7 @@ fn a_latency_is_submission_and_completion() {
 }
 
 #[test]
-fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() {
+fn passes_drop_the_cache_and_writes_are_synced() {
     assert_eq!(asked("rw=read", 12), "rrrrCrrrrCrrrr");
     assert_eq!(asked("rw=randread ioengine=io_uring iodepth=3", 8), "rrrrCrrrr");
     assert_eq!(asked("rw=write fsync=2", 6), "wwSwwSCww");
@@ -178,7 +178,8 @@ fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() 
     assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
 }
 
-/// The requests that complete, the failures counted and whether the job goes on, where every third request ends with this result.
+/// Fails every third request with this result. Returns the requests that complete, the failures
+/// counted and whether the job continues.
 fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let job = job(settings);
     let clone = ClonePlan {
@@ -192,7 +193,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 12 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
     recorder.begin(0);
     let (mut outstanding, mut ended, mut goes_on) = (Vec::new(), 0, true);
     while goes_on {
@@ -216,7 +217,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
 }
 
 #[test]
-fn a_job_goes_on_after_the_errors_that_it_tolerates() {
+fn a_job_continues_after_tolerated_errors() {
     let settings = "invalidate=0 ioengine=libaio iodepth=2 rw";
     for tolerated in ["read", "io", "all"] {
         assert_eq!(with_failures(&format!("continue_on_error={tolerated} {settings}=read"), -5), (12, 4, true));
@@ -225,11 +226,11 @@ fn a_job_goes_on_after_the_errors_that_it_tolerates() {
         let found = with_failures(&format!("continue_on_error={tolerated} {settings}={mode}"), -5);
         assert_eq!(found, (2, 0, false), "{mode} {tolerated}");
     }
-    // What is named takes the place of what may pass.
+    // Named errors replace the default ones.
     assert_eq!(with_failures(&format!("ignore_error=EAGAIN,ENOSPC:122 {settings}=write"), -28), (12, 4, true));
     assert_eq!(with_failures(&format!("ignore_error=,ENOSPC {settings}=write"), -5), (2, 0, false));
     assert_eq!(with_failures(&format!("ignore_error=EIO {settings}=write"), -5), (2, 0, false));
-    // No space left and a request cut short are no errors of a device that may pass.
+    // A full disk and a short request are not tolerated device errors.
     for result in [-28, 512] {
         assert_eq!(with_failures(&format!("continue_on_error=all {settings}=write"), result), (2, 0, false));
     }

@@ -1,4 +1,4 @@
-//! What ties jobs of a set together: shares of a flow, a common end, a watch for a steady rate.
+//! Connects the jobs of a set: shares of a flow, a common end, a watch for a steady rate.
 
 use super::arrange::ClonePlan;
 use super::flow::FlowGroup;
@@ -11,11 +11,10 @@ use machine::Machine;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Who watches each job for a steady rate, where somebody does.
 pub(super) type Watches = Vec<Option<Arc<Watch>>>;
 
 impl<M: Machine> Group<'_, M> {
-    /// Each clone's group and place in it, where its job has a flow.
+    /// Each clone's flow group and index in it, if its job has a flow.
     pub(super) fn flows(&self) -> Vec<Option<(Arc<FlowGroup>, usize)>> {
         let of = |clone: &&ClonePlan| Some(&self.job_of(clone).options).filter(|options| options.flow > 0);
         let mut ids: Vec<u64> = self.clones.iter().filter_map(|clone| Some(of(clone)?.flow_id)).collect();
@@ -33,7 +32,7 @@ impl<M: Machine> Group<'_, M> {
         flows
     }
 
-    /// How each job ends with others, where any job of the set asks for it.
+    /// How each job ends with others, if any job of the set requests it.
     pub(super) fn exits(&self) -> Vec<Option<Exit>> {
         let all = Arc::new(AtomicBool::new(false));
         let mut groups: Vec<(u32, Arc<AtomicBool>)> = Vec::new();
@@ -53,12 +52,12 @@ impl<M: Machine> Group<'_, M> {
                 ExitWhat::Stonewall | ExitWhat::All => Some(all.clone()),
             };
             let sets_on_error = job.options.exitall_on_error.then(|| all.clone());
-            Exit { heeds: [all.clone(), own], sets, sets_on_error }
+            Exit { ends_if: [all.clone(), own], sets, sets_on_error }
         };
         self.jobs.iter().map(|job| any.then(|| exit(job))).collect()
     }
 
-    /// Who watches each job: jobs that are reported together are watched together.
+    /// The watch of each job: jobs reported together are watched together.
     pub(super) fn watches(&self) -> Watches {
         let together =
             |a: &Job, b: &Job| a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id;

@@ -1,11 +1,11 @@
-//! Writes that are to be read back.
+//! Recorded writes, to be read back.
 
 use super::contested::Contest;
 use super::verify::VerifyStats;
 use machine::{Nanos, Op, Request};
 use std::collections::BTreeMap;
 
-/// Bytes that were written at once.
+/// The bytes of one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) target: u32,
@@ -34,27 +34,26 @@ impl Piece {
     }
 }
 
-/// A piece that is being read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Read {
     piece: Option<Piece>,
     pub(crate) since: Nanos,
-    /// The write that left it; `None` if that is not known.
+    /// The write that left it; `None`: unknown.
     write: Option<u64>,
 }
 
-/// The write that left a piece, if others may have written there.
+/// The write that left a piece; always 0 if no other write can overlap it.
 fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
     contest.map_or(Some(0), |contest| contest.known(piece))
 }
 
 impl Read {
-    /// A read that is about to be issued.
+    /// A read about to be issued.
     pub(crate) fn of(piece: Piece, since: Nanos, contest: Option<&Contest>) -> Read {
         Read { piece: Some(piece), since, write: write_of(contest, &piece) }
     }
 
-    /// Checks what was read, unless writes overlapped one another there, or the read.
+    /// Checks the data, unless overlapping writes may have changed it before or during the read.
     pub(crate) fn check(&self, stats: &VerifyStats, contest: Option<&Contest>, data: &[u8]) {
         let Some(piece) = self.piece else { return };
         if self.write.is_some() && write_of(contest, &piece) == self.write {
@@ -65,29 +64,30 @@ impl Read {
     }
 }
 
-/// The pieces that a stream wrote and nobody has read back yet.
+/// A stream's writes that are not read back yet.
 #[derive(Debug)]
-pub(crate) enum Pieces {
-    /// None overlaps another: all of them, in order.
+pub(crate) enum PendingVerify {
+    /// Writes that never overlap, in order.
     Apart(Vec<Piece>),
-    /// As in fio: one that a newer overlaps is forgotten as a whole, and the others are read in the order of their places.
+    /// As in fio, a newer write removes every older one that it overlaps, and the rest is read in
+    /// offset order.
     Newest(BTreeMap<(u32, u64), Piece>),
 }
 
-impl Pieces {
-    /// Of a stream whose writes may overlap.
-    pub(crate) fn new(overlap: bool) -> Pieces {
-        if overlap { Pieces::Newest(BTreeMap::new()) } else { Pieces::Apart(Vec::new()) }
+impl PendingVerify {
+    /// For a stream whose writes may overlap if `overlap`.
+    pub(crate) fn new(overlap: bool) -> PendingVerify {
+        if overlap { PendingVerify::Newest(BTreeMap::new()) } else { PendingVerify::Apart(Vec::new()) }
     }
 
-    /// A write is issued.
     pub(crate) fn add(&mut self, request: &Request) {
         let piece = Piece::from(request);
         let Piece { target, offset, .. } = piece;
         match self {
-            Pieces::Apart(pieces) => pieces.push(piece),
-            Pieces::Newest(by_place) => {
-                // Those that are known lie apart: the last that begins before its end is the only candidate.
+            PendingVerify::Apart(pieces) => pieces.push(piece),
+            PendingVerify::Newest(by_place) => {
+                // Known pieces do not overlap, so only the last one that begins before the end can
+                // overlap this write.
                 while let Some((&place, _)) =
                     by_place.range(..(target, piece.end())).next_back().filter(|(_, other)| other.overlaps(&piece))
                 {
@@ -100,16 +100,16 @@ impl Pieces {
 
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Pieces::Apart(pieces) => pieces.is_empty(),
-            Pieces::Newest(by_place) => by_place.is_empty(),
+            PendingVerify::Apart(pieces) => pieces.is_empty(),
+            PendingVerify::Newest(by_place) => by_place.is_empty(),
         }
     }
 
-    /// All of them, to be read in this order; none is left.
+    /// Takes all pieces, in the order in which to read them.
     pub(crate) fn drain(&mut self) -> Vec<Piece> {
         match self {
-            Pieces::Apart(pieces) => std::mem::take(pieces),
-            Pieces::Newest(by_place) => std::mem::take(by_place).into_values().collect(),
+            PendingVerify::Apart(pieces) => std::mem::take(pieces),
+            PendingVerify::Newest(by_place) => std::mem::take(by_place).into_values().collect(),
         }
     }
 }
@@ -121,8 +121,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_is_what_was_written_last(writes in prop::collection::vec((0u32..2, 0u64..60, 1u32..12), 0..40)) {
-            let mut pieces = Pieces::new(true);
+        fn only_the_newest_overlapping_writes_remain(writes in prop::collection::vec((0u32..2, 0u64..60, 1u32..12), 0..40)) {
+            let mut pieces = PendingVerify::new(true);
             let mut kept: Vec<(u32, u64, u32)> = Vec::new();
             for &(target, offset, len) in &writes {
                 pieces.add(&Request { op: Op::Write, target, offset, len, slot: 0 });

@@ -1,31 +1,29 @@
-//! What is recorded of the requests of a stream: sums in windows of time, lines, batches, latencies.
+//! Statistics of a stream's requests: sums by time window, log lines, batch sizes, latencies.
 
 use super::failures::Failures;
 use super::histlog::HistogramLog;
 use super::iolog::Entry;
-use super::minimum::GaveUp;
+use super::min_rate::StopReason;
 use super::plan::Job;
-use super::result::Recorded;
+use super::result::CloneStats;
 use machine::{Nanos, Op};
 use measure::histogram::Histogram;
 
-/// Time over which fio averages rates for their spread.
+/// Window over which fio averages rates for their spread.
 pub(crate) const SPREAD_NS: Nanos = 500_000_000;
-/// Windows for which there is room from the beginning.
 const WINDOWS: usize = 4096;
-/// Lines of a log without averages for which there is room from the beginning.
+/// Preallocated lines of a log without averages.
 pub(crate) const LINES: usize = 1 << 16;
 
-/// What a request does, as fio counts it: reads, writes, trims.
+/// Number of directions as fio counts them: reads, writes, trims.
 pub const SIDES: usize = 3;
-/// The trims among [`SIDES`]; reads and writes are as [`Op`] has them.
+/// Index of trims below [`SIDES`]; reads and writes are as in [`Op`].
 pub(crate) const TRIM: usize = 2;
 const _: () = assert!(Op::Read as usize == 0 && Op::Write as usize == 1);
 
 /// Histograms of reads, writes and trims.
 pub type BySide = [Histogram; SIDES];
 
-/// Empty ones.
 pub(crate) fn by_side() -> BySide {
     std::array::from_fn(|_| Histogram::new())
 }
@@ -33,40 +31,35 @@ pub(crate) fn by_side() -> BySide {
 /// Times of requests in one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Their sum.
     pub sum_ns: u64,
-    /// The greatest.
-    pub greatest_ns: u64,
+    pub max_ns: u64,
 }
 
 impl Times {
     fn add(&mut self, other: Times) {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
-        self.greatest_ns = self.greatest_ns.max(other.greatest_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     fn of(ns: Nanos) -> Times {
-        Times { sum_ns: ns, greatest_ns: ns }
+        Times { sum_ns: ns, max_ns: ns }
     }
 }
 
 /// Requests of one direction in one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Requests.
     pub requests: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// From issue to completion.
     pub latency: Times,
-    /// From issue to the end of the submission, where it is measured.
+    /// From issue to the end of the submission, if measured.
     pub submission: Times,
     /// The rest of the latency.
     pub completion: Times,
 }
 
 impl Sum {
-    /// Adds another.
     pub fn add(&mut self, other: Sum) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -86,19 +79,18 @@ impl Sum {
     }
 }
 
-/// A request that ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     pub(crate) at: Nanos,
-    /// What it did, below [`SIDES`].
+    /// Index below [`SIDES`].
     pub(crate) side: usize,
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
     /// From issue to completion.
     pub(crate) latency_ns: Nanos,
-    /// From issue until the call returned that submitted it, where that is measured.
+    /// From issue until the submitting call returned, if measured.
     pub(crate) submission_ns: Option<Nanos>,
-    /// As the kernel has it; 0: none, or all have the job's.
+    /// The kernel's priority value; 0: the request has none of its own.
     pub(crate) priority: u16,
 }
 
@@ -108,14 +100,13 @@ impl Done {
     }
 }
 
-/// Sums in equal windows of time, by direction.
+/// Sums in equal time windows, by direction.
 #[derive(Debug, Clone)]
 pub struct Windows {
-    /// Width of a window.
     pub width_ns: Nanos,
     end: Nanos,
     open: [Sum; SIDES],
-    /// The windows that are over.
+    /// Finished windows.
     pub closed: Vec<[Sum; SIDES]>,
 }
 
@@ -137,7 +128,7 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// The windows that are over, or the open one where there is no other.
+    /// Finished windows, or only the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
@@ -146,26 +137,24 @@ impl Windows {
 /// One request in a log without averages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// When it ended, from the beginning of what is measured.
+    /// When it ended, since the start of the measured part.
     pub at_ns: Nanos,
     /// From issue to completion.
     pub latency_ns: Nanos,
-    /// From issue to the end of its submission; `None`: not measured.
+    /// From issue to the end of the submission; `None`: not measured.
     pub submission_ns: Option<Nanos>,
-    /// What it did: 0 a read, 1 a write, 2 a trim.
+    /// 0 a read, 1 a write, 2 a trim.
     pub side: u8,
-    /// Its bytes.
     pub bytes: u32,
-    /// Where it went in its file.
+    /// Offset in its file.
     pub offset: u64,
-    /// Its priority as the kernel has it, where requests have their own.
+    /// The kernel's priority value, if requests have their own.
     pub priority: u16,
 }
 
-/// Latencies by priority.
 #[derive(Debug, Clone)]
 pub(crate) struct ByPriority {
-    /// From the issue, and not from the submission.
+    /// Count from the issue instead of from the submission.
     whole: bool,
     pub(crate) all: Vec<(u16, BySide)>,
 }
@@ -185,7 +174,7 @@ impl ByPriority {
     }
 }
 
-/// Counts by power of two, as fio's report has them: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
+/// Counts in fio's power-of-two classes: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
 pub type Batches = [u64; 7];
 
 pub(crate) fn batch(count: u32) -> usize {
@@ -200,63 +189,54 @@ pub(crate) fn batch(count: u32) -> usize {
     }
 }
 
-/// What one stream recorded.
+/// Statistics of one stream.
 #[derive(Debug, Clone)]
-pub struct Record {
-    /// Latencies from issue to completion, where they are not those of the stream.
+pub struct StreamStats {
+    /// Latencies from issue to completion, if they differ from the stream's.
     pub from_issue: Option<BySide>,
-    /// The two parts of these latencies, where submission is measured: until the call returned that submitted a
-    /// request, and from then on.
+    /// Both parts of these latencies, if submission is measured: until the submitting call
+    /// returned, and the rest.
     pub phases: Option<[BySide; 2]>,
-    /// Requests by direction.
     pub requests: [u64; SIDES],
-    /// Bytes by direction.
     pub bytes: [u64; SIDES],
-    /// Rates for their spread.
+    /// Rates by window, for their spread.
     pub spread: Windows,
-    /// The averaged log.
     pub log: Option<Windows>,
-    /// The log without averages.
     pub lines: Option<Vec<Line>>,
-    /// The log of histograms.
     pub histograms: Option<HistogramLog>,
-    /// Times of syncs between requests.
+    /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// Those of them that sync all of the file.
+    /// Those of them that sync the whole file.
     pub full_syncs: u64,
-    /// Requests by those outstanding with them: 1, 2, 4, ..., 64 and more.
+    /// Requests by the number in flight with them: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,
-    /// Submissions by their requests.
+    /// Submissions by their number of requests.
     pub submitted: Batches,
-    /// Takings of completions by their requests.
+    /// Completion calls by their number of requests.
     pub completed: Batches,
-    /// When what is measured began and last ended something.
+    /// Start of the measured part, and its last completion.
     pub span: (Nanos, Nanos),
-    /// What was read back meanwhile.
-    pub read_back: Option<Recorded>,
-    /// Every request in order, with when it was issued.
+    /// Reads made meanwhile to verify the data.
+    pub read_back: Option<CloneStats>,
+    /// Every request in order, with its issue time.
     pub(crate) trace: Option<Vec<Entry>>,
-    /// The first so many requests of the sequence are done.
+    /// Number of leading requests of the sequence that are done.
     pub(crate) progress: Option<u64>,
-    /// Requests that failed, after which the stream went on.
     pub(crate) failures: Failures,
-    /// The latencies of each priority, where requests have their own.
+    /// Latencies by priority, if requests have their own.
     pub(crate) priorities: Option<ByPriority>,
-    /// The depth that a search came to; 0: none was searched.
     pub(crate) depth_found: u32,
-    /// When the sync at the end of the last pass began and ended.
+    /// Start and end of the sync after the last pass.
     pub(crate) end_sync: Option<(Nanos, Nanos)>,
-    /// Why the stream ended itself.
-    pub(crate) gave_up: Option<GaveUp>,
+    pub(crate) gave_up: Option<StopReason>,
 }
 
-impl Record {
-    /// Of a job's stream, before it begins.
-    pub(crate) fn new(job: &Job) -> Record {
+impl StreamStats {
+    pub(crate) fn new(job: &Job) -> StreamStats {
         let logs = &job.options.logs;
         let average = logs.any().then_some(logs.average_ms);
         let own_latency = job.rate_iops().is_some() || job.trims();
-        Record {
+        StreamStats {
             from_issue: own_latency.then(by_side),
             phases: job.times_submission().then(|| [by_side(), by_side()]),
             requests: [0; SIDES],
@@ -282,7 +262,6 @@ impl Record {
         }
     }
 
-    /// What is measured begins.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.span = (at, at);
         self.spread.begin(at);
@@ -294,13 +273,14 @@ impl Record {
         }
     }
 
-    /// A request in what is measured failed, and the job goes on: as in fio it counts, and moved nothing.
+    /// Adds a tolerated failure in the measured part. As in fio it counts as a request without
+    /// data.
     pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
         self.requests[side] += 1;
         self.span.1 = at;
     }
 
-    /// A request ended in what is measured.
+    /// Adds a request that completed in the measured part.
     #[inline(always)]
     pub(crate) fn add(&mut self, done: &Done) {
         self.requests[done.side] += 1;

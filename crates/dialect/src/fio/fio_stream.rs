@@ -1,20 +1,20 @@
-//! What fio's reports need of each request, recorded around a stream.
+//! One stream of a fio job: records what fio's reports need of each request.
 
 mod source;
 
-use super::backlog::{Backlog, Every};
+use super::backlog::{Backlog, BacklogInterval};
 use super::cmdprio::Priorities;
 use super::contested::Contest;
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
-use super::iolog::{Action, Entry, Guide, Wish};
+use super::iolog::{Action, Entry, Guide, TraceStep};
 use super::latency::{LatencyGoal, Search, Step};
-use super::minimum::{GaveUp, RateWatch};
+use super::min_rate::{RateWatch, StopReason};
 use super::pacing::{Batching, Exit, Pauses, Watched};
-use super::pieces::{Piece, Pieces, Read};
+use super::pending_verify::{PendingVerify, Piece, Read};
 use super::plan::Job;
-use super::record::{Done, LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
+use super::stream_stats::{Done, LINES, StreamStats, TRIM, batch};
 use super::translate;
 use super::turns::FileTurns;
 use super::verify::VerifyStats;
@@ -24,10 +24,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use workload::rng;
 
-/// A stream with what is recorded of it.
-pub(crate) struct Recorder {
+pub(crate) struct FioStream {
     stream: Stream,
-    record: Record,
+    record: StreamStats,
     turns: FileTurns,
     delay: Nanos,
     ramp: Nanos,
@@ -40,108 +39,99 @@ pub(crate) struct Recorder {
     in_flight: u32,
     issued_in_row: u32,
     completed_in_row: u32,
-    /// Writes after each so many of which the file is synced, and its data alone; 0: never.
+    /// Sync the file after this many writes, and only its data after this many; 0: never.
     sync_every: [u64; 2],
-    /// Writes issued, and those when the last sync was.
+    /// Writes issued: in total, and at the last sync.
     written: [u64; 2],
     due: Option<Stability>,
-    /// The sync that is due, if any, is not one between two writes.
+    /// The pending sync is not one of the syncs between writes.
     between_passes: bool,
-    /// The job ends with a sync of its files, whose time counts.
+    /// The job ends with a timed sync of its files.
     end_sync: bool,
-    /// No place is left for the next request.
+    /// The files have no room for another request.
     ended: bool,
-    /// It goes on until no space is left, and whether none is.
+    /// Whether the stream runs until the disk is full, and whether it is full now.
     fills: bool,
     no_space: bool,
-    /// Bytes of a pass that ends with something to do if another follows; 0: no pass does.
+    /// Bytes of a pass if something must happen before the next one; otherwise 0.
     pass_bytes: u64,
-    /// The cache is dropped between two passes.
     cold_passes: bool,
-    /// Each pass ends with a sync, too.
     synced_passes: bool,
-    /// Bytes issued in this pass.
     passed: u64,
     batches: Option<Batching>,
     watched: Option<Watched>,
-    /// Writes describe themselves; where nothing writes, reads are checked.
+    /// Stamps writes; if the stream does not write, checks reads.
     verify: Option<Arc<VerifyStats>>,
-    /// Where each outstanding request goes, where somebody wants to know.
+    /// Offset of each outstanding request, if logs or verification need it.
     offsets: Box<[u64]>,
-    /// What writes carry, again and again; empty: the stream's data.
+    /// Repeating content of writes; empty: use the stream's data.
     pattern: Box<[u8]>,
     pauses: Option<Pauses>,
     exit: Option<Exit>,
     backlog: Option<Backlog>,
-    /// Set if other streams may write the same places, or its own writes overlap.
-    contest: Option<Contesting>,
-    /// Writes that are read back at the end, where their sequence does not tell them.
-    pieces: Option<Pieces>,
+    /// Set if other streams may write the same blocks, or if this stream's writes overlap.
+    contest: Option<ContestState>,
+    /// Writes to read back at the end, if the sequence cannot reproduce them.
+    pieces: Option<PendingVerify>,
     flow: Option<Flow>,
     guide: Option<Guide>,
-    /// Every request, where somebody wants to repeat them.
     trace: Option<Vec<Entry>>,
     progress: Option<Progress>,
     tolerated: Tolerated,
     priorities: Option<Priorities>,
     latency: LatencyGoal,
-    /// The search for a depth, and the record of what is measured once that is found.
-    search: Option<(Search, Box<Record>)>,
+    /// The search for a queue depth, and the record to use once the depth is found.
+    search: Option<(Search, Box<StreamStats>)>,
     rates: Option<RateWatch>,
 }
 
-/// What is kept of a request until it completes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Issued {
     at: Nanos,
-    /// What it does, below [`SIDES`](super::record::SIDES).
+    /// Index below [`SIDES`](super::stream_stats::SIDES).
     side: usize,
     bytes: u32,
 }
 
 /// Requests of a stream in contested files, by slot.
-struct Contesting {
+struct ContestState {
     contest: Contest,
-    /// Numbers of the writes in flight; 0: not a write.
+    /// Write numbers in flight; 0: not a write.
     writes: Box<[u64]>,
     reads: Box<[Read]>,
 }
 
-/// When the call returned that submitted each request.
+/// When the submitting call of each request returned.
 struct Submissions {
-    /// By slot; the greatest: not yet.
+    /// By slot; the maximum: not yet.
     returned_at: Box<[Nanos]>,
-    /// Slots of requests that no call has returned for.
+    /// Slots whose submitting call has not returned.
     open: Vec<u32>,
-    /// The machine tells: a simulated one has no such call.
-    told: bool,
+    /// The machine reports it; a simulated one has no such call.
+    reported: bool,
 }
 
-/// A stream whose writes are trims, or follow a trim of the same bytes.
+/// A stream that trims instead of writing, or trims before each write.
 struct Trims {
-    /// Each trim is followed by the write.
+    /// A write follows each trim.
     then_write: bool,
-    /// What is issued next is a trim: of a trace only some are.
     next_is_one: bool,
     under_way: Option<Request>,
-    /// What was trimmed and is to be written next.
     trimmed: Option<Request>,
 }
 
-/// How far a stream came in its sequence.
 struct Progress {
-    /// Number of the request in each slot; the greatest: none.
+    /// Sequence number of the request in each slot; the maximum: empty.
     numbers: Box<[u64]>,
     issued: u64,
-    /// Requests that are on stable storage, and those that the sync under way will bring there.
+    /// Requests on stable storage, and those that the sync in flight will put there.
     synced: u64,
     syncing: u64,
-    /// Only these count.
     synced_only: bool,
 }
 
 impl Progress {
-    /// The first so many requests are done.
+    /// Number of leading requests of the sequence that are done.
     fn done(&self) -> u64 {
         self.numbers.iter().copied().min().unwrap_or(u64::MAX).min(self.issued)
     }
@@ -152,21 +142,22 @@ impl Progress {
     }
 }
 
-impl Recorder {
-    /// Around a stream of a job whose requests go to files in these turns; `chance` draws its delay.
-    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> Recorder {
+impl FioStream {
+    /// Wraps the stream of a job whose requests go to files in these turns; `chance` seeds its
+    /// start delay.
+    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> FioStream {
         let options = &job.options;
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
         }
         if (options.reads && options.writes && !options.random && job.sizes().is_some()) || job.spreads() {
-            // fio cuts a request at the end of its file, which the two cursors of a mix do not reach, or of what is free, and not where its bytes
-            // are used up.
+            // fio cuts a request at the end of its file (which the two cursors of a mix do not
+            // reach) or of the free space, but not when its byte budget runs out.
             stream.end_with_a_whole_request();
         }
         let depth = stream.depth() as usize;
-        Recorder {
-            record: Record::new(job),
+        FioStream {
+            record: StreamStats::new(job),
             turns,
             delay: delay_of(options.start_delay_ns, chance),
             ramp: options.ramp_ns,
@@ -177,7 +168,7 @@ impl Recorder {
             submissions: job.times_submission().then(|| Submissions {
                 returned_at: vec![0; depth].into_boxed_slice(),
                 open: Vec::with_capacity(depth),
-                told: false,
+                reported: false,
             }),
             trims: job.trims().then_some(Trims {
                 then_write: options.then_writes,
@@ -224,38 +215,39 @@ impl Recorder {
                 issued: 0,
                 synced: 0,
                 syncing: 0,
-                // What is synced at the end is all.
+                // The sync at the end covers everything.
                 synced_only: options.state_synced && !options.end_fsync,
             }),
-            // What is read back must have been written.
+            // Data read back later must have been written.
             tolerated: Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated },
             priorities: Priorities::of(options, depth, chance),
             latency: options.latency,
             search: options
                 .latency
                 .searches()
-                .then(|| (Search::new(options.latency, depth as u32), Box::new(Record::new(job)))),
-            rates: (options.least.any() && !job.is_threaded()).then(|| RateWatch::new(options.least)),
+                .then(|| (Search::new(options.latency, depth as u32), Box::new(StreamStats::new(job)))),
+            rates: (options.min_rates.any() && !job.is_threaded()).then(|| RateWatch::new(options.min_rates)),
             stream,
         }
     }
 
-    /// Tells its rate to a watch, and ends when that finds it steady.
+    /// Reports its rate to a watch, and ends when the watch finds that rate steady.
     pub(crate) fn watched_by(&mut self, watch: Arc<Watch>, after: Nanos) {
-        // The end of the first second, from the beginning of what is measured.
+        // The measured part begins at `after`; its first second ends one step later.
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
-    /// Takes part in files in which requests may overlap; before [`Recorder::verified_in`].
+    /// Joins files whose requests may overlap; call before [`FioStream::verified_in`].
     pub(crate) fn contests(&mut self, contest: Contest) {
         let depth = self.issued.len();
         let (writes, reads) = (vec![0; depth].into_boxed_slice(), vec![Read::default(); depth].into_boxed_slice());
-        self.contest = Some(Contesting { contest, writes, reads });
+        self.contest = Some(ContestState { contest, writes, reads });
     }
 
-    /// Stamps writes and, where there are none, checks reads. The writes are read back every so often; none: at the end. With `repeats` they
-    /// may come to a place again.
-    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<Every>, repeats: bool) {
+    /// Stamps writes; a stream that only reads checks its reads. Writes are read back at the
+    /// interval `every`, or at the end if it is `None`. With `repeats` a block may be written
+    /// twice.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<BacklogInterval>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {
             let contest = self.contest.as_ref().map(|own| own.contest.clone());
@@ -264,44 +256,41 @@ impl Recorder {
         self.verify = Some(stats);
     }
 
-    /// Keeps its writes to be read back at the end; they may overlap.
-    pub(crate) fn keeps_pieces(&mut self, overlap: bool) {
-        self.pieces = Some(Pieces::new(overlap));
+    /// Keeps its writes, which may overlap, to read them back at the end.
+    pub(crate) fn keeps_writes(&mut self, overlap: bool) {
+        self.pieces = Some(PendingVerify::new(overlap));
     }
 
-    /// How it takes part in files in which requests may overlap.
     pub(crate) fn contest(&self) -> Option<Contest> {
         self.contest.as_ref().map(|own| own.contest.clone())
     }
 
-    /// The writes that it kept, in the order in which they are to be read.
-    pub(crate) fn take_pieces(&mut self) -> Option<Vec<Piece>> {
-        self.pieces.as_mut().map(Pieces::drain)
+    /// Takes the kept writes in the order in which to read them.
+    pub(crate) fn take_kept_writes(&mut self) -> Option<Vec<Piece>> {
+        self.pieces.as_mut().map(PendingVerify::drain)
     }
 
-    /// Ends with others, and they with it.
     pub(crate) fn exits_with(&mut self, exit: Exit) {
         self.exit = Some(exit);
     }
 
-    /// Does what a guide says, in the place of its own sequence.
     pub(crate) fn guided_by(&mut self, guide: Guide) {
         self.guide = Some(guide);
     }
 
-    /// What the guide wants now, in a free slot.
+    /// Returns the guide's next step, for a free slot.
     fn follow(&mut self, now: Nanos) -> Next {
         let over = if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
         let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.is_over(now)) else { return over };
-        match guide.wish(now) {
-            Wish::Over => over,
-            Wish::Later(then) => Next::WaitUntil(then),
-            Wish::Sync(what) => {
+        match guide.next_step(now) {
+            TraceStep::Over => over,
+            TraceStep::Later(then) => Next::WaitUntil(then),
+            TraceStep::Sync(what) => {
                 guide.done();
                 self.due = Some(what);
                 Next::WaitUntil(now)
             }
-            Wish::Request(entry) => {
+            TraceStep::Request(entry) => {
                 let mut next = self.stream.next(now);
                 if let Next::Issue(request) = &mut next {
                     guide.done();
@@ -317,7 +306,6 @@ impl Recorder {
         }
     }
 
-    /// Keeps its activity in proportion to others.
     pub(crate) fn flows_with(&mut self, mut flow: Flow) {
         if self.delay == 0 {
             flow.expect();
@@ -325,7 +313,7 @@ impl Recorder {
         self.flow = Some(flow);
     }
 
-    /// What ends or holds this stream beside its own workload; `None`: ask it.
+    /// Returns a reason to end or wait that is not the workload's own; `None`: ask the stream.
     #[inline(always)]
     fn held(&mut self, now: Nanos) -> Option<Next> {
         if self.ended || self.exit.as_ref().is_some_and(Exit::is_due) {
@@ -338,17 +326,18 @@ impl Recorder {
         pause.or_else(|| self.flow.as_ref().and_then(|flow| flow.before(now)))
     }
 
-    /// Goes over its files in passes of this many bytes: it drops the cache between two of them if `cold`, and syncs after each if `synced`.
+    /// Makes passes of this many bytes over the files: drops the cache between two if `cold`, and
+    /// syncs after each if `synced`.
     pub(crate) fn passes(&mut self, bytes: u64, cold: bool, synced: bool) {
         (self.pass_bytes, self.cold_passes, self.synced_passes) = (bytes, cold, synced);
     }
 
-    /// Whether a pass that ends now has to sync its files. As in fio a job that gave up does not.
+    /// Whether a pass that ends now must sync its files. As in fio, a job that gave up does not.
     fn owes_end_sync(&self) -> bool {
         self.end_sync && self.written[0] != self.written[1] && self.record.gave_up.is_none()
     }
 
-    /// Returns the sync or the empty cache that a pass ends with if another one follows.
+    /// Returns the sync or cache drop at the end of a pass, if another pass follows.
     fn at_turn(&mut self) -> Option<Stability> {
         if self.synced_passes && self.owes_end_sync() {
             return Some(Stability::File);
@@ -359,7 +348,6 @@ impl Recorder {
         self.cold_passes.then_some(Stability::Uncached)
     }
 
-    /// The sync at the end of the job, before it is done.
     #[cold]
     fn sync_at_end(&mut self, now: Nanos) -> Next {
         if !self.owes_end_sync() {
@@ -369,8 +357,9 @@ impl Recorder {
         Next::WaitUntil(now)
     }
 
-    /// A sync after every so many writes, one after each pass, and an empty cache for the next; `None`: go on. As in fio the syncs between
-    /// writes wait for no write that is under way, and the last write has such a sync only if `end_fsync` asks for it.
+    /// Syncs after every N writes and after each pass, and drops the cache before the next pass;
+    /// `None`: go on. As in fio, the syncs between writes do not wait for writes in flight, and the
+    /// last write gets such a sync only with `end_fsync`.
     #[inline(always)]
     fn upkeep(&mut self, now: Nanos) -> Option<Next> {
         let sync = self.wanted_sync();
@@ -389,11 +378,12 @@ impl Recorder {
         if let Some(progress) = self.progress.as_mut().filter(|_| sync.is_some()) {
             progress.syncing = progress.done();
         }
-        // No time passes: what was issued goes to the kernel, and then the machine asks what is due.
+        // No time passes: the machine submits what was issued, then asks for the sync.
         Some(Next::WaitUntil(now))
     }
 
-    /// The sync that the writes so far ask for: where the file's and its data's come together the file's alone, as in fio.
+    /// Returns the sync due after these writes. As in fio, if both kinds are due, only the full
+    /// sync is made.
     #[inline(always)]
     fn wanted_sync(&self) -> Option<Stability> {
         let [file, data] = self.sync_every;
@@ -405,27 +395,25 @@ impl Recorder {
         if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
     }
 
-    /// Requests done, ramp included.
+    /// Requests done, including the ramp.
     pub(crate) fn completed_with_ramp(&self) -> u64 {
         self.stream.completed_with_ramp()
     }
 
-    /// Bytes of the requests done, ramp included.
+    /// Bytes of the requests done, including the ramp.
     pub(crate) fn completed_bytes_with_ramp(&self) -> u64 {
         self.stream.completed_bytes_with_ramp()
     }
 
-    /// Whether no place was left for another request, or some failed that count as done.
+    /// Whether the stream ran out of room, or some failed requests counted as done.
     pub(crate) fn is_complete(&self) -> bool {
         self.ended || self.record.failures.count > 0
     }
 
-    /// Whether it went on until no space was left.
     pub(crate) fn found_no_space(&self) -> bool {
         self.no_space
     }
 
-    /// What the search for a depth has to say to the next request; `None`: go on.
     fn search(&mut self, now: Nanos) -> Option<Next> {
         if now < self.measured_from || self.stream.is_over(now) {
             return None;
@@ -453,21 +441,21 @@ impl Recorder {
         }
     }
 
-    /// Looks whether a request that is done took too long, or the rate is too low.
+    /// Checks a completed request against the maximum latency and the minimum rates.
     #[inline]
-    fn heed_limits(&mut self, done: &Done) {
+    fn check_limits(&mut self, done: &Done) {
         let (side, latency_ns) = (done.side, done.latency_ns);
         let most = self.latency.most_ns[side.min(1)];
         let held = self.search.as_mut().is_none_or(|(search, _)| search.complete(latency_ns));
         let slow = !held || (most > 0 && latency_ns > most);
         let rate = self.rates.as_mut().and_then(|rates| rates.complete(done.at, side, done.bytes));
-        if let Some(why) = slow.then_some(GaveUp::Latency(latency_ns)).or(rate).filter(|_| !self.ended) {
+        if let Some(why) = slow.then_some(StopReason::Latency(latency_ns)).or(rate).filter(|_| !self.ended) {
             self.give_up(why);
         }
     }
 
     #[cold]
-    fn give_up(&mut self, why: GaveUp) {
+    fn give_up(&mut self, why: StopReason) {
         self.ended = true;
         self.record.gave_up = Some(why);
         if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
@@ -475,22 +463,20 @@ impl Recorder {
         }
     }
 
-    /// What the watch has to say to the next request; `None`: go on.
-    fn heed_watch(&mut self, now: Nanos) -> Option<Next> {
+    fn check_steady_state(&mut self, now: Nanos) -> Option<Next> {
         let watched = self.watched.as_mut()?;
-        watched.pass_to(now);
+        watched.report_until(now);
         if !watched.watch.is_steady() {
             return None;
         }
         Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion })
     }
 
-    /// The stream and its record, after the run.
-    pub(crate) fn into_parts(self) -> (Stream, Record) {
+    pub(crate) fn into_parts(self) -> (Stream, StreamStats) {
         let read_back = self.backlog.map(Backlog::recorded);
         let reached = |progress: Progress| if progress.synced_only { progress.synced } else { progress.done() };
         let progress = self.progress.map(reached);
-        (self.stream, Record { read_back, trace: self.trace, progress, ..self.record })
+        (self.stream, StreamStats { read_back, trace: self.trace, progress, ..self.record })
     }
 
     #[cold]
@@ -516,7 +502,6 @@ impl Recorder {
         }
     }
 
-    /// The time of a request's submission, once it completed after so long.
     #[inline(always)]
     fn submission_of(&mut self, slot: u32, latency_ns: Nanos) -> Option<Nanos> {
         let submissions = self.submissions.as_mut()?;
@@ -525,14 +510,14 @@ impl Recorder {
         }
         let returned_at = submissions.returned_at[slot as usize];
         if returned_at == Nanos::MAX {
-            // No call returned before it was seen to be done.
+            // The request completed before its call returned.
             submissions.open.retain(|&open| open != slot);
-            return submissions.told.then_some(latency_ns);
+            return submissions.reported.then_some(latency_ns);
         }
         Some((returned_at - self.issued[slot as usize].at).min(latency_ns))
     }
 
-    /// A trim ended. Whether the write that follows it is still to come.
+    /// Ends a trim. Returns whether its write is still to come.
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };
@@ -541,8 +526,8 @@ impl Recorder {
         true
     }
 
-    /// Counts a failure after which the stream goes on; `false`: it is not to.
-    fn goes_on_after(&mut self, completion: Completion) -> bool {
+    /// Counts a tolerated failure; `false`: the stream must stop.
+    fn tolerates(&mut self, completion: Completion) -> bool {
         let issued = self.issued[completion.slot as usize];
         if self.fills && issued.side == Op::Write as usize && Failures::is_full(completion) {
             (self.ended, self.no_space) = (true, true);
@@ -558,7 +543,6 @@ impl Recorder {
         true
     }
 
-    /// Counts the requests issued in a row.
     #[inline(always)]
     fn end_of_row(&mut self) {
         if self.issued_in_row > 0 {
@@ -568,10 +552,8 @@ impl Recorder {
     }
 }
 
-/// What the seed of the arrivals is derived for.
 const PURPOSE_ARRIVALS: u64 = 0xa771;
 
-/// A delay from the shortest to the longest.
 fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
     least + rng::below(rng::mix(chance), most - least + 1)
 }

@@ -1,16 +1,16 @@
-//! A recorded stream as a source of requests: what is heeded before each, and what is recorded of it.
+//! A recorded stream as a request source: the checks before each request, and the records after it.
 
 use super::super::iolog::{Action, Entry};
 use super::super::pacing::Exit;
-use super::super::pieces::{Piece, Read};
-use super::super::record::{Done, TRIM, batch};
+use super::super::pending_verify::{Piece, Read};
 use super::super::steady::STEP_NS;
+use super::super::stream_stats::{Done, TRIM, batch};
 use super::super::verify::repeat;
-use super::{Contesting, Issued, Recorder, Submissions};
+use super::{ContestState, FioStream, Issued, Submissions};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use std::sync::atomic::Ordering;
 
-impl RequestSource for Recorder {
+impl RequestSource for FioStream {
     fn depth(&self) -> u32 {
         self.stream.depth()
     }
@@ -43,11 +43,11 @@ impl RequestSource for Recorder {
             trace.push(Entry { at_ns, action: Action::Sync(what), file: 0, offset: 0, len: 0 });
         }
         if ended > self.measured_from {
-            // As in fio the time of the run goes on until the sync is over.
+            // As in fio, the runtime includes the sync.
             self.record.span.1 = ended;
             self.record.end_sync = self.between_passes.then_some((began, ended));
         }
-        // fio has the times of the syncs between writes, not of those at the end.
+        // fio times the syncs between writes, not those at the end.
         if began >= self.measured_from && !self.between_passes {
             self.record.syncs.record(ended.saturating_sub(began));
             self.record.full_syncs += u64::from(due == Some(Stability::File));
@@ -79,7 +79,7 @@ impl RequestSource for Recorder {
     }
 
     fn priority(&self, slot: u32) -> u16 {
-        // Reads of what was written have that of the job.
+        // Reads of the verification are recorded as such.
         let reads_back = self.backlog.as_ref().is_some_and(|backlog| backlog.is_reading());
         self.priorities.as_ref().filter(|_| !reads_back).map_or(0, |priorities| priorities.given(slot))
     }
@@ -91,8 +91,8 @@ impl RequestSource for Recorder {
 
     #[inline(always)]
     fn submitted(&mut self, now: Nanos) {
-        if let Some(Submissions { returned_at, open, told }) = &mut self.submissions {
-            *told = true;
+        if let Some(Submissions { returned_at, open, reported }) = &mut self.submissions {
+            *reported = true;
             open.drain(..).for_each(|slot| returned_at[slot as usize] = now);
         }
     }
@@ -103,7 +103,7 @@ impl RequestSource for Recorder {
             backlog.complete(completion, now);
             return;
         }
-        // An engine that serves where it is asked completes without asking again.
+        // A blocking engine completes without asking for more requests.
         self.end_of_row();
         if !self.trim_ended() {
             self.stream.complete(completion, now);
@@ -124,7 +124,7 @@ impl RequestSource for Recorder {
             return;
         }
         if let Some(watched) = &mut self.watched {
-            watched.pass_to(now);
+            watched.report_until(now);
             if now + STEP_NS >= watched.end {
                 watched.sums[0] += 1;
                 watched.sums[1] += u64::from(issued.bytes);
@@ -138,12 +138,12 @@ impl RequestSource for Recorder {
         let done = Done { at: now, side, bytes, offset, latency_ns, submission_ns, priority };
         self.record.add(&done);
         if self.search.is_some() || self.rates.is_some() || self.latency.most_ns != [0; 2] {
-            self.heed_limits(&done);
+            self.check_limits(&done);
         }
     }
 
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
-        if !self.goes_on_after(completion) {
+        if !self.tolerates(completion) {
             if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
                 flag.store(true, Ordering::Relaxed);
             }
@@ -190,7 +190,7 @@ impl RequestSource for Recorder {
 
     fn check(&mut self, slot: u32, data: &[u8]) {
         if let Some(backlog) = &self.backlog {
-            // Reads of a mix are its own: what they find may be from before.
+            // The mix's own reads are not checked: they may return older data.
             if backlog.is_reading() {
                 backlog.check(slot, data);
             }
@@ -209,8 +209,7 @@ impl RequestSource for Recorder {
     }
 }
 
-impl Contesting {
-    /// A request is about to be issued.
+impl ContestState {
     fn issued(&mut self, request: &Request, trims: bool, now: Nanos) {
         let (slot, piece) = (request.slot as usize, Piece::from(request));
         if trims || request.op == Op::Write {
@@ -220,7 +219,6 @@ impl Contesting {
         }
     }
 
-    /// The request in this slot is done.
     fn ended(&mut self, slot: u32) {
         let number = std::mem::take(&mut self.writes[slot as usize]);
         if number > 0 {
@@ -229,8 +227,7 @@ impl Contesting {
     }
 }
 
-impl Recorder {
-    /// The next request, and what is heeded before it.
+impl FioStream {
     #[inline(always)]
     fn next_request(&mut self, now: Nanos) -> Next {
         if self.completed_in_row > 0 {
@@ -269,11 +266,12 @@ impl Recorder {
         next
     }
 
-    /// What comes before the next request: others that are heeded, blocks to be checked, pauses, syncs that are due, a batch that is full.
+    /// Steps that precede the next request: other jobs, blocks to verify, pauses, syncs that are
+    /// due, a full batch.
     #[inline(always)]
     fn before(&mut self, now: Nanos) -> Option<Next> {
         if self.watched.is_some()
-            && let Some(next) = self.heed_watch(now)
+            && let Some(next) = self.check_steady_state(now)
         {
             return Some(next);
         }
@@ -299,7 +297,7 @@ impl Recorder {
         self.batches.as_mut()?.before(now, self.in_flight, self.issued.len() as u32)
     }
 
-    /// Records a request that is issued now, the second of a pair where its place was `trimmed` before.
+    /// Records a request issued now; `trimmed`: it is the write after a trim of the same blocks.
     #[inline(always)]
     fn issue(&mut self, mut request: Request, trimmed: bool, now: Nanos) -> Next {
         if self.guide.is_none() && !trimmed {
@@ -366,7 +364,7 @@ impl Recorder {
         Next::Issue(request)
     }
 
-    /// No place is left for the request in this slot.
+    /// The files have no room for the request in this slot.
     #[cold]
     fn end(&mut self, slot: u32, now: Nanos) -> Next {
         self.ended = true;
@@ -375,7 +373,6 @@ impl Recorder {
         if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion }
     }
 
-    /// Tells the other jobs that this one is over.
     pub(super) fn leave(&mut self) {
         if let Some(Exit { sets: Some(flag), .. }) = &self.exit {
             flag.store(true, Ordering::Relaxed);
