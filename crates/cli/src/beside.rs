@@ -1,4 +1,4 @@
-//! `run --each` and `run --beside`: workloads alone and all at once.
+//! `run --each` and `run --beside`: runs workloads one at a time, then concurrently.
 
 use crate::Failure;
 use crate::arguments::{Cli, Command, PointArguments};
@@ -11,10 +11,10 @@ use results::{Began, Kind, Results, measure_interference};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// Time to fill all test files where none is given.
+/// Default time to fill all test files.
 const FILL_NS: u64 = 5_000_000_000;
 
-/// Measures the workloads of `run` alone and at once.
+/// Measures the workloads of `run` one at a time, then concurrently.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.bytes.is_some() {
         return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
@@ -28,10 +28,10 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     on_machine!(place, |machine| measured(&machine, &[spec], arguments, &others))
 }
 
-/// Refuses workloads at once where they are measured one at a time.
+/// Refuses concurrent workloads in a command that cannot run them.
 ///
 /// # Errors
-/// They were asked for.
+/// The options ask for concurrent workloads.
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
         return Err(Failure::Usage(
@@ -41,7 +41,7 @@ pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The options of a workload beside the first.
+/// Parses the options of another workload.
 fn others(words: &str) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
     let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
@@ -64,7 +64,7 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
     Ok(other)
 }
 
-/// Each target by itself.
+/// The targets as separate specifications.
 fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure> {
     let names = &arguments.target.targets;
     if names.len() < 2 {
@@ -90,7 +90,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
     Ok((place, names.iter().map(spec).collect()))
 }
 
-/// Opens the targets and measures: one workload on each of several, or several on one.
+/// Opens the targets and measures one workload on each of several, or several on one.
 fn measured<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],
@@ -102,7 +102,7 @@ fn measured<M: Machine>(
     for (number, arguments) in std::iter::once(arguments).chain(others).enumerate() {
         check_grid(arguments)?;
         workloads.extend(grid(arguments, &engines));
-        // Those at random places do not follow one another.
+        // Give random workloads different sequences.
         workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
         workloads[number].stop = workloads[0].stop;
     }
@@ -146,7 +146,8 @@ fn measured<M: Machine>(
         Err(why) => Some(why),
     };
     drop(targets);
-    // The history tells workloads of one target apart, and not the same one on several.
+    // The history distinguishes several workloads on one target, but not one workload on several
+    // targets.
     if !arguments.each {
         crate::history::keep(&results);
     }

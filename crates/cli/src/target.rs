@@ -1,4 +1,4 @@
-//! Finds the machine that a command line names, and the target on it.
+//! Finds the machine and the target that a command line names.
 
 use crate::Failure;
 use crate::arguments::TargetArguments;
@@ -8,15 +8,12 @@ use std::path::{Path, PathBuf};
 use twin::Twin;
 use twin::settings::split_file;
 
-/// The machine of a target.
 pub(crate) enum Where {
-    /// This computer.
     Host(Host),
-    /// A simulated computer.
     Twin(Box<Twin>),
 }
 
-/// Evaluates the body with the machine, whichever it is.
+/// Evaluates the body for either kind of machine.
 macro_rules! on_machine {
     ($place:expr, |$machine:ident| $body:expr) => {
         match $place {
@@ -30,15 +27,15 @@ macro_rules! on_machine {
 }
 pub(crate) use on_machine;
 
-/// The name is a simulated machine's.
+/// Whether the name is that of a simulated machine.
 pub(crate) fn is_twin(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().starts_with(b"twin:")
 }
 
-/// The machine and the target that the arguments name.
+/// Resolves the machine and the target of the arguments.
 ///
 /// # Errors
-/// A simulated machine beside other targets, an unknown one, a name that is too long.
+/// A simulated machine is combined with other targets or unknown, or a name is too long.
 pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec), Failure> {
     let mut places = arguments.targets.clone();
     if places.is_empty() {
@@ -56,7 +53,7 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         destroy_signed: arguments.destroy_signature,
         chunk: arguments.chunk.unwrap_or(0),
         raid5: raid5(arguments)?,
-        // A replacement gets what the others make of it.
+        // A replacement's content is reconstructed from the others.
         as_is: arguments.rebuild,
         seed: arguments.seed,
         ..TargetSpec::default()
@@ -64,7 +61,7 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
     Ok((machine, spec))
 }
 
-/// How the targets keep parity, where that was asked.
+/// The parity layout of the targets, if requested.
 fn raid5(arguments: &TargetArguments) -> Result<Option<Raid5>, Failure> {
     match (arguments.raid.as_deref(), arguments.failed) {
         (Some("5"), failed) => Ok(Some(Raid5 { failed, rebuild: arguments.rebuild })),
@@ -81,10 +78,10 @@ fn not_alone(name: &Path) -> Failure {
     Failure::Usage(format!("{}: {why}", name.display()))
 }
 
-/// No system call takes a longer name (`PATH_MAX` without its NUL).
+/// The longest path that a system call accepts (`PATH_MAX` without its NUL).
 const LONGEST_PATH: usize = 4095;
 
-/// Refuses a name that no system call takes, and does not repeat all of it.
+/// Refuses a name longer than any system call accepts, and quotes only its beginning.
 ///
 /// # Errors
 /// The name is too long.
@@ -99,10 +96,10 @@ pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// The machine on which these names lie: this computer, or the one simulated machine that they all name.
+/// Finds the machine of these names: the local one, or the simulated machine that they all name.
 ///
 /// # Errors
-/// A simulated machine beside other targets, an unknown one, a name that is too long.
+/// A simulated machine is combined with other targets or unknown, or a name is too long.
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
@@ -116,14 +113,14 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     Ok(Where::Twin(Box::new(twin)))
 }
 
-/// The file that describes a simulated machine: `twin:FILE.toml`, with any settings.
+/// The description file of a simulated machine: `twin:FILE.toml`, with any settings.
 pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix("twin:")?;
     let machine = split_file(name).0.split(',').next()?;
     machine.ends_with(".toml").then(|| PathBuf::from(machine))
 }
 
-/// Refuses a simulated machine where files are created and deleted.
+/// Refuses a simulated machine for commands that create and delete files.
 ///
 /// # Errors
 /// The name is that of a simulated machine, or too long.

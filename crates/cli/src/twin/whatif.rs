@@ -1,4 +1,4 @@
-//! `halfpower twin whatif`: a machine as it is beside the same machine with something changed.
+//! `halfpower twin whatif`: compares a machine with a changed copy of itself.
 
 use super::{directory, json, program, say, table, write};
 use crate::Failure;
@@ -12,15 +12,16 @@ use std::path::PathBuf;
 use twin::{Setup, Twin};
 use workload::{Pattern, Stop, Workload};
 
-/// Requests of a run at least, for each that is outstanding.
+/// Minimum number of requests in a run, for each one outstanding.
 const ROUNDS: u64 = 20;
 
-/// What the command line says. Without workloads of the user's: sequential reads and writes by size, one and 8 deep, and random ones.
+/// Options of `twin whatif`. By default: sequential reads and writes by size at depths 1 and 8, and
+/// random ones.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
     /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
     machine: String,
-    /// What changes: a setting of `halfpower twin list`, request=SIZE or depth=N; may be given several times
+    /// A change: a setting of `halfpower twin list`, request=SIZE or depth=N; may be repeated
     #[arg(long, value_name = "SETTING=VALUE", required = true)]
     set: Vec<String>,
     /// read, write or mix [default: read,write]
@@ -44,7 +45,7 @@ pub(super) struct Arguments {
     /// Writes extend the file
     #[arg(long)]
     extend: bool,
-    /// Bytes of each run, and of the file where they are read or written in order
+    /// Bytes of each run, and of the file if it is accessed in order
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "100m")]
     bytes: u64,
     /// Directory for report.html and results.json
@@ -55,15 +56,13 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// A workload to be predicted, and where it is drawn.
+/// A workload to predict, and the figure that shows it.
 struct Asked {
-    /// Operation and pattern.
     figure: String,
     name: String,
     workload: Workload,
 }
 
-/// Predicts workloads before and after a change.
 pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
     let base = Setup::parse(&arguments.machine)?;
     let output = directory(arguments.output.as_ref())?;
@@ -160,7 +159,7 @@ fn limit(one: &Prediction) -> String {
     format!("{} {:.0}%", one.bottleneck, one.busiest_share * 100.0)
 }
 
-/// What a terminal has room for.
+/// A table that fits a terminal.
 fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &Comparison| {
         let (before, after) = (&one.before, &one.after);
@@ -182,7 +181,7 @@ fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// The same with the processor.
+/// The full table, with processor time.
 fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let (mut head, mut rows) = short_rows(result);
     head.extend(["CPU ms/MiB", "then"]);
@@ -232,7 +231,7 @@ fn page(result: &WhatIf, asked: &[Asked]) -> Page {
     }
 }
 
-/// A figure for each operation and pattern that has several request sizes or depths.
+/// Draws one figure for each operation and pattern with several request sizes or depths.
 fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
     for one in asked {
