@@ -261,8 +261,7 @@ pub(crate) struct PointArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output")]
     pub(crate) p99: Option<u64>,
     /// sweep --p99: search by depth (requests outstanding), or by rate (requests per second on
-    /// schedule; latency counts from the scheduled time,
-    /// and --depth is the maximum in flight)
+    /// schedule; latency counts from the scheduled time, and --depth is the maximum in flight)
     #[arg(long, value_parser = choices(SearchBy::ALL, SearchBy::name), default_value = "depth", help_heading = "Precision and output")]
     pub(crate) by: SearchBy,
     /// Run each point at most N times, until it reaches --precision

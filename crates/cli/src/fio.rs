@@ -298,8 +298,7 @@ fn measured<M: Machine>(
 }
 
 /// Prints warnings on standard error unless the report includes them. JSON does, and programs that
-/// parse it treat any output on standard
-/// error as a failure.
+/// parse it treat any output on standard error as a failure.
 fn warn(command: &Command, warnings: &[String]) {
     let json_to_a_person = !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
     if command.parse_only || json_to_a_person {

@@ -1,6 +1,5 @@
 //! Predicts changes to a simulated machine by what-if runs: one more or a faster part, enough
-//! requests outstanding for its drives, no
-//! write caches.
+//! requests outstanding for its drives, no write caches.
 
 use machine::Op;
 use machine::units::KIB;
@@ -27,8 +26,7 @@ const DEPTH_OF_A_DRIVE: u32 = 4;
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
 /// Adds to the answer the effect of duplicating the part that limits a peak, and the number of
-/// outstanding requests that the machine
-/// needs. Skips changes that the machine refuses.
+/// outstanding requests that the machine needs. Skips changes that the machine refuses.
 pub(crate) fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);

@@ -122,8 +122,8 @@ struct Chosen {
 }
 
 /// Chooses the points that a single-volume machine without a cache can reproduce: direct requests
-/// at full speed over the whole of a
-/// written target. All runs of one workload, with any engine, become one point: their median.
+/// at full speed over the whole of a written target. All runs of one workload, with any engine,
+/// become one point: their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;

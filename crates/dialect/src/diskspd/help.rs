@@ -1,6 +1,6 @@
-//! What `--help` shows.
+//! The text of `--help`.
 
-/// The options that are taken.
+/// The supported options.
 pub const HELP: &str = "\
 diskspd: loads of many kinds on files and devices, in the language and with the results of DISKSPD 2.2
 

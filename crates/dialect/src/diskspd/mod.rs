@@ -1,7 +1,8 @@
 //! diskspd: Microsoft's storage load generator (DISKSPD 2.2).
 //!
-//! Options, XML profiles and both forms of results. Beyond it: percentiles are kept without sampling, and every run is a point with
-//! processor cost and warnings. What the original does that a file or device here cannot is refused by name.
+//! Options, XML profiles and both result formats. Additions: unsampled percentiles, and every run
+//! is a point with processor cost and warnings. Features that a file or device here cannot provide
+//! are refused by name.
 
 mod help;
 mod options;

@@ -1,6 +1,6 @@
-//! What `--help` shows.
+//! The text of `--help`.
 
-/// The options that are taken.
+/// The supported options.
 pub const HELP: &str = "\
 IOzone: file size against record size, in the language and with the report of IOzone 3
 

@@ -1,6 +1,6 @@
-//! What `--help` shows.
+//! The text of `--help`.
 
-/// The options that are taken.
+/// The supported options.
 pub const HELP: &str = "\
 SQLIO: random and sequential requests as a database makes them, in the language and with the report of SQLIO 1.5
 
