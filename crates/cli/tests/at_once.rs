@@ -1,4 +1,4 @@
-//! Workloads alone and all at once: `run --each` and `run --beside`.
+//! Workloads one at a time and concurrently: `run --each` and `run --beside`.
 
 mod common;
 
@@ -11,7 +11,8 @@ fn workloads(document: &Value) -> &[Value] {
     document["interference"]["workloads"].as_array().expect("they ran at once")
 }
 
-/// A simulated machine repeats itself: what is alone is what a plain run gives, and one disk cannot serve three as it serves one.
+/// Simulations repeat exactly: the separate results equal plain runs, and one disk is slower for
+/// three workloads than for one.
 #[test]
 fn a_scan_beside_random_reads_beside_a_log_on_one_simulated_disk() {
     let target = "twin:gateway-1997 --size 100m --runtime 5s";

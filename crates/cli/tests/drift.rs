@@ -1,5 +1,6 @@
-//! Rates that change while they are measured: both are given, with the time, and neither mean nor comparison hides it. And what only
-//! seems to change: a steady throttle, a loaded machine.
+//! Rates that change during a measurement: the result reports both rates and the time of the
+//! change, in the mean and in comparisons. A steady throttle and a loaded machine must not look
+//! like a change.
 
 mod common;
 
@@ -15,7 +16,7 @@ const MIB: u64 = 1 << 20;
 const FAST: u64 = 8_000_000;
 const SLOW: u64 = 800_000;
 
-/// Runs a line during which the limit becomes another after this time.
+/// Runs a command and changes the limit during the run.
 fn while_it_changes(words: &str, throttle: &Throttle, after: Duration, limit: u64) -> Ended {
     let child = command(HALFPOWER, words.split_whitespace()).spawn().unwrap();
     std::thread::sleep(after);
@@ -126,7 +127,7 @@ fn a_steady_throttle_shows_no_change() {
     }
 }
 
-/// Programs that want a processor each, until they are dropped.
+/// Processes that each use a processor until dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {

@@ -1,4 +1,4 @@
-//! `halfpower fio` as a program: exit codes, where the report goes, what is left.
+//! `halfpower fio` as a program: exit codes, report files, cleanup.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! How jobs end beside Debian's fio: where no space is left, and where the file refuses their requests.
+//! Compares how jobs end with Debian's fio: on a full file system, and if the file refuses their
+//! requests.
 
 #[macro_use]
 mod common;
@@ -42,7 +43,7 @@ fn a_job_fills_its_file_system_and_ends_well() {
     }
     let mount = or_skip!(Mount::tmpfs("4m"));
     let deep = "--rw=write --fill_device=1 --ioengine=io_uring --iodepth=4";
-    // How many were under way when the first failed is chance.
+    // The number of requests in flight at the first failure is random.
     let [ours, theirs] = [true, false].map(|ours| written(ours, &mount.at, deep)[0][2]);
     assert_eq!((ours, theirs), (4 << 20, 4 << 20));
 }

@@ -1,4 +1,5 @@
-//! Requests with a priority of their own beside Debian's fio: their shares, where they are told, and that the kernel has them.
+//! Compares request priorities with Debian's fio: their shares, their place in the reports, and the
+//! kernel's view of them.
 
 mod common;
 
@@ -9,7 +10,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-/// Requests of a job by side and priority as its log has it, and as its report has it; and the fields of an entry of the report.
+/// Requests by direction and priority, from the job's log and from its report; and the fields of a
+/// report entry.
 type Told = (BTreeMap<(u64, String), u64>, BTreeMap<(u64, String), u64>, Vec<String>);
 
 fn told(ours: bool, options: &str) -> Told {
@@ -72,7 +74,8 @@ fn the_kernel_has_the_priority_of_each_request() {
     if !fio_is_here() {
         return;
     }
-    // Without these capabilities it refuses requests of the first class, and so tells that it saw them.
+    // Without these capabilities the kernel refuses requests of the first class, which proves that
+    // it saw the priority.
     let setpriv = ["--bounding-set=-sys_admin,-sys_nice", "--inh-caps=-sys_admin,-sys_nice"];
     if !Command::new("setpriv").args(setpriv).arg("true").status().is_ok_and(|status| status.success()) {
         return skip("setpriv gives no capability away here");

@@ -1,4 +1,5 @@
-//! The user's data: everything is checked before the first byte is written, and files that halfpower itself made are told from the user's.
+//! The user's data: everything is checked before the first write, and halfpower distinguishes its
+//! own files from the user's.
 
 mod common;
 
@@ -11,7 +12,7 @@ use std::process::{Child, Stdio};
 
 const MIB: u64 = 1 << 20;
 
-/// A file of the user's.
+/// A user's file.
 fn precious(directory: &Path, name: &str) -> String {
     let path = directory.join(name);
     fs::write(&path, vec![7; MIB as usize]).unwrap();
@@ -67,7 +68,8 @@ fn a_second_member_that_may_not_be_written_keeps_the_first() {
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
 }
 
-/// A dialect's run that makes `data` in the current directory and writes it for long, or for a moment.
+/// Runs of each dialect that create `data` in the current directory, one that lasts long and one
+/// short.
 fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
@@ -89,7 +91,8 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Kills each writer: what it left is refused. Then lets it run, run again over what it kept, and again over what the user wrote since.
+/// Kills each writer: the file it leaves is refused. Then runs it again, over its own kept file,
+/// and over the file after a change by the user.
 fn made_by_halfpower(here: &Path) {
     let data = here.join("data.dat");
     for (tool, long, short) in writers("data.dat") {
@@ -208,7 +211,7 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
     signal(&child, libc::SIGSTOP);
     let stat = format!("/proc/{}/stat", child.id());
     wait_until("the stop", || fs::read_to_string(&stat).unwrap().contains(") T "));
-    // The time in which it does not run is the fault itself.
+    // The pause itself is the fault.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     signal(&child, libc::SIGCONT);
     let document = ended(child).good_json();
@@ -267,7 +270,7 @@ fn what_was_mounted_is_measured_or_nothing_is() {
         "sweep {} --size 8m --buffered --op write --allocate written,extend --request 4k,64k --bytes 8m --repeats 20 --max-repeats 20 --json",
         mount.name()
     );
-    // Nobody reads while it runs, and the document is larger than a pipe.
+    // The output is not read during the run, and the document is larger than a pipe.
     let mut child = command(HALFPOWER, words.split(' ')).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the test file", || !test_files(&mount.at).is_empty());
     if let Err(why) = tool("umount", &["--lazy", mount.name()]) {
@@ -275,7 +278,7 @@ fn what_was_mounted_is_measured_or_nothing_is() {
         child.wait().unwrap();
         return common::skip(&why);
     }
-    // From now on the name leads to the disk below.
+    // The name now refers to the disk below.
     while child.try_wait().unwrap().is_none() {
         assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0, "nothing is made on the disk below");
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! The document: the schema in the repository is the program's own, and what the program writes obeys it.
+//! The document: the stored schema is up to date, and the program's output conforms to it.
 
 mod common;
 
@@ -102,7 +102,7 @@ fn a_failed_point_has_an_error_and_no_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("data");
     fs::write(&file, vec![3; 1 << 20]).unwrap();
-    // Only in a directory can files be made whose space is reserved.
+    // Only files created in a directory can have reserved space.
     let words = ["sweep", file.to_str().unwrap(), "--destroy-data", file.to_str().unwrap()];
     let more = "--op write --allocate written,reserved --bytes 1m --repeats 1 --json".split(' ');
     let document = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();

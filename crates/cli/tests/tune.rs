@@ -1,4 +1,5 @@
-//! `halfpower tune`: the plan touches nothing, what helps is found, and settings are put back whatever happens.
+//! `halfpower tune`: planning changes nothing, improvements are found, and settings are always
+//! restored.
 
 mod common;
 
@@ -31,7 +32,8 @@ fn the_schema_in_the_repository_is_the_programs() {
     assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune writes it anew");
 }
 
-/// A loop device whose read-ahead is known, and a state directory of the test's own. Both are as before when it is dropped.
+/// A loop device with a known read-ahead, and a separate state directory. Both are restored when
+/// dropped.
 struct Place {
     device: Loop,
     state: tempfile::TempDir,
@@ -39,7 +41,7 @@ struct Place {
 }
 
 impl Place {
-    /// A device of 16 MiB that reads so far ahead.
+    /// A device of 16 MiB with this read-ahead.
     fn make(read_ahead_kb: u32) -> Result<Place, String> {
         let device = Loop::make(16 << 20)?;
         let mut place = Place { device, state: tempfile::tempdir().unwrap(), before: String::new() };
@@ -66,7 +68,7 @@ impl Place {
         self.state.path().join("tune.journal")
     }
 
-    /// halfpower with these words; `DEVICE` is the device.
+    /// Runs halfpower with these arguments; `DEVICE` is the device.
     fn halfpower(&self, words: &str) -> Command {
         let words = words.split_whitespace().map(|word| if word == "DEVICE" { &self.device.device } else { word });
         let mut command = command(HALFPOWER, words);
@@ -74,7 +76,7 @@ impl Place {
         command
     }
 
-    /// A tune that goes on until it is stopped: both values of the knob are alike to direct reads.
+    /// A tune that runs until stopped: direct reads do not depend on the knob.
     fn endless(&self, seed: u64) -> Child {
         let words = format!(
             "tune DEVICE --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h --seed {seed}"
@@ -133,7 +135,8 @@ fn what_can_lose_data_is_planned_only_by_name() {
     assert!(named["plan"][0]["risk"].is_string());
 }
 
-/// Each read of 4 KiB goes to the device alone with a read-ahead of 4 KiB, and 32 at a time with 128 KiB.
+/// With a read-ahead of 4 KiB the device reads single blocks of 4 KiB, with 128 KiB it reads 32 at
+/// a time.
 #[test]
 fn a_small_read_ahead_is_found_and_put_back() {
     let _one = common::alone();
@@ -159,7 +162,7 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert!(keep.contains("ATTR{queue/read_ahead_kb}=\"128\""), "{keep}");
     let prove = document["prove"][0].as_str().unwrap();
     assert!(prove.starts_with("halfpower compare --a "), "{prove}");
-    // The printed command measures the same again, and leaves the knob as it was.
+    // The printed command measures the same again, and restores the knob.
     let repeat = prove.replacen("halfpower", &format!("'{HALFPOWER}'"), 1);
     let ended = finish(command("sh", ["-c", &repeat]));
     assert_eq!(ended.code, Some(0), "{repeat}\n{}", ended.stderr);
@@ -167,7 +170,8 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert_eq!(place.read_ahead(), "4");
 }
 
-/// A scheduler that is set again gives the device its tags back: a kernel that shows `nr_requests` 128 may hold fewer (6.18 does).
+/// Setting the scheduler again restores the device's tags: a kernel that shows `nr_requests` 128
+/// may hold fewer (6.18 does).
 #[test]
 fn a_queue_has_the_tags_that_it_tells() {
     let _one = common::alone();
@@ -194,7 +198,7 @@ fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let mut caught = 0;
-    // A linear congruential generator (Numerical Recipes) chooses the moments.
+    // A linear congruential generator (Numerical Recipes) chooses the times.
     let mut seed: u32 = 12;
     for moment in 0..20 {
         let mut child = place.endless(moment);
@@ -246,7 +250,7 @@ fn a_value_of_somebody_else_is_left_and_told() {
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
 }
 
-/// The kernel's line of a mount, without the numbers of the mount.
+/// The kernel's line of a mount, without its numbers.
 fn options_of(mount: &Mount) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();
@@ -271,7 +275,7 @@ fn options_of_a_mount_are_set_by_remount_and_put_back() {
     let document = finish(tune).good_json();
     let tried = document["tried"].as_array().unwrap();
     assert_eq!(tried.len(), 3);
-    // Each value is read back after it is set: one that was not taken has failed.
+    // Each value is read back after setting it; an ineffective one counts as failed.
     assert!(tried.iter().all(|one| one["failed"].is_null()), "{document:#}");
     assert_eq!(options_of(&mount), before);
     assert!(common::test_files(&mount.at).is_empty());
