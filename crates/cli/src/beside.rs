@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
         return Err(Failure::Usage(
-            "--each and --beside: workloads are at once in halfpower run alone; use that".into(),
+            "--each and --beside: only halfpower run measures workloads at once; use that".into(),
         ));
     }
     Ok(())
@@ -57,7 +57,7 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.verify || other.p99.is_some(), "--verify or --p99"),
     ] {
         if given {
-            return Err(wrong(format!("{option} belongs to the whole run; give the workload's options alone")));
+            return Err(wrong(format!("{option} belongs to the whole run; give only the workload's options")));
         }
     }
     lists_in(&other).map_err(|_| wrong("it takes one value of each option".into()))?;
@@ -71,7 +71,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
         return Err(Failure::Usage("--each: there is one target; name several".into()));
     }
     if arguments.target.raid.is_some() || arguments.target.chunk.is_some() {
-        return Err(Failure::Usage("--each: targets by themselves are no stripe; leave --raid and --chunk out".into()));
+        return Err(Failure::Usage("--each: measures each target separately; leave --raid and --chunk out".into()));
     }
     let place = machine_of(&names.iter().map(Path::new).collect::<Vec<_>>())?;
     if let Some(name) = arguments.target.destroy_data.iter().find(|name| !names.contains(name)) {

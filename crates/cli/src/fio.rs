@@ -23,29 +23,29 @@ const HELP: &str = "\
 Run fio's job files and options: halfpower fio [OPTIONS] JOBFILE... | --name=JOB --OPTION=VALUE...
 
 Program options
-  --output-format=FORMAT  normal, terse, json (fio's fields, and an object `halfpower` with what fio lacks) or json+ (all latency
+  --output-format=FORMAT  normal, terse, json (fio's fields, and an object `halfpower` with additional ones) or json+ (all latency
                           buckets); several with commas
-  --minimal               The same as --output-format=terse; --terse-version=2 to 5, 3 where it is not given
+  --minimal               The same as --output-format=terse; --terse-version=2 to 5 [default: 3]
   --output=FILE           Write the report there
   --json=FILE             Write halfpower's own result there, too
-  --force                 Replace files of these names that halfpower did not make
-  --section=JOB           Run this job of a job file alone (may be repeated)
-  --bandwidth-log[=NAME]  What all jobs together read and wrote in each half second: NAME-read_bw.log, NAME-write_bw.log
-  --aux-path=DIRECTORY    Where verify_state_save and verify_state_load keep how far a job wrote; here where it is not given
-  --debug=WORDS           parse: the limits of a steady rate as understood; random: the seed of each job; others show nothing
+  --force                 Replace output files that halfpower did not create
+  --section=JOB           Run only this job of a job file (may be repeated)
+  --bandwidth-log[=NAME]  Log the total throughput of every half second to NAME-read_bw.log and NAME-write_bw.log
+  --aux-path=DIRECTORY    Directory of the state files of verify_state_save and verify_state_load [default: the current one]
+  --debug=WORDS           parse: the limits of a steady rate as parsed; random: the seed of each job; others show nothing
   --parse-only            Check everything, run nothing
   --readonly              Refuse jobs that write
-  --warnings-fatal        Refuse jobs where fio would silently do something else
-  --destroy-data=NAME     Overwrite this file or device, which is there already and which a job names too
-  --destroy-signature     Even if it bears a file system or a partition table, or the kernel does not show whether it is in use
-  --keep                  Leave the files that were laid out
+  --warnings-fatal        Refuse jobs for which fio would silently do something else
+  --destroy-data=NAME     Overwrite this existing file or device, which a job must also name
+  --destroy-signature     Even if it bears a file system or a partition table, or the kernel does not report whether it is in use
+  --keep                  Keep the files that were laid out
 
 Job options, as in fio
 ";
 
 /// The help text after the job options.
 const HELP_END: &str = "\
-Job files include others and take ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
+Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
 
 impl From<FioError> for Failure {
     fn from(error: FioError) -> Self {

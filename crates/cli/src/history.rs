@@ -136,7 +136,7 @@ impl From<HistoryError> for Failure {
 pub(crate) fn open() -> Result<History, Failure> {
     let path = file().ok_or_else(|| {
         Failure::Usage(format!(
-            "no history: --no-history or {VARIABLE}=none says so, or there is no HOME; name a file with --history"
+            "no history: disabled by --no-history or {VARIABLE}=none, or HOME is not set; name a file with --history"
         ))
     })?;
     Ok(History::open_existing(&path)?)

@@ -141,8 +141,8 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
     // Fall back to /tmp if root may not trust TMPDIR.
     let kept = keep_in(&std::env::temp_dir()).or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
     Failure::Run(match kept {
-        Ok(path) => format!("{error}; what should be there is in {}", path.display()),
-        Err(other) => format!("{error}; nor can it be kept among the temporary files: {other}"),
+        Ok(path) => format!("{error}; the output was saved in {}", path.display()),
+        Err(other) => format!("{error}; saving it as a temporary file also failed: {other}"),
     })
 }
 

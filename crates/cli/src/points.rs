@@ -279,7 +279,7 @@ fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -
     check(workloads, &facts).map_err(|error| match error {
         machine::Error::Refused { what, why, .. } => {
             let shown = machine::units::show_size(least);
-            let why = format!("{why}, for of a new file of no given size no more than {shown} is certain to be filled");
+            let why = format!("{why}; without --size only the first {shown} of a new file are certain to be filled");
             machine::Error::refused(what, why, "give --size")
         }
         error => error,

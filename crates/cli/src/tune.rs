@@ -333,10 +333,7 @@ fn plan(
 fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
     if plan.trials.is_empty() && arguments.yes {
         let why: Vec<String> = plan.left_out.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
-        return Err(Failure::Usage(format!(
-            "nothing is to be tried ({}); name another knob or workload",
-            why.join("; ")
-        )));
+        return Err(Failure::Usage(format!("nothing to try ({}); name another knob or workload", why.join("; "))));
     }
     Ok(plan)
 }

@@ -75,7 +75,7 @@ fn what_cannot_run_at_once_is_refused() {
     let file = file.display().to_string();
     for (words, named) in [
         (vec!["run", &file, "--each"], "name several"),
-        (vec!["run", &file, &file, "--each", "--chunk", "4k"], "no stripe"),
+        (vec!["run", &file, &file, "--each", "--chunk", "4k"], "each target separately"),
         (vec!["run", &file, "--beside", "--request 4k", "--bytes", "1m"], "--runtime"),
         (vec!["run", &file, "--beside", "--request 4k --runtime 2s"], "belongs to the whole run"),
         (vec!["run", &file, "--beside", "--request 4k other"], "a target belongs to the whole run"),

@@ -341,5 +341,5 @@ fn what_makes_no_sense_is_refused() {
     refused("tune twin:nvme --profile mial", &["mail"]);
     refused("tune twin:nvme --verify", &["--verify"]);
     refused("tune /nowhere/at/all --yes", &["/nowhere/at/all"]);
-    refused("tune twin:nvme --knob stripe --yes", &["nothing is to be tried"]);
+    refused("tune twin:nvme --knob stripe --yes", &["nothing to try"]);
 }

@@ -79,7 +79,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
         }
     }
     let cli = Cli::try_parse_from(words).map_err(|error| wrong(error.to_string()))?;
-    let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is no arm".into())) };
+    let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is not a valid arm".into())) };
     crate::points::check_grid(&arguments)?;
     if arguments.target.targets.is_empty() {
         return Err(wrong("it names no target; begin it with a directory, a file, a device or twin:NAME".into()));

@@ -183,7 +183,7 @@ fn page(validation: &Validation) -> Page {
         sentence: sentence(validation),
         figures: Vec::new(),
         tables: vec![
-            as_table("What the model is held to", bars(validation)),
+            as_table("Accuracy goals of the model", bars(validation)),
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
             as_table("Numbers that were fitted", (vec!["number", "value"], fitted)),

@@ -172,13 +172,13 @@ const NOT_SERVED: [NotServed; 8] = [
     ("ft", "it marks a file as temporary, which only Windows knows", "leave it out"),
     ("rdabs", "ranges in bytes are not served", "give the shares in percent of the target: -rdpct<IO>/<PART>:..."),
     ("I", "priorities of requests are not served", "start halfpower under ionice"),
-    ("N", "writes to mapped memory are flushed at the end alone", "leave it out, or use -Sbw and not -Sm"),
+    ("N", "writes to mapped memory are only flushed at the end", "leave it out, or use -Sbw and not -Sm"),
     ("p", "requests of one thread that overlap are not served", "leave it out, or use -T0 with more threads"),
-    ("ag", "processors are in one group here", "name them alone: -a0,1"),
+    ("ag", "processors are in one group here", "give only their numbers: -a0,1"),
     (
         "y",
         "events of Windows that programs wait for are not served",
-        "leave it out, and start the other program beside it",
+        "leave it out, and start the other program separately",
     ),
     ("e", "these events of Windows are not known", "leave it out"),
 ];

@@ -235,7 +235,11 @@ impl Target {
         let empty = self.ranges.iter().any(|range| range.1 == 0);
         if requests > 100 || target > 100 || empty || (target == 100 && requests < 100) {
             let why = format!("{requests} % of the requests go to {target} % of the target");
-            return refuse("-rdpct", why, "let each range have some of it, and none of both be left alone");
+            return refuse(
+                "-rdpct",
+                why,
+                "give each range a part of the target, and divide both completely or neither",
+            );
         }
         Ok(())
     }
@@ -374,7 +378,7 @@ impl Profile {
                 return refuse("-d, -W or -C", "a run lasts from 1 s to 1000 days", "choose a time between them");
             }
             if span.interval_ms == Some(0) {
-                return refuse("-D0", "an interval lasts a millisecond at least", "give a larger value, or none");
+                return refuse("-D0", "the shortest interval is one millisecond", "give a larger value, or none");
             }
             if span.targets.is_empty() {
                 return refuse("the targets", "none is named", "name a file, a device or a directory");

@@ -108,7 +108,7 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
     if let Some(stray) = options.destroy.iter().find(|named| !all().any(|target| target.path == **named)) {
         return Err(Error::refused(
             stray.display().to_string(),
-            "it is named for destruction but is no target",
+            "it is named for destruction but is not a target",
             "name the same file as target",
         ));
     }

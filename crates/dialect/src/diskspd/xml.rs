@@ -46,7 +46,7 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
                 let name = start.local_name().as_ref().to_string();
                 open.push(Element { name, unit, requests, ..Element::default() })
             }
-            Event::Start(_) => return wrong("elements lie in one another too deep".into()),
+            Event::Start(_) => return wrong("elements are nested too deep".into()),
             Event::Empty(empty) => {
                 let element = Element { name: empty.local_name().as_ref().to_string(), ..Element::default() };
                 open.last_mut().map(|parent| parent.children.push(element)).unwrap_or_default();
@@ -145,7 +145,7 @@ pub fn read_profile(text: &str) -> Result<Profile> {
         return refuse("the profile", "it is not one element", "write <Profile> around it");
     };
     if root.name != "Profile" {
-        return refuse(format!("<{}>", shortened(&root.name)), "it is no profile", "write <Profile> around it");
+        return refuse(format!("<{}>", shortened(&root.name)), "it is not a profile", "write <Profile> around it");
     }
     let mut profile = Profile::default();
     for element in &root.children {

@@ -84,7 +84,7 @@ impl Options {
             return refuse(
                 format!("-t {most}"),
                 format!("{} has {} clients", list.display(), self.clients.len()),
-                "ask for as many processes at the most, or name a client on more lines",
+                "start at most as many processes, or name a client on more lines",
             );
         }
         Ok(self)

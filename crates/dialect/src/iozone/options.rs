@@ -206,8 +206,8 @@ const HELP_HINT: &str = "see halfpower iozone --help";
 
 /// IOzone options that halfpower does not support.
 const NOT_SERVED: [NotServed; 25] = [
-    ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
-    ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
+    ("D", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
+    ("G", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
     ("K", "jitter in the order of reads is not served", "leave it out"),
     ("W", "locks on the file while it is used are not served", "leave it out"),
     (
@@ -436,11 +436,7 @@ impl Options {
             return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
         }
         if self.client_list.is_some() && !self.throughput() {
-            return refuse(
-                "-+m",
-                "clients are for the throughput mode",
-                "add -t N, as many as there are clients at the most",
-            );
+            return refuse("-+m", "clients are for the throughput mode", "add -t N, at most the number of clients");
         }
         let most = self.most_children();
         if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {

@@ -110,7 +110,7 @@ fn check(options: &Options) -> Result<()> {
     if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
         return Err(Error::refused(
             stray.display().to_string(),
-            "it is named for destruction but is no test file",
+            "it is named for destruction but is not a test file",
             "name the same file with -f or -F",
         ));
     }

@@ -353,8 +353,7 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.phases.transactions_ns < SHORT_NS {
         let ms = result.phases.transactions_ns as f64 / 1e6;
-        warnings
-            .push(format!("the mix lasted {ms:.1} ms: figures of under a second tell little, so ask for more of it"));
+        warnings.push(format!("the mix lasted only {ms:.1} ms, under a second; make it longer for reliable figures"));
     }
     if result.sync == machine::files::FileSync::None {
         warnings.extend(cache_doubt(result));

@@ -61,7 +61,7 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     }
     if size.is_none() && !there {
         let hint = "give it with --size, or in MB in a parameter file";
-        return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", hint));
+        return Err(Error::refused(job.path.display().to_string(), "the file does not exist and has no size", hint));
     }
     Ok(TargetSpec {
         places: vec![job.path.clone()],
@@ -92,7 +92,7 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
     match options.destroy.iter().find(|named| !jobs.iter().any(|job| is_named(job, named))) {
         Some(stray) => Err(Error::refused(
             stray.display().to_string(),
-            "it is named for destruction but is no test file",
+            "it is named for destruction but is not a test file",
             "name the same file before it",
         )),
         None => Ok(()),
