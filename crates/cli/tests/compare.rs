@@ -34,13 +34,13 @@ fn validator() -> jsonschema::Validator {
 }
 
 #[test]
-fn the_schema_in_the_repository_is_the_programs() {
+fn the_stored_schema_is_current() {
     let own = results::compare::comparison_schema();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
-    assert!(kept == own, "schema/compare-1.json: UPDATE=1 cargo test -p halfpower --test compare writes it anew");
+    assert!(kept == own, "schema/compare-1.json: UPDATE=1 cargo test -p halfpower --test compare rewrites it");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn two_documents_of_simulated_machines_are_compared_exactly() {
 }
 
 #[test]
-fn a_threshold_ends_with_code_3() {
+fn a_threshold_exits_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let table = "case,iops\nx,100\nx,101\nx,99\n";
     let a = file(directory.path(), "a.csv", table);
@@ -112,7 +112,7 @@ fn a_threshold_ends_with_code_3() {
 }
 
 #[test]
-fn markdown_for_a_pull_request_holds_no_markup_of_names() {
+fn markdown_escapes_names() {
     let directory = tempfile::tempdir().unwrap();
     let a = file(directory.path(), "a|<b>.csv", "case,iops\nx|y,100\nx|y,101\n");
     let b = file(directory.path(), "b.csv", "case,iops\nx|y,100\nx|y,102\n");
@@ -123,7 +123,7 @@ fn markdown_for_a_pull_request_holds_no_markup_of_names() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_the_reason() {
+fn incomparable_results_are_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let text = file(directory.path(), "notes.txt", "nothing of the kind");
     let table = file(directory.path(), "a.csv", "case,iops\nx,1\n");
@@ -154,7 +154,7 @@ fn two_arms_of_simulated_machines() {
 
 /// Interleaved real runs in one directory find a large difference and leave nothing behind.
 #[test]
-fn two_arms_of_this_computer_with_commands_before_each_run() {
+fn two_arms_of_this_machine_with_setup_commands() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display().to_string();
@@ -180,7 +180,7 @@ fn two_arms_of_this_computer_with_commands_before_each_run() {
 }
 
 #[test]
-fn an_interrupt_shows_what_was_measured_until_then() {
+fn an_interrupt_shows_the_results_so_far() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let turns = directory.path().join("turns");
@@ -284,7 +284,7 @@ fn reports_of_other_tools() {
 
 /// Compares the JSON of fio and of halfpower for the same job file.
 #[test]
-fn debians_fio_twice() {
+fn debians_fio_results_are_compared() {
     let _one = common::alone();
     let there = command("fio", ["--version"]).spawn().map(drop).map_err(|error| format!("fio: {error}"));
     or_skip!(there);

@@ -88,7 +88,7 @@ fn stages(words: &str) -> Option<Vec<(String, f64)>> {
 }
 
 #[test]
-fn a_run_says_where_the_time_of_its_requests_goes() {
+fn a_run_reports_the_time_per_stage() {
     let _one = alone();
     let device = or_skip!(Loop::make(64 << 20));
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
@@ -115,7 +115,7 @@ fn a_run_says_where_the_time_of_its_requests_goes() {
 }
 
 #[test]
-fn every_result_says_how_near_the_driver_was_to_its_own_ceiling() {
+fn every_result_reports_the_share_of_the_generators_ceiling() {
     let _one = alone();
     let directory = memory_directory();
     let at = directory.path().display();
@@ -141,7 +141,7 @@ fn every_result_says_how_near_the_driver_was_to_its_own_ceiling() {
 }
 
 #[test]
-fn the_engine_null_measures_the_generator_and_says_so() {
+fn the_null_engine_measures_only_the_generator() {
     let _one = alone();
     let directory = memory_directory();
     let file = directory.path().join("file");

@@ -43,13 +43,13 @@ fn figure(document: &Value, path: &str) -> f64 {
 fn within(what: &str, ours: f64, theirs: f64, share: f64) {
     assert!(
         (ours / theirs - 1.0).abs() <= share,
-        "{what}: {ours} beside fio's {theirs}, more than {} % apart",
+        "{what}: {ours} and fio's {theirs} differ by more than {} %",
         share * 100.0
     );
 }
 
 #[test]
-fn rates_and_latencies_are_those_of_debians_fio() {
+fn rates_and_latencies_match_debians_fio() {
     let fio = or_skip!(fio());
     let slow = or_skip!(Loop::make(64 << 20));
     let _throttle = or_skip!(Throttle::set(&slow, &[("read_iops", ADMITTED), ("write_iops", ADMITTED)]));
@@ -91,7 +91,7 @@ fn rates_and_latencies_are_those_of_debians_fio() {
 }
 
 #[test]
-fn a_job_goes_on_after_the_errors_that_it_may() {
+fn a_job_continues_after_ignored_errors() {
     let fio = or_skip!(fio());
     let device = or_skip!(Loop::make(8 << 20));
     // The device is longer than its file, so reads beyond it fail. Writes would extend the file.
@@ -147,7 +147,7 @@ const COUNTED: &str = "\
 [steady]\nstonewall\nrw=randread\nbs=4k\nrate_iops=500\nruntime=20\ntime_based\nsteadystate=iops:10%\nsteadystate_duration=3\n";
 
 #[test]
-fn counts_are_those_of_debians_fio() {
+fn counts_match_debians_fio() {
     let fio = or_skip!(fio());
     let run = |program: &Path, first: &[&str]| -> Value {
         let directory = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn counts_are_those_of_debians_fio() {
 /// With io_size and loops a job runs whole passes if each pass has an end; otherwise it runs the
 /// requested number of requests.
 #[test]
-fn passes_are_those_of_debians_fio() {
+fn passes_match_debians_fio() {
     let fio = or_skip!(fio());
     let directory = tempfile::tempdir().unwrap();
     let (mine, own) = (directory.path().join("ours"), directory.path().join("theirs"));

@@ -18,7 +18,7 @@ fn simulated(directory: &std::path::Path, options: &str) -> Value {
 }
 
 #[test]
-fn the_depth_is_found_that_plain_jobs_confirm() {
+fn plain_jobs_confirm_the_depth_found() {
     let directory = tempfile::tempdir().unwrap();
     let search =
         "--iodepth=64 --latency_target=300 --latency_window=200ms --latency_percentile=99 --runtime=60 --time_based";
@@ -42,7 +42,7 @@ fn the_depth_is_found_that_plain_jobs_confirm() {
 }
 
 #[test]
-fn what_is_slower_than_it_may_be_ends_its_job_as_in_fio() {
+fn exceeding_a_limit_ends_the_job_as_in_fio() {
     if !fio_is_here() {
         return;
     }

@@ -58,7 +58,7 @@ fn each_program_verifies_what_the_other_wrote() {
 }
 
 #[test]
-fn fixed_work_is_the_same_work() {
+fn jobs_of_fixed_size_do_the_same_work() {
     if !fio_is_here() {
         return;
     }
@@ -150,7 +150,7 @@ fn flags_of_engines_take_no_value_from_the_next_argument() {
 }
 
 #[test]
-fn files_of_a_job_are_as_long_as_fios() {
+fn files_of_a_job_have_fios_length() {
     if !fio_is_here() {
         return;
     }
@@ -180,7 +180,7 @@ fn files_of_a_job_are_as_long_as_fios() {
 }
 
 #[test]
-fn both_directions_of_a_mix_with_holes_go_over_the_whole_file() {
+fn both_directions_of_a_mix_with_holes_cover_the_file() {
     if !fio_is_here() {
         return;
     }
@@ -201,7 +201,7 @@ fn both_directions_of_a_mix_with_holes_go_over_the_whole_file() {
 }
 
 #[test]
-fn trims_are_trims_in_a_trace() {
+fn traces_record_trims() {
     if !fio_is_here() {
         return;
     }
@@ -230,7 +230,7 @@ fn trims_are_trims_in_a_trace() {
 }
 
 #[test]
-fn what_is_read_back_is_what_fio_reads_back() {
+fn verification_reads_match_fio() {
     if !fio_is_here() {
         return;
     }
@@ -261,7 +261,7 @@ fn what_is_read_back_is_what_fio_reads_back() {
 }
 
 #[test]
-fn a_job_whose_file_does_not_fit_keeps_no_other_from_running() {
+fn a_job_whose_file_does_not_fit_does_not_stop_others() {
     // As in fio, which would fill the file system first.
     let jobs = "[global]\nbs=64k\n[a]\nfilename=a\nsize=100t\nrw=read\n[b]\nfilename=b\nsize=128k\nrw=write\n\
                 [c]\nstonewall\nfilename=c\nsize=64k\nrw=read\n[d]\nstonewall\nfilename=a\nsize=100t\nrw=read\n";
@@ -277,7 +277,7 @@ fn a_job_whose_file_does_not_fit_keeps_no_other_from_running() {
 }
 
 #[test]
-fn a_file_that_one_job_laid_out_has_its_size_for_the_next() {
+fn the_next_job_sees_the_size_of_a_laid_out_file() {
     if !fio_is_here() {
         return;
     }
@@ -292,7 +292,7 @@ fn a_file_that_one_job_laid_out_has_its_size_for_the_next() {
 }
 
 #[test]
-fn how_far_a_job_wrote_is_saved_unless_that_is_not_wanted() {
+fn the_verification_state_is_saved_unless_disabled() {
     if !fio_is_here() {
         return;
     }
@@ -318,7 +318,7 @@ fn how_far_a_job_wrote_is_saved_unless_that_is_not_wanted() {
 }
 
 #[test]
-fn a_job_file_may_come_from_the_standard_input() {
+fn a_job_file_may_come_from_standard_input() {
     if !fio_is_here() {
         return;
     }
@@ -362,7 +362,7 @@ fn terse_lines_have_the_same_fields() {
 }
 
 #[test]
-fn directions_as_one_have_the_same_fields() {
+fn unified_directions_have_the_same_fields() {
     if !fio_is_here() {
         return;
     }
@@ -429,7 +429,7 @@ fn the_report_has_the_lines_that_scripts_look_for() {
 }
 
 #[test]
-fn both_programs_go_on_after_the_same_errors() {
+fn both_programs_ignore_the_same_errors() {
     if !fio_is_here() {
         return;
     }
@@ -464,7 +464,7 @@ fn both_programs_go_on_after_the_same_errors() {
 }
 
 #[test]
-fn what_has_no_end_is_read_and_written_as_both_do() {
+fn endless_files_are_used_as_in_fio() {
     if !fio_is_here() {
         return;
     }
@@ -504,7 +504,7 @@ fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
 }
 
 #[test]
-fn requests_have_the_priority_that_the_job_gives_them() {
+fn requests_have_the_priority_of_the_job() {
     if !fio_is_here() {
         return;
     }

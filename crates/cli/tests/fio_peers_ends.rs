@@ -24,7 +24,7 @@ fn written(ours: bool, directory: &Path, options: &str) -> Vec<[u64; 3]> {
 }
 
 #[test]
-fn a_job_fills_its_file_system_and_ends_well() {
+fn a_job_that_fills_its_file_system_succeeds() {
     if !fio_is_here() {
         return;
     }
@@ -49,7 +49,7 @@ fn a_job_fills_its_file_system_and_ends_well() {
 }
 
 #[test]
-fn a_job_whose_file_does_not_fit_has_the_error_in_its_report_alone_or_not() {
+fn a_file_that_does_not_fit_is_reported_as_in_fio() {
     if !fio_is_here() {
         return;
     }
@@ -71,7 +71,7 @@ fn a_job_whose_file_does_not_fit_has_the_error_in_its_report_alone_or_not() {
 }
 
 #[test]
-fn requests_that_the_file_refuses_are_an_error_of_their_job_alone() {
+fn refused_requests_are_an_error_of_their_job_only() {
     if !fio_is_here() {
         return;
     }

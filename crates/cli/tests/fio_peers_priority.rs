@@ -38,7 +38,7 @@ fn told(ours: bool, options: &str) -> Told {
 }
 
 #[test]
-fn requests_have_priorities_in_the_shares_that_are_asked_for() {
+fn priorities_have_the_requested_shares() {
     if !fio_is_here() {
         return;
     }
@@ -70,7 +70,7 @@ fn requests_have_priorities_in_the_shares_that_are_asked_for() {
 }
 
 #[test]
-fn the_kernel_has_the_priority_of_each_request() {
+fn the_kernel_sees_the_priority_of_each_request() {
     if !fio_is_here() {
         return;
     }

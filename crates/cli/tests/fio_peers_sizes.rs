@@ -50,7 +50,7 @@ fn left(writes: &[(u64, u64)]) -> [u64; 2] {
 }
 
 #[test]
-fn every_byte_is_gone_to_once_where_the_map_is_kept() {
+fn with_a_random_map_every_byte_is_written_once() {
     if !fio_is_here() {
         return;
     }
@@ -75,7 +75,7 @@ fn every_byte_is_gone_to_once_where_the_map_is_kept() {
 }
 
 #[test]
-fn what_is_read_back_is_what_no_later_write_overlaps() {
+fn only_writes_that_were_not_overwritten_are_verified() {
     if !fio_is_here() {
         return;
     }
@@ -97,7 +97,7 @@ fn what_is_read_back_is_what_no_later_write_overlaps() {
 }
 
 #[test]
-fn passes_are_read_back_one_by_one_where_the_map_is_kept() {
+fn with_a_random_map_each_pass_is_verified() {
     if !fio_is_here() {
         return;
     }
@@ -111,7 +111,7 @@ fn passes_are_read_back_one_by_one_where_the_map_is_kept() {
 }
 
 #[test]
-fn passes_of_engines_that_queue_are_read_back_one_by_one() {
+fn with_a_queueing_engine_each_pass_is_verified() {
     if !fio_is_here() {
         return;
     }

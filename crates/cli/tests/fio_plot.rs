@@ -89,7 +89,7 @@ impl Bench {
         self.run("fio-plot", &all);
         let picture =
             fs::read(self.directory.path().join(&file)).unwrap_or_else(|error| panic!("{file} was not drawn: {error}"));
-        assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000, "{file} is no picture");
+        assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000, "{file} is not an image");
     }
 }
 

@@ -63,7 +63,7 @@ const FLUSHES: [&str; 12] = [
 ];
 
 #[test]
-fn fio_jobs_count_their_flush_as_fio_does() {
+fn fio_jobs_time_their_flush_as_fio_does() {
     if !fio_is_here() {
         return;
     }
@@ -99,7 +99,7 @@ fn writes(ours: bool, directory: &Path, options: &str) -> Vec<[f64; 3]> {
 }
 
 #[test]
-fn fios_group_lines_and_own_point_have_the_same_rate() {
+fn fio_group_lines_and_points_have_the_same_rate() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("end_fsync", || {
@@ -123,7 +123,7 @@ fn fios_group_lines_and_own_point_have_the_same_rate() {
 }
 
 #[test]
-fn fio_counts_the_flush_of_a_raw_device() {
+fn fio_times_the_flush_of_a_raw_device() {
     let _one = alone();
     let device = or_skip!(Loop::make(64 << 20));
     let _throttle = or_skip!(Throttle::set(&device, &[("write_bps", ADMITTED)]));
@@ -178,7 +178,7 @@ fn a_run_that_flushes_has_one_rate() {
 }
 
 #[test]
-fn a_run_that_does_not_flush_says_that_the_cache_has_its_data() {
+fn a_run_without_a_flush_warns_about_cached_data() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     let at = &slow.mount.at;
@@ -198,7 +198,7 @@ fn a_run_that_does_not_flush_says_that_the_cache_has_its_data() {
 }
 
 #[test]
-fn what_reaches_the_device_raises_no_doubt() {
+fn flushed_data_causes_no_warning() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     let at = &slow.mount.at;
@@ -218,7 +218,7 @@ fn what_reaches_the_device_raises_no_doubt() {
 }
 
 #[test]
-fn every_tools_report_says_that_a_cache_was_measured() {
+fn every_tools_report_warns_about_a_measured_cache() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     let at = &slow.mount.at;
@@ -256,7 +256,7 @@ fn every_tools_report_says_that_a_cache_was_measured() {
 }
 
 #[test]
-fn iozone_counts_the_flush_that_e_asks_for() {
+fn iozone_e_includes_the_flush_in_the_time() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("-e", || {
@@ -273,7 +273,7 @@ fn iozone_counts_the_flush_that_e_asks_for() {
 }
 
 #[test]
-fn memory_is_the_device_of_a_file_system_in_memory() {
+fn a_tmpfs_causes_no_cache_warning() {
     let _one = alone();
     let mount = or_skip!(Mount::tmpfs("32m"));
     let one = point(&mount.at, "--op write --request 1m --buffered --bytes 8m --size 8m .");
@@ -284,7 +284,7 @@ fn memory_is_the_device_of_a_file_system_in_memory() {
 }
 
 #[test]
-fn a_simulated_cache_is_no_device_either() {
+fn a_simulated_cache_causes_a_warning() {
     let directory = tempfile::tempdir().unwrap();
     let machine = "--op write --request 64k --buffered --bytes 1m --size 16m twin:nvme";
     let one = point(directory.path(), machine);

@@ -48,7 +48,7 @@ impl History {
 const RUN: &str = "run twin:nvme --pattern random --request 4k";
 
 #[test]
-fn every_command_keeps_its_result_unless_told_otherwise() {
+fn every_command_stores_its_result_unless_disabled() {
     let history = History::new();
     let place = history.directory.path().join("files");
     fs::create_dir(&place).unwrap();
@@ -136,7 +136,7 @@ fn a_trend_has_a_line_and_a_page() {
 }
 
 #[test]
-fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
+fn a_check_detects_a_slower_target() {
     let history = History::new();
     history.run("check twin:nvme").refused(&["no history"]);
     history.good("sweep twin:nvme --op read,write --pattern seq,random --request 4k,64k");
@@ -155,7 +155,7 @@ fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
 }
 
 #[test]
-fn a_check_of_this_computer_measures_reads_and_its_own_test_file() {
+fn a_check_of_this_machine_measures_reads_and_its_own_test_file() {
     let _one = common::alone();
     let history = History::new();
     let place = history.directory.path().join("files");
@@ -172,7 +172,7 @@ fn a_check_of_this_computer_measures_reads_and_its_own_test_file() {
 }
 
 #[test]
-fn a_history_that_cannot_be_written_fails_no_measurement() {
+fn an_unwritable_history_does_not_fail_a_measurement() {
     let directory = tempfile::tempdir().unwrap();
     let foreign = directory.path().join("notes.txt");
     fs::write(&foreign, "these are notes, longer than the header of a database, and they are somebody's: they stay as they are, all of them").unwrap();
@@ -189,7 +189,7 @@ fn a_history_that_cannot_be_written_fails_no_measurement() {
 
 /// A full disk at every step of creating and writing the file: the measurement still succeeds.
 #[test]
-fn a_full_disk_fails_no_measurement() {
+fn a_full_disk_does_not_fail_a_measurement() {
     for size in ["4k", "12k", "40k", "72k"] {
         let small = or_skip!(Mount::tmpfs(size));
         let file = small.at.join("history.sqlite");

@@ -134,7 +134,7 @@ fn no_parser_panics() {
 }
 
 #[test]
-fn no_reader_of_files_panics() {
+fn no_file_reader_panics() {
     try_all(is_slow, SLOW_CASES);
 }
 

@@ -13,7 +13,7 @@ use std::process::Child;
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn values_that_make_no_sense() {
+fn invalid_values_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
     for (command, options, words) in [
@@ -57,7 +57,7 @@ fn values_that_make_no_sense() {
 }
 
 #[test]
-fn places_that_are_not_there_or_nothing_to_measure() {
+fn missing_or_unsuitable_targets_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let inside = |name: &str| directory.path().join(name).display().to_string();
     fs::write(inside("empty"), "").unwrap();
@@ -87,7 +87,7 @@ fn places_that_are_not_there_or_nothing_to_measure() {
 }
 
 #[test]
-fn a_file_system_that_does_not_count_its_space_is_used_as_told() {
+fn a_file_system_without_free_space_data_needs_size() {
     let _one = common::alone();
     let mount = or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"]));
     halfpower(&format!("run {}", mount.name())).refused(&[mount.name(), "how much space is free", "--size"]);
@@ -103,7 +103,7 @@ fn a_file_system_that_does_not_count_its_space_is_used_as_told() {
 }
 
 #[test]
-fn an_overlay_is_studied_with_what_it_takes() {
+fn an_overlay_is_studied_with_the_io_it_supports() {
     let _one = common::alone();
     let layers = or_skip!(Mount::tmpfs("512m"));
     for name in ["lower", "upper", "work"] {
@@ -156,7 +156,7 @@ fn hash_of(device: &str) -> u64 {
 }
 
 #[test]
-fn a_device_that_is_not_named_for_destruction_is_only_read() {
+fn a_device_without_destroy_data_is_only_read() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(16 * MIB));
     fs::OpenOptions::new().write(true).open(&device.device).unwrap().write_all_at(&vec![0x37; 1 << 20], MIB).unwrap();
@@ -220,7 +220,7 @@ fn bytes_read(id: u32) -> u64 {
 }
 
 #[test]
-fn requests_that_wait_long_do_not_make_the_user_wait_as_long() {
+fn slow_requests_do_not_delay_the_end() {
     let _one = common::alone();
     let slow = or_skip!(Loop::make(64 * MIB));
     let _throttle = or_skip!(Throttle::set(&slow, &[("read_bps", 4_000_000)]));

@@ -108,7 +108,7 @@ fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]
 }
 
 #[test]
-fn a_piped_session_is_the_originals_byte_for_byte() {
+fn a_piped_session_matches_the_original() {
     assert_beside_debian(&[], &[], b"");
     assert_beside_debian(&[], &[], b"run\nset report terse\nrun\nshow\nquit\nshow\n");
     assert_beside_debian(&[], &[], b"set number 0\nset nothing\n\nshow\nset subdirectories 4\nrun\nexit\n");
@@ -117,7 +117,7 @@ fn a_piped_session_is_the_originals_byte_for_byte() {
 }
 
 #[test]
-fn a_file_of_commands_is_obeyed_as_by_the_original() {
+fn a_file_of_commands_matches_the_original() {
     let runs =
         ("commands", "set number 100\nset transactions 300\nset size 1000 3000\nrun\nset report terse\nrun\nexit\n?\n");
     let quits = ("quits", "set seed 7\nrun\nquit\nrun\n");
@@ -147,7 +147,7 @@ fn the_default_run_without_the_original() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
-    assert!(text.ends_with("\npm>"), "the last prompt stands alone: {text}");
+    assert!(text.ends_with("\npm>"), "the last line is only the prompt: {text}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_documents_hold_every_complete_run() {
 }
 
 #[test]
-fn json_that_cannot_be_written_is_told_before_the_first_run() {
+fn unwritable_json_is_reported_before_the_first_run() {
     let here = tempfile::tempdir().unwrap();
     for (file, words) in [(".", "it is a directory"), ("none/r.json", "make it first")] {
         let output = halfpower(&["postmark", "--json", file], here.path(), b"run\n");
@@ -203,7 +203,7 @@ fn json_that_cannot_be_written_is_told_before_the_first_run() {
 }
 
 #[test]
-fn what_is_refused_and_what_fails_is_in_the_exit_code() {
+fn exit_codes_distinguish_refusals_and_failures() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("plain"), "").unwrap();
     for (input, code, words) in [
@@ -234,7 +234,7 @@ fn what_is_refused_and_what_fails_is_in_the_exit_code() {
 }
 
 #[test]
-fn hostile_lines_do_no_harm() {
+fn hostile_lines_are_harmless() {
     let here = tempfile::tempdir().unwrap();
     let mut input = b"set location ".to_vec();
     input.extend(vec![b'x'; 1 << 20]);
@@ -277,7 +277,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_disk_that_fills_up_in_mid_run() {
+fn a_disk_fills_up_during_a_run() {
     let Some(small) = Small::mount() else { return };
     let here = small.0.path();
     let output = halfpower(&["postmark"], here, b"run\nset number 10\nset transactions 20\nrun\n");
@@ -507,7 +507,7 @@ fn a_session_at_a_terminal() {
 /// The published PostMark run on a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB in
 /// front of the volume.
 #[test]
-fn a_simulated_server_gains_from_a_ram_cache_what_was_published() {
+fn a_simulated_server_gains_as_published_from_a_ram_cache() {
     let here = tempfile::tempdir().unwrap();
     let run = |machine: &str| -> f64 {
         let commands = "set number 10000\nset transactions 20000\nset subdirectories 5\nset size 500 100000\nset read 4096\nset write 4096";

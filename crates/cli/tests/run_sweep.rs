@@ -10,7 +10,7 @@ use std::path::Path;
 use workload::{Cursor, Pattern, Sequence, Workload};
 
 #[test]
-fn bytes_asked_are_bytes_moved() {
+fn exactly_the_requested_bytes_are_transferred() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -60,7 +60,7 @@ fn a_sweep_is_every_combination_in_order() {
 }
 
 #[test]
-fn every_engine_and_every_state_of_space_works_on_a_directory() {
+fn every_engine_and_allocation_works_on_a_directory() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -80,7 +80,7 @@ fn every_engine_and_every_state_of_space_works_on_a_directory() {
 }
 
 #[test]
-fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
+fn rate_and_think_time_slow_a_run_down() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -98,7 +98,7 @@ fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
 }
 
 #[test]
-fn the_first_run_reads_the_documents_numbers_for_people() {
+fn the_terminal_shows_the_documents_numbers() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let ended = halfpower(&format!("run {} --size 4m --bytes 1m", directory.path().display()));
@@ -111,7 +111,7 @@ fn the_first_run_reads_the_documents_numbers_for_people() {
 /// A seed gives the same sequence on every machine, for each pattern; another seed changes every
 /// random pattern.
 #[test]
-fn a_seed_is_a_sequence() {
+fn a_seed_determines_the_sequence() {
     let region = (0, 64 << 20);
     let fingerprint = |pattern: Pattern, seed: u64, stream: u32| {
         let workload =
@@ -140,7 +140,7 @@ fn a_seed_is_a_sequence() {
 
 /// The random patterns, by their names on the command line.
 #[test]
-fn skewed_patterns_are_named_and_measured() {
+fn skewed_patterns_are_measured() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -159,7 +159,7 @@ fn skewed_patterns_are_named_and_measured() {
 /// A file after half of it was written randomly shows which blocks were written, their data, and
 /// the last write.
 #[test]
-fn the_program_does_the_same_with_the_same_seed() {
+fn runs_with_the_same_seed_are_identical() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let mut left: HashMap<u64, Vec<u64>> = HashMap::new();

@@ -24,7 +24,7 @@ fn is_untouched(path: &str) -> bool {
 }
 
 #[test]
-fn what_is_refused_was_not_overwritten() {
+fn refused_targets_are_not_overwritten() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();
     let (a, b) = (precious(here.path(), "a"), precious(here.path(), "b"));
@@ -54,7 +54,7 @@ fn what_is_refused_was_not_overwritten() {
 }
 
 #[test]
-fn a_second_member_that_may_not_be_written_keeps_the_first() {
+fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let mount = or_skip!(Mount::on_loop("ext4", 32 * MIB));
@@ -106,7 +106,7 @@ fn made_by_halfpower(here: &Path) {
         for round in ["at first", "over what it kept"] {
             let ended = halfpower_in(here, &short);
             assert_eq!(ended.code, Some(0), "{tool} {round}: {ended:?}");
-            assert!(data.exists(), "{tool} {round}: it was to be kept");
+            assert!(data.exists(), "{tool} {round}: it must be kept");
         }
         let mut own = fs::read(&data).unwrap();
         own[0] ^= 1;
@@ -123,13 +123,13 @@ fn made_by_halfpower(here: &Path) {
 }
 
 #[test]
-fn what_halfpower_made_the_next_run_uses_and_what_the_user_wrote_since_stays() {
+fn own_files_are_reused_unless_the_user_changed_them() {
     let _one = common::alone();
     made_by_halfpower(memory_directory().path());
 }
 
 #[test]
-fn so_it_is_where_files_have_no_attributes() {
+fn own_files_are_reused_without_extended_attributes() {
     let _one = common::alone();
     let mount = or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"]));
     made_by_halfpower(&mount.at);
@@ -151,7 +151,7 @@ fn a_file_that_another_run_uses_is_not_removed() {
 }
 
 #[test]
-fn data_are_read_back_only_from_what_the_run_wrote() {
+fn only_the_runs_own_target_is_verified() {
     let _one = common::alone();
     let here = memory_directory();
     let (file, log) = (here.path().join("file"), here.path().join("log"));
@@ -201,7 +201,7 @@ fn bytes_read(child: &Child) -> u64 {
 }
 
 #[test]
-fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
+fn a_stopped_run_is_discarded_and_repeated() {
     let _one = common::alone();
     let here = memory_directory();
     let words =
@@ -222,7 +222,7 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
 }
 
 #[test]
-fn what_lies_under_a_device_is_no_output_even_by_force() {
+fn a_file_under_a_device_is_refused_as_output_even_with_force() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let (name, file) = (&device.device, device.file.display());
@@ -245,7 +245,7 @@ fn what_lies_under_a_device_is_no_output_even_by_force() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_an_error_as_a_full_disk_is() {
+fn the_file_size_limit_is_an_error_like_a_full_disk() {
     let _one = common::alone();
     let here = memory_directory();
     let at = here.path().display();
@@ -263,7 +263,7 @@ fn a_file_that_may_not_grow_is_an_error_as_a_full_disk_is() {
 }
 
 #[test]
-fn what_was_mounted_is_measured_or_nothing_is() {
+fn an_unmounted_target_is_not_replaced_by_the_disk_below() {
     let _one = common::alone();
     let mount = or_skip!(Mount::tmpfs("64m"));
     let words = format!(
@@ -289,7 +289,7 @@ fn what_was_mounted_is_measured_or_nothing_is() {
 }
 
 #[test]
-fn warnings_about_the_target_are_in_the_text_and_in_the_document() {
+fn target_warnings_are_in_the_text_and_the_document() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();
     let file = here.path().join("holes");
@@ -307,7 +307,7 @@ fn warnings_about_the_target_are_in_the_text_and_in_the_document() {
 }
 
 #[test]
-fn storage_that_does_not_answer_is_named_and_left_at_the_second_interrupt() {
+fn hanging_storage_is_named_and_abandoned_at_the_second_interrupt() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let _throttle = or_skip!(Throttle::set(&device, &[("read_bps", 400_000)]));

@@ -24,7 +24,7 @@ fn verified(log: &Path, set: &[Loop], options: &str) -> Option<i32> {
 }
 
 #[test]
-fn a_raid_5_set_gives_its_data_back_without_any_member_and_after_its_rebuild() {
+fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
     let set: Result<Vec<Loop>, String> = (0..4).map(|_| Loop::make(MEMBER)).collect();
     let set = or_skip!(set);
     let directory = memory_directory();
@@ -71,7 +71,7 @@ fn a_raid_5_set_gives_its_data_back_without_any_member_and_after_its_rebuild() {
 }
 
 #[test]
-fn parity_is_told_where_it_is_computed() {
+fn parity_time_is_reported_if_parity_is_computed() {
     let directory = memory_directory();
     let files: Vec<String> =
         (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();
@@ -94,7 +94,7 @@ fn parity_is_told_where_it_is_computed() {
 }
 
 #[test]
-fn sets_that_make_no_sense_are_refused() {
+fn invalid_sets_are_refused() {
     let directory = memory_directory();
     let files: Vec<String> =
         (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();

@@ -39,7 +39,7 @@ fn study_directory(target: &Path) -> Value {
 }
 
 #[test]
-fn of_the_current_directory() {
+fn studies_the_current_directory() {
     let _one = common::alone();
     // In the build directory, which is on the project's disk.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -50,7 +50,7 @@ fn of_the_current_directory() {
 }
 
 #[test]
-fn of_a_tmpfs_an_xfs_and_a_btrfs() {
+fn studies_a_tmpfs_an_xfs_and_a_btrfs() {
     let _one = common::alone();
     let tmpfs = or_skip!(Mount::tmpfs("512m"));
     let document = study_directory(&tmpfs.at);
@@ -69,7 +69,7 @@ fn of_a_tmpfs_an_xfs_and_a_btrfs() {
 }
 
 #[test]
-fn of_a_device_that_may_be_written() {
+fn studies_a_writable_device() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(256 * MIB));
     let out = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ fn assert_near(what: &str, is: f64, should: f64, tolerance: f64) {
 }
 
 #[test]
-fn of_a_device_throttled_by_bytes() {
+fn studies_a_device_throttled_by_bytes() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(256 * MIB));
     let throttle = or_skip!(Throttle::set(&device, &[("read_bps", 20_000_000), ("write_bps", 10_000_000)]));
@@ -116,7 +116,7 @@ fn of_a_device_throttled_by_bytes() {
 }
 
 #[test]
-fn of_a_device_throttled_by_requests() {
+fn studies_a_device_throttled_by_requests() {
     let _one = common::alone();
     const ADMITTED: f64 = 500.0;
     let device = or_skip!(Loop::make(256 * MIB));
@@ -147,7 +147,7 @@ fn of_a_device_throttled_by_requests() {
 }
 
 #[test]
-fn two_throttled_devices_striped_are_twice_one() {
+fn a_stripe_of_two_throttled_devices_is_twice_as_fast() {
     let _one = common::alone();
     let devices = [or_skip!(Loop::make(128 * MIB)), or_skip!(Loop::make(128 * MIB))];
     let _throttles = [

@@ -46,7 +46,7 @@ fn iozone() {
 }
 
 #[test]
-fn iozone_tells_its_version_and_its_machine() {
+fn iozone_prints_its_version_and_machine() {
     let here = tempfile::tempdir().unwrap();
     let said = |line: &str| {
         let done = halfpower(here.path(), line);
@@ -60,7 +60,7 @@ fn iozone_tells_its_version_and_its_machine() {
 
 /// A second run may replace the outputs of the first, but not a file that the user changed in
 /// between.
-fn written_again(here: &Path) {
+fn replaces_its_own_outputs(here: &Path) {
     let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
     let lines = [
         format!("{jobs} --output=normal.txt"),
@@ -89,13 +89,13 @@ fn written_again(here: &Path) {
 }
 
 #[test]
-fn outputs_of_a_run_are_written_again_by_the_next() {
-    written_again(tempfile::tempdir().unwrap().path());
+fn a_run_replaces_its_own_outputs() {
+    replaces_its_own_outputs(tempfile::tempdir().unwrap().path());
 }
 
 #[test]
-fn so_are_they_where_files_have_no_attributes() {
-    written_again(&or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"])).at);
+fn a_run_replaces_its_own_outputs_without_extended_attributes() {
+    replaces_its_own_outputs(&or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"])).at);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn usage_is_2_and_a_failed_run_is_1() {
 }
 
 #[test]
-fn a_simulated_machine_serves_files_and_nothing_else() {
+fn a_simulated_machine_only_serves_files() {
     let here = tempfile::tempdir().unwrap();
     let done = halfpower(
         here.path(),

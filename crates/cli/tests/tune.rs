@@ -23,13 +23,13 @@ fn assert_obeys(document: &Value) {
 }
 
 #[test]
-fn the_schema_in_the_repository_is_the_programs() {
+fn the_stored_schema_is_current() {
     let own = tune::tuning_schema();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
-    assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune writes it anew");
+    assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune rewrites it");
 }
 
 /// A loop device with a known read-ahead, and a separate state directory. Both are restored when
@@ -92,7 +92,7 @@ impl Drop for Place {
 }
 
 #[test]
-fn a_plan_touches_nothing() {
+fn a_plan_changes_nothing() {
     let place = or_skip!(Place::make(4));
     let ended = finish(place.halfpower("tune DEVICE --buffered --request 4k"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -117,7 +117,7 @@ fn a_plan_touches_nothing() {
 }
 
 #[test]
-fn what_can_lose_data_is_planned_only_by_name() {
+fn risky_values_are_planned_only_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let plan = |more: &str| {
         let words = format!("tune {} --op write --json {more}", directory.path().display());
@@ -138,7 +138,7 @@ fn what_can_lose_data_is_planned_only_by_name() {
 /// With a read-ahead of 4 KiB the device reads single blocks of 4 KiB, with 128 KiB it reads 32 at
 /// a time.
 #[test]
-fn a_small_read_ahead_is_found_and_put_back() {
+fn a_small_read_ahead_is_found_and_restored() {
     let _one = common::alone();
     let place = or_skip!(Place::make(4));
     let out = place.state.path().join("tune.json");
@@ -152,7 +152,7 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert_obeys(&document);
     assert_eq!(document, serde_json::from_str::<Value>(&fs::read_to_string(&out).unwrap()).unwrap());
     let tried = document["tried"].as_array().unwrap();
-    assert_eq!(tried.len(), 1, "the present value is no alternative: {document:#}");
+    assert_eq!(tried.len(), 1, "the current value is not an alternative: {document:#}");
     for one in [&tried[0], &document["combination"]] {
         assert_eq!((one["outcome"].as_str(), one["to"].as_str()), (Some("helps"), Some("128")), "{one:#}");
         let rate = &one["differences"][0];
@@ -173,7 +173,7 @@ fn a_small_read_ahead_is_found_and_put_back() {
 /// Setting the scheduler again restores the device's tags: a kernel that shows `nr_requests` 128
 /// may hold fewer (6.18 does).
 #[test]
-fn a_queue_has_the_tags_that_it_tells() {
+fn a_restored_queue_has_the_tags_it_shows() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let debug = or_skip!(common::places::Mount::with(&["-t", "debugfs", "nodev"]));
@@ -194,7 +194,7 @@ fn a_queue_has_the_tags_that_it_tells() {
 }
 
 #[test]
-fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
+fn any_command_restores_settings_after_a_kill() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let mut caught = 0;
@@ -216,7 +216,7 @@ fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
 }
 
 #[test]
-fn an_interrupt_puts_settings_back_and_a_living_tune_is_left_alone() {
+fn an_interrupt_restores_settings_and_running_tunes_are_untouched() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let child = place.endless(1);
@@ -232,7 +232,7 @@ fn an_interrupt_puts_settings_back_and_a_living_tune_is_left_alone() {
 }
 
 #[test]
-fn a_value_of_somebody_else_is_left_and_told() {
+fn a_value_changed_by_another_process_is_kept_and_reported() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let mut child = place.endless(2);
@@ -258,7 +258,7 @@ fn options_of(mount: &Mount) -> String {
 }
 
 #[test]
-fn options_of_a_mount_are_set_by_remount_and_put_back() {
+fn mount_options_are_set_by_remount_and_restored() {
     let _one = common::alone();
     let mount = or_skip!(Mount::on_loop("ext4", 32 << 20));
     or_skip!(common::places::tool("mount", &["-o", "remount,nodev,nosuid,noatime", mount.name()]));
@@ -282,7 +282,7 @@ fn options_of_a_mount_are_set_by_remount_and_put_back() {
 }
 
 #[test]
-fn the_chunk_of_a_stripe_is_tried_and_kept_by_making_it_anew() {
+fn the_chunk_of_a_stripe_is_changed_by_recreating_it() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
@@ -333,7 +333,7 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let refused = |words: &str, why: &[&str]| finish(command(HALFPOWER, words.split_whitespace())).refused(why);
     refused("tune twin:nvme --knob readahed", &["readahed", "depth"]);
     refused("tune twin:nvme --knob disks=", &["NAME=VALUE"]);

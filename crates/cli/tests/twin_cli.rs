@@ -57,7 +57,7 @@ fn list_and_show() {
 }
 
 #[test]
-fn the_chunk_of_the_command_line_is_that_of_the_disks() {
+fn the_chunk_option_sets_the_disks_chunk() {
     let words = "--op read --direct --request 64k --depth 3 --bytes 16m";
     let run = |target: &str| halfpower(&format!("run {target} {words} --json")).good_json();
     let given = run("twin:gateway-1997,disks=4 --chunk 8k");
@@ -85,7 +85,7 @@ fn a_machine_file_is_shown_changed_and_used() {
 }
 
 #[test]
-fn a_wrong_machine_file_is_refused_with_its_line() {
+fn an_invalid_machine_file_is_refused_with_the_line() {
     let directory = tempfile::tempdir().unwrap();
     let preset = prints("twin show gateway-1997 --toml");
     let line_of = |text: &str, what: &str| 1 + text.lines().position(|line| line.contains(what)).unwrap();
@@ -114,7 +114,7 @@ fn a_wrong_machine_file_is_refused_with_its_line() {
 }
 
 #[test]
-fn bad_input_names_the_value_and_the_mend() {
+fn errors_name_the_value_and_the_fix() {
     for (words, named) in [
         ("twin show gateway-1998", &["gateway-1998", "gateway-1997"][..]),
         ("twin show no/such.toml", &["no/such.toml"]),
@@ -139,12 +139,12 @@ fn bad_input_names_the_value_and_the_mend() {
 }
 
 #[test]
-fn validate_holds_every_bar() {
+fn validate_meets_every_goal() {
     let text = prints("twin validate");
     assert!(text.contains("15 of 15 bars held") && text.contains("mean error") && !text.contains("missed"), "{text}");
     let every = prints("twin validate --points");
     for of_a_point in ["Bus Utilization 3 disks", "unbuf read"] {
-        assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are told on request alone: {text}");
+        assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are listed only on request: {text}");
     }
     assert!(every.lines().count() > 500 && every.contains("15 of 15 bars held"), "{}", every.lines().count());
     let document = halfpower("twin validate --json").good_json();
@@ -169,7 +169,7 @@ fn validate_holds_every_bar() {
 }
 
 #[test]
-fn whatif_sets_the_figures_side_by_side() {
+fn whatif_compares_the_figures() {
     let words = "twin whatif gateway-1997 --set disks=2 --op read --pattern seq --request 64k --depth 8";
     let document = halfpower(&format!("{words} --json")).good_json();
     let [one] = &document["comparisons"].as_array().unwrap()[..] else { panic!("{document:#}") };
@@ -218,7 +218,7 @@ fn measured(directory: &Path, machine: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn fit_finds_a_machine_again() {
+fn fit_recovers_a_machine() {
     let directory = tempfile::tempdir().unwrap();
     // A machine that differs from every preset: half again the latency, twice the workers.
     let truth = directory.path().join("truth.toml");
@@ -259,7 +259,7 @@ fn fit_finds_a_machine_again() {
 }
 
 #[test]
-fn fit_refuses_what_cannot_calibrate() {
+fn fit_refuses_unsuitable_results() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.json");
     fs::write(&file, prints("sweep twin:virtio --request 4k,64k --depth 1,8 --bytes 1m --size 64m --json")).unwrap();
@@ -461,14 +461,14 @@ fn the_pages_in_a_browser() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_fault() {
+fn a_closed_pipe_is_not_an_error() {
     let shell = format!("{HALFPOWER} twin validate --points | head -1; exit ${{PIPESTATUS[0]}}");
     let ended = finish(command("bash", ["-c", &shell]));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
-fn the_best_rate_within_a_latency_goal_is_that_of_all_depths_tried_one_by_one() {
+fn the_p99_search_by_depth_matches_an_exhaustive_search() {
     let usual = "twin:virtio --pattern random --request 4k --runtime 500ms";
     let depths: Vec<String> = (1..=40).map(|depth: u32| depth.to_string()).collect();
     let all = halfpower(&format!("sweep {usual} --depth {} --json", depths.join(","))).good_json();
@@ -491,7 +491,7 @@ fn the_best_rate_within_a_latency_goal_is_that_of_all_depths_tried_one_by_one() 
 }
 
 #[test]
-fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one() {
+fn the_p99_search_by_rate_matches_an_exhaustive_search() {
     // Seek times of a disk vary, so requests queue long before it is fully busy.
     let usual = "twin:gateway-1997 --pattern random --request 8k --runtime 20s";
     let found = |goal_ms: u32| {
@@ -503,7 +503,7 @@ fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one
     let goals: Vec<_> = [10, 40, 100, 300, 100_000].into_iter().map(|ms| (ms, found(ms))).collect();
     let (_, (_, first)) = &goals[0];
     let (greatest, depth) = (number(first, "/iops"), number(first, "/workload/depth"));
-    assert!(first["workload"]["rate_iops"].is_null(), "the greatest rate is measured without a given one");
+    assert!(first["workload"]["rate_iops"].is_null(), "without a given rate the maximum is measured");
     let step = greatest / 20.0;
     let measured: Vec<(f64, f64)> = (1..=20)
         .map(|at| {
@@ -532,7 +532,7 @@ fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one
 }
 
 #[test]
-fn a_run_says_in_which_phases_its_bus_was() {
+fn a_run_reports_the_bus_phases() {
     let words = "run twin:gateway-1997,drive=st34371w,disks=3,start=12k --op read --request 64k --depth 3 --bytes 32m";
     let document = halfpower(&format!("{words} --json")).good_json();
     let resources = document["points"][0]["achieved"]["resources"].as_array().unwrap();
@@ -554,7 +554,7 @@ fn a_run_says_in_which_phases_its_bus_was() {
 /// The command of every advice shows the promised gain when run again; nothing here varies between
 /// runs.
 #[test]
-fn every_advice_keeps_its_word() {
+fn every_advice_delivers_its_gain() {
     let out = tempfile::tempdir().unwrap();
     let words = "study twin:gateway-1997,disks=2 --quick --only buffered,unbuffered,depth,allocation --json --output";
     let study = halfpower(&format!("{words} {}", out.path().join("study").display())).good_json();

@@ -37,7 +37,7 @@ fn verified(file: &str, log: &str) -> (Option<i32>, serde_json::Value, String) {
 }
 
 #[test]
-fn what_is_damaged_is_found_and_named() {
+fn damage_is_found_and_named() {
     let directory = memory_directory();
     let (file, log) = written(directory.path(), "own");
     let (other, _) = written(directory.path(), "other");
@@ -71,7 +71,7 @@ fn what_is_damaged_is_found_and_named() {
 }
 
 #[test]
-fn a_killed_run_is_checked_from_its_log() {
+fn a_killed_run_is_verified_from_its_log() {
     let directory = memory_directory();
     let (file, log) = (directory.path().join("file"), directory.path().join("log"));
     fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
@@ -94,7 +94,7 @@ fn a_killed_run_is_checked_from_its_log() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused() {
+fn unverifiable_targets_are_refused() {
     let directory = memory_directory();
     let at = directory.path().display();
     let (file, log) = written(directory.path(), "file");
@@ -130,7 +130,7 @@ fn what_cannot_be_verified_is_refused() {
 /// Seeded runs with overlapping requests over engines, patterns, sizes, file systems and stripes;
 /// bench/verify_alarms.py runs 2,000 of them.
 #[test]
-fn sound_storage_raises_no_alarm_and_damage_is_found() {
+fn intact_data_passes_and_damage_is_found() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/verify_alarms.py");
     let _alone = alone();
     let mut command = Command::new("python3");

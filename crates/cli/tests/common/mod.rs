@@ -53,7 +53,7 @@ impl Ended {
     /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("standard output is no JSON document: {error}\n{self:?}"))
+            .unwrap_or_else(|error| panic!("standard output is not a JSON document: {error}\n{self:?}"))
     }
 
     /// The document of a successful run.

@@ -132,7 +132,7 @@ fn names(row: &Row) -> String {
 }
 
 #[test]
-fn the_page_in_the_repository_is_what_the_table_gives() {
+fn the_stored_page_is_current() {
     let own = page();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::write(KEPT, &own).unwrap();
@@ -140,7 +140,7 @@ fn the_page_in_the_repository_is_what_the_table_gives() {
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
     assert!(
         kept == own,
-        "docs/reliability.md is not what the table gives: UPDATE=1 cargo test -p halfpower --test faults page writes it anew"
+        "docs/reliability.md is out of date: UPDATE=1 cargo test -p halfpower --test faults page rewrites it"
     );
 }
 

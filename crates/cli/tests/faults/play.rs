@@ -340,7 +340,7 @@ fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     let mut errors = Vec::new();
     for point in points {
         if !has_numbers(point) {
-            errors.push(point["error"].as_str().ok_or("an error that is no text")?.to_owned());
+            errors.push(point["error"].as_str().ok_or("an error that is not text")?.to_owned());
         }
     }
     if errors.is_empty() { Err("no point failed".into()) } else { Ok(errors) }

@@ -657,7 +657,7 @@ pub fn test_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_a_killed_test_left_goes_with_the_next_one() {
+fn leftovers_of_killed_tests_are_removed() {
     let mut gone = Command::new("true").spawn().unwrap();
     let process = gone.id();
     gone.wait().unwrap();
