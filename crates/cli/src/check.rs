@@ -16,14 +16,14 @@ use workload::{OpKind, Stop, Workload};
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Number of points in a check: few enough for a minute.
-const MOST_POINTS: usize = 5;
+const MAX_POINTS: usize = 5;
 
 /// Kinds of entries that can be a baseline. Checks are excluded: against last night's check, a slow
 /// decline would never show.
 const BASELINES: [&str; 3] = ["study", "sweep", "run"];
 
 /// Maximum length of a run.
-const MOST_RUN_NS: u64 = 2 * SECOND_NS;
+const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
 /// Options of `check`.
 #[derive(Args, Clone)]
@@ -118,7 +118,7 @@ fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     });
     for point in points {
         let kind = (point.workload.op, point.workload.pattern.to_string());
-        if !kinds.contains(&kind) && chosen.len() < MOST_POINTS {
+        if !kinds.contains(&kind) && chosen.len() < MAX_POINTS {
             kinds.push(kind);
             chosen.push(point.clone());
         }
@@ -139,7 +139,7 @@ fn measured<M: Machine>(
     let facts = machine.target_facts(&target);
     let left = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.
-    let run_ns = (left / (6 * chosen.len() as u64)).min(MOST_RUN_NS);
+    let run_ns = (left / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
     let workloads: Vec<Workload> = chosen
         .iter()
         .map(|point| {

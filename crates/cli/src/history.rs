@@ -21,7 +21,7 @@ const VARIABLE: &str = "HALFPOWER_HISTORY";
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 /// Maximum number of trends to show; those with the most readings come first.
-const MOST_TRENDS: usize = 12;
+const MAX_TRENDS: usize = 12;
 
 /// The history options of the command line; set once at the start.
 static CHOICE: OnceLock<Choice> = OnceLock::new();
@@ -292,7 +292,7 @@ fn trend(
         )));
     }
     let questions = all.len();
-    all.truncate(MOST_TRENDS);
+    all.truncate(MAX_TRENDS);
     let mut told = Vec::with_capacity(all.len());
     for trend in all {
         let mut machine = Vec::new();

@@ -15,13 +15,13 @@ const MIXED_READS: u8 = 70;
 
 /// Maximum number of threads that emulate depth without an engine; more would measure the
 /// scheduler.
-const MOST_THREADS: u32 = 256;
+const MAX_THREADS: u32 = 256;
 
 /// Default maximum of requests in flight at an offered rate.
-const MOST_IN_FLIGHT: u32 = 256;
+const MAX_IN_FLIGHT: u32 = 256;
 
 /// Default maximum of bytes in flight at an offered rate.
-const MOST_IN_FLIGHT_BYTES: u64 = 64 << 20;
+const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     lists_in(arguments)?;
@@ -64,18 +64,18 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
 }
 
 /// Maximum number of workloads in a sweep; more would take weeks.
-const MOST_WORKLOADS: usize = 100_000;
+const MAX_WORKLOADS: usize = 100_000;
 
 /// Refuses more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
     let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
-    if count.is_some_and(|count| count <= MOST_WORKLOADS) {
+    if count.is_some_and(|count| count <= MAX_WORKLOADS) {
         return Ok(());
     }
     let longest = lists(arguments).into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name);
     Err(Failure::Usage(format!(
-        "the lists have more than {MOST_WORKLOADS} combinations; give {longest} and others fewer values"
+        "the lists have more than {MAX_WORKLOADS} combinations; give {longest} and others fewer values"
     )))
 }
 
@@ -149,7 +149,7 @@ fn points_on<M: Machine>(
     let mut log = None;
     let mut target = machine.open_checked(spec, |facts| {
         check(&workloads, facts)?;
-        check_least(&workloads, spec, facts)?;
+        check_without_size(&workloads, spec, facts)?;
         if !spec.destroy.is_empty() {
             check_any_runs(&workloads, facts)?;
         }
@@ -225,7 +225,7 @@ fn within_p99<M: Machine>(
             }
         };
         let deepest = at(2).engine;
-        let most = if deepest.has_workers() { MOST_THREADS } else { deepest.max_depth() };
+        let most = if deepest.has_workers() { MAX_THREADS } else { deepest.max_depth() };
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
                 let how = (goal, most, points.len());
@@ -251,8 +251,8 @@ fn within_p99<M: Machine>(
 /// The maximum of requests in flight at an offered rate: enough that they queue at the target, not
 /// in the program.
 fn in_flight(workload: &Workload, most: u32) -> u32 {
-    let fitting = MOST_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
-    most.min(MOST_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
+    let fitting = MAX_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
+    most.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
 }
 
 /// Refuses workloads that are invalid on a target.
@@ -269,7 +269,7 @@ pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), m
 }
 
 /// Refuses workloads that need more of a new file than can be filled in the given time.
-fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
+fn check_without_size(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
     let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
     if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
         return Ok(());

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 const START_FILE: &str = ".pmrc";
 
 /// Longer input lines are truncated to this.
-const LONGEST_LINE: u64 = 64 << 10;
+const MAX_LINE_BYTES: u64 = 64 << 10;
 
 const HISTORY: usize = 1000;
 
@@ -281,10 +281,10 @@ fn edits_lines() -> bool {
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
-    if (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+    if (&mut input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
-    if line.last() != Some(&b'\n') && line.len() as u64 == LONGEST_LINE {
+    if line.last() != Some(&b'\n') && line.len() as u64 == MAX_LINE_BYTES {
         input.skip_until(b'\n')?;
     }
     if line.last() == Some(&b'\n') {

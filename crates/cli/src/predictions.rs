@@ -9,19 +9,19 @@ use twin::Setup;
 use workload::{OpKind, Pattern};
 
 /// Smaller gains are not worth a part.
-const LEAST_GAIN: f64 = 1.05;
+const MIN_GAIN: f64 = 1.05;
 
 /// A setting is good enough at this share of the best.
-const ENOUGH: f64 = 0.9;
+const GOOD_ENOUGH: f64 = 0.9;
 
 /// Size of the simulated requests.
 const REQUEST: u32 = 64 * KIB as u32;
 
 /// Maximum number of drives to try on one bus.
-const MOST_DRIVES: u32 = 8;
+const MAX_DRIVES: u32 = 8;
 
 /// Maximum number of outstanding requests to try per drive.
-const DEPTH_OF_A_DRIVE: u32 = 4;
+const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
@@ -66,16 +66,16 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     let workload = &points.get(limit.point?)?.workload.workload;
     let (request, depth) = match workload.pattern {
         Pattern::Seq => (workload.request_bytes, workload.outstanding()),
-        _ => (REQUEST, setup.disks * DEPTH_OF_A_DRIVE),
+        _ => (REQUEST, setup.disks * MAX_DEPTH_PER_DRIVE),
     };
-    predicted(setup, limit.op, (request, depth), words, change, LEAST_GAIN)
+    predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
 /// The number of buses that serve all drives, if one bus cannot.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
-    let rate = |disks: u32| rate_of(setup, &format!("disks={disks},buses=1"), op, disks * DEPTH_OF_A_DRIVE);
-    let most = rate(MOST_DRIVES)?;
-    let fills = (1..MOST_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= ENOUGH * most))?;
+    let rate = |disks: u32| rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE);
+    let most = rate(MAX_DRIVES)?;
+    let fills = (1..MAX_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
     let buses = setup.disks.div_ceil(fills);
     let drives = if fills == 1 { "drive".to_owned() } else { format!("{fills} drives") };
     (buses > setup.buses).then(|| (format!("an adapter for each {drives}"), format!("buses={buses}")))
@@ -87,27 +87,27 @@ fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
         return None;
     }
     let rate = |depth: u32| rate_of(setup, "", op, depth);
-    let most = rate(setup.disks * DEPTH_OF_A_DRIVE)?;
-    let suffice =
-        (1..=setup.disks * DEPTH_OF_A_DRIVE).find(|&depth| rate(depth).is_some_and(|rate| rate >= ENOUGH * most))?;
+    let most = rate(setup.disks * MAX_DEPTH_PER_DRIVE)?;
+    let suffice = (1..=setup.disks * MAX_DEPTH_PER_DRIVE)
+        .find(|&depth| rate(depth).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
     let formula = match suffice.checked_sub(setup.disks) {
         Some(0) => " (N for N drives)".to_owned(),
         Some(more) => format!(" (N + {more} for N drives)"),
         None => String::new(),
     };
     let words = format!("{suffice} outstanding{formula}");
-    predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), LEAST_GAIN)
+    predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), MIN_GAIN)
 }
 
 /// The number of outstanding requests that makes up for disabled write caches.
 fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     let rate = |wce: &str, depth: u32| rate_of(setup, wce, OpKind::Write, depth);
     let (cached, alone) = (rate("wce=on", 1)?, rate("wce=off", 1)?);
-    if cached < alone * LEAST_GAIN {
+    if cached < alone * MIN_GAIN {
         return None;
     }
-    let depth = (2..=setup.disks * DEPTH_OF_A_DRIVE)
-        .find(|&depth| rate("wce=off", depth).is_some_and(|rate| rate >= ENOUGH * cached))?;
+    let depth = (2..=setup.disks * MAX_DEPTH_PER_DRIVE)
+        .find(|&depth| rate("wce=off", depth).is_some_and(|rate| rate >= GOOD_ENOUGH * cached))?;
     let words = format!("{depth} outstanding{WITHOUT_RISK}");
     let change = if setup.wce { format!("wce=off,depth={depth}") } else { format!("depth={depth}") };
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)

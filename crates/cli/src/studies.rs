@@ -13,7 +13,7 @@ use twin::Setup;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The shortest useful budget of a study.
-const LEAST_BUDGET_NS: u64 = 5 * SECOND_NS;
+const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
 pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     let (effort, usual) = match (arguments.quick, arguments.full) {
@@ -46,7 +46,7 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
 /// # Errors
 /// The budget is too short.
 pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
-    if budget_ns < LEAST_BUDGET_NS {
+    if budget_ns < MIN_BUDGET_NS {
         return Err(Failure::Usage(format!(
             "--budget {}: too short to measure anything; give at least 5s",
             units::show_time(budget_ns as f64)

@@ -79,7 +79,7 @@ fn not_alone(name: &Path) -> Failure {
 }
 
 /// The longest path that a system call accepts (`PATH_MAX` without its NUL).
-const LONGEST_PATH: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 /// Refuses a name longer than any system call accepts, and quotes only its beginning.
 ///
@@ -87,12 +87,12 @@ const LONGEST_PATH: usize = 4095;
 /// The name is too long.
 pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     let bytes = name.as_os_str().len();
-    if bytes <= LONGEST_PATH {
+    if bytes <= MAX_PATH_BYTES {
         return Ok(());
     }
     let start: String = name.to_string_lossy().chars().take(60).collect();
     Err(Failure::Usage(format!(
-        "{start}...: this name has {bytes} bytes, and a path has at most {LONGEST_PATH}; use a shorter one"
+        "{start}...: this name has {bytes} bytes, and a path has at most {MAX_PATH_BYTES}; use a shorter one"
     )))
 }
 

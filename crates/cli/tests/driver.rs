@@ -161,7 +161,7 @@ fn the_null_engine_measures_only_the_generator() {
 
 /// The peak resident memory of a process, without the pages of its program and libraries: those
 /// belong to the page cache, and an unoptimised program has many.
-fn greatest_resident(status: &str) -> Option<u64> {
+fn peak_resident(status: &str) -> Option<u64> {
     let text = std::fs::read_to_string(status).ok()?;
     let bytes = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -184,7 +184,7 @@ fn memory_stays_small_at_every_depth() {
         // before exec.
         let (status, mut resident) = (format!("/proc/{}/status", child.id()), 0);
         let ended = loop {
-            resident = greatest_resident(&status).unwrap_or(resident);
+            resident = peak_resident(&status).unwrap_or(resident);
             if let Some(ended) = child.try_wait().unwrap() {
                 break ended;
             }

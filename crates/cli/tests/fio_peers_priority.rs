@@ -12,9 +12,9 @@ use std::process::Command;
 
 /// Requests by direction and priority, from the job's log and from its report; and the fields of a
 /// report entry.
-type Told = (BTreeMap<(u64, String), u64>, BTreeMap<(u64, String), u64>, Vec<String>);
+type Priorities = (BTreeMap<(u64, String), u64>, BTreeMap<(u64, String), u64>, Vec<String>);
 
-fn told(ours: bool, options: &str) -> Told {
+fn priorities(ours: bool, options: &str) -> Priorities {
     let directory = tempfile::tempdir().unwrap();
     let words = "--name=j --size=8m --bs=4k --rw=randrw --direct=1 --iodepth=4 --write_lat_log=log --log_prio=1";
     let text = succeeds(ours, directory.path(), &format!("{words} {options} --output-format=json"));
@@ -56,7 +56,7 @@ fn priorities_have_the_requested_shares() {
     ] {
         let mut both = Vec::new();
         for ours in [true, false] {
-            let (logged, reported, fields) = told(ours, options);
+            let (logged, reported, fields) = priorities(ours, options);
             assert_eq!(logged, reported, "halfpower: {ours}: {options}");
             for ((side, bits), share) in &shares {
                 let of_side: u64 = logged.iter().filter(|((of, _), _)| of == side).map(|(_, count)| count).sum();

@@ -18,7 +18,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use pool::{Pool, TargetRan, run_pool};
+pub(crate) use pool::{Pool, TargetResult, run_pool};
 
 /// How the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -166,12 +166,12 @@ fn arm<M: Machine>(machine: M, target: M::Target, workloads: Vec<Workload>) -> R
 }
 
 /// Progress, clock and the setup commands of each run.
-struct Beside<'a> {
+struct RunHooks<'a> {
     setups: [Option<&'a str>; 2],
     watch: Watch,
 }
 
-impl Conduct for Beside<'_> {
+impl Conduct for RunHooks<'_> {
     type Error = Failure;
 
     fn now(&self) -> Nanos {
@@ -225,9 +225,9 @@ pub(super) fn compare(
         more: "--budget",
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let mut beside = Beside { setups, watch: Watch::new(arguments.budget) };
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut beside, crate::program())?;
-    beside.watch.end();
+    let mut hooks = RunHooks { setups, watch: Watch::new(arguments.budget) };
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::program())?;
+    hooks.watch.end();
     crate::history::keep_comparison(&comparison, &arms, began_unix_s);
     Ok(comparison)
 }

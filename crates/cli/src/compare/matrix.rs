@@ -13,9 +13,9 @@ use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
 /// The parameters that identify a point of the study.
 const KEYS: [&str; 3] = ["op", "pattern", "threads"];
 
-struct Beside(Watch);
+struct Progress(Watch);
 
-impl Conduct for Beside {
+impl Conduct for Progress {
     type Error = Failure;
 
     fn now(&self) -> Nanos {
@@ -84,9 +84,9 @@ pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Fa
         keys: &KEYS,
         more: "--repeats or --runtime",
     };
-    let mut beside = Beside(Watch::new(in_turn.least_ns));
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut beside, crate::program())?;
-    beside.0.end();
+    let mut progress = Progress(Watch::new(in_turn.least_ns));
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::program())?;
+    progress.0.end();
     // Keep a file that was created under a given name, as other runs do.
     arms.iter_mut().for_each(|arm| arm.keep_files());
     crate::history::keep_comparison(&comparison, &arms, began_unix_s);

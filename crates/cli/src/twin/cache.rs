@@ -24,7 +24,7 @@ const MANY_ACCESSES: u64 = 20_000_000;
 const SAMPLE_BLOCKS: f64 = 262_144.0;
 
 /// Number of sizes to replay by default.
-const MOST_SIZES: usize = 8;
+const MAX_SIZES: usize = 8;
 
 /// Options of `twin cache`.
 #[derive(Args, Clone)]
@@ -139,7 +139,7 @@ fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], pace: Pace)
 /// Powers of two up to the first that holds the whole footprint.
 fn usual_sizes(footprint: f64) -> Vec<u64> {
     let mut sizes = vec![(footprint.max(MIB as f64) as u64).next_power_of_two()];
-    while sizes.len() < MOST_SIZES && sizes[sizes.len() - 1] > MIB {
+    while sizes.len() < MAX_SIZES && sizes[sizes.len() - 1] > MIB {
         sizes.push(sizes[sizes.len() - 1] / 2);
     }
     sizes

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use workload::OpKind;
 
 /// Maximum number of labels in a figure; each has a measured and a simulated curve.
-const MOST_LABELS: usize = 4;
+const MAX_LABELS: usize = 4;
 
 /// Options of `twin validate`.
 #[derive(Args, Clone)]
@@ -244,7 +244,7 @@ fn drawings(figure: &Figure) -> Vec<results::Figure> {
         values.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series { name: format!("{name}, {whose}"), values, half_power: None }
     };
-    let chunks: Vec<&[String]> = labels.chunks(MOST_LABELS).collect();
+    let chunks: Vec<&[String]> = labels.chunks(MAX_LABELS).collect();
     let parts = chunks.len();
     chunks
         .into_iter()

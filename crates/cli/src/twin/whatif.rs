@@ -57,7 +57,7 @@ pub(super) struct Arguments {
 }
 
 /// A workload to predict, and the figure that shows it.
-struct Asked {
+struct Case {
     figure: String,
     name: String,
     workload: Workload,
@@ -89,7 +89,7 @@ fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {
     if given.is_empty() { default.to_vec() } else { given.to_vec() }
 }
 
-fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure> {
+fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Case>, Failure> {
     let twin = Twin::new(base.clone());
     let size = twin.target_facts(&twin.volume()).size_bytes;
     let patterns = or_default(&arguments.pattern, &["seq".to_owned(), "random".to_owned()]);
@@ -103,7 +103,7 @@ fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure>
                 for request in or_default(&arguments.request, &usual) {
                     let workload = workload_of(arguments, &op, random, request, depth, size)?;
                     let name = format!("{op} {pattern} {} x {depth}", show_size(request));
-                    asked.push(Asked { figure: format!("{op}, {pattern}"), name, workload });
+                    asked.push(Case { figure: format!("{op}, {pattern}"), name, workload });
                 }
             }
         }
@@ -213,7 +213,7 @@ fn sentence(result: &WhatIf) -> String {
     said
 }
 
-fn page(result: &WhatIf, asked: &[Asked]) -> Page {
+fn page(result: &WhatIf, asked: &[Case]) -> Page {
     let (head, rows) = rows(result);
     let head = head.into_iter().map(String::from).collect();
     Page {
@@ -232,7 +232,7 @@ fn page(result: &WhatIf, asked: &[Asked]) -> Page {
 }
 
 /// Draws one figure for each operation and pattern with several request sizes or depths.
-fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
+fn figures(result: &WhatIf, asked: &[Case]) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
     for one in asked {
         if !names.contains(&one.figure.as_str()) {
@@ -240,7 +240,7 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
         }
     }
     let drawn = names.into_iter().enumerate().map(|(place, name)| {
-        let of: Vec<(&Asked, &Comparison)> =
+        let of: Vec<(&Case, &Comparison)> =
             asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
         let by_size = of.iter().any(|(asked, _)| asked.workload.request_bytes != of[0].0.workload.request_bytes);
         let x = if by_size { Axis::RequestBytes } else { Axis::Depth };
@@ -250,7 +250,7 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
     drawn.collect()
 }
 
-fn curves(of: &[(&Asked, &Comparison)], by_size: bool) -> Vec<Series> {
+fn curves(of: &[(&Case, &Comparison)], by_size: bool) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (asked, comparison) in of {
         let workload = &asked.workload;

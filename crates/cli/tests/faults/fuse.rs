@@ -312,7 +312,7 @@ impl State {
     }
 
     /// The answer if a fault decides it without further work.
-    fn fault_alone(&mut self, asked: Asked) -> Option<Answer> {
+    fn fault_answer(&mut self, asked: Asked) -> Option<Answer> {
         match self.fault(asked, 0, 1)? {
             Instead::Error(code) => Some(Answer::Error(code)),
             Instead::Hang => Some(Answer::Never),
@@ -353,14 +353,14 @@ impl State {
             // STATFS
             17 => Answer::Done(space()),
             // FSYNC, FSYNCDIR
-            20 | 30 => self.fault_alone(Asked::Sync).unwrap_or(Answer::Done(Vec::new())),
+            20 | 30 => self.fault_answer(Asked::Sync).unwrap_or(Answer::Done(Vec::new())),
             // RELEASE, FLUSH, RELEASEDIR, DESTROY
             18 | 25 | 29 | 38 => Answer::Done(Vec::new()),
             26 => Answer::Done(greeting()),
             28 => self.list(request),
             // CREATE
             35 => {
-                if let Some(answer) = self.fault_alone(Asked::Create) {
+                if let Some(answer) = self.fault_answer(Asked::Create) {
                     return answer;
                 }
                 let file = Node { data: Some(Vec::new()), links: 1, ..Node::default() };
@@ -416,7 +416,7 @@ impl State {
     }
 
     fn remove(&mut self, directory: u64, name: &[u8]) -> Answer {
-        if let Some(answer) = self.fault_alone(Asked::Remove) {
+        if let Some(answer) = self.fault_answer(Asked::Remove) {
             return answer;
         }
         let Some(number) = self.find(directory, name) else { return Answer::Error(libc::ENOENT) };
@@ -431,7 +431,7 @@ impl State {
     }
 
     fn rename(&mut self, request: &Request<'_>, skip: usize, flags: u32) -> Answer {
-        if let Some(answer) = self.fault_alone(Asked::Rename) {
+        if let Some(answer) = self.fault_answer(Asked::Rename) {
             return answer;
         }
         let (from, to) = (request.node(), request.u64(HEADER));

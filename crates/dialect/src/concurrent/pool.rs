@@ -25,14 +25,14 @@ pub(crate) struct Pool {
 
 /// The measurement of one target.
 #[derive(Debug)]
-pub(crate) struct TargetRan {
+pub(crate) struct TargetResult {
     /// All threads together; an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     /// Results of each thread that uses the target, with the thread's number.
     pub(crate) threads: Vec<(u32, StreamResult)>,
 }
 
-impl TargetRan {
+impl TargetResult {
     pub(crate) fn measured_ns(&self) -> Nanos {
         self.threads.iter().map(|(_, result)| result.stream.measured_ns()).max().unwrap_or(0)
     }
@@ -48,7 +48,7 @@ pub(crate) fn run_pool<M: Machine>(
     jobs: &[ToolJob<'_, M::Target>],
     pool: &Pool,
     plan: RunPlan,
-) -> Result<Vec<TargetRan>> {
+) -> Result<Vec<TargetResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
     let ((sources, mut usage), left_out) = measure::unpaused(|| {
@@ -69,9 +69,9 @@ pub(crate) fn run_pool<M: Machine>(
     let result = |(job, streams): (&ToolJob<'_, M::Target>, Vec<(u32, ToolStream)>)| {
         let measured: Vec<&measure::Stream> = streams.iter().map(|(_, stream)| &stream.result.stream).collect();
         let sample = measure::gather(&measured, usage.clone(), &job.workload);
-        TargetRan { sample, threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect() }
+        TargetResult { sample, threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect() }
     };
-    let mut ran: Vec<TargetRan> = jobs.iter().zip(by_target).map(result).collect();
+    let mut ran: Vec<TargetResult> = jobs.iter().zip(by_target).map(result).collect();
     let of_jobs = ran.iter_mut().zip(jobs.iter().zip(&facts));
     measure::note_others(
         of_jobs.filter_map(|(ran, (job, facts))| Some((ran.sample.as_mut().ok()?, &job.workload, facts))),

@@ -3,7 +3,7 @@
 use super::profile::{Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
-use crate::concurrent::{self, RequestShape, RunPlan, TargetRan, ThreadOrder, ToolJob, ToolResult};
+use crate::concurrent::{self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult};
 use crate::parse::is_twin;
 use crate::sqlio;
 use machine::input::Input;
@@ -224,7 +224,7 @@ fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>])
         // The load continues during the cool-down, without being measured.
         run_targets(machine, span, files, &engines, Some(u64::from(span.cool_down_s) * 1_000_000_000))?;
     }
-    let elapsed_ns = ran.iter().map(TargetRan::measured_ns).max().unwrap_or(0);
+    let elapsed_ns = ran.iter().map(TargetResult::measured_ns).max().unwrap_or(0);
     let mut threads = Vec::new();
     let mut points = Vec::new();
     for (target, ran) in span.targets.iter().zip(ran) {
@@ -251,7 +251,7 @@ fn run_targets<M: Machine>(
     files: &[File<M::Target>],
     engines: &[Engine],
     only_ns: Option<Nanos>,
-) -> Result<Vec<TargetRan>> {
+) -> Result<Vec<TargetResult>> {
     let mut jobs = Vec::new();
     for target in &span.targets {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
@@ -269,14 +269,14 @@ fn run_targets<M: Machine>(
     let of_target = |ran: ToolResult| {
         let threads: Vec<_> = (first..).zip(ran.streams).collect();
         first += threads.len() as u32;
-        TargetRan { sample: Ok(ran.sample), threads }
+        TargetResult { sample: Ok(ran.sample), threads }
     };
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
 /// The results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
 /// single-request thread counts.
-fn thread_results(target: &Target, facts: &TargetFacts, ran: &TargetRan, span: &TimeSpan) -> Vec<ThreadResult> {
+fn thread_results(target: &Target, facts: &TargetFacts, ran: &TargetResult, span: &TimeSpan) -> Vec<ThreadResult> {
     let whole = span.interval_ms.map_or(0, |ms| (ran.measured_ns() / (u64::from(ms) * 1_000_000)) as usize);
     let block = u64::from(target.block_bytes);
     let each = ran.threads.iter();

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Nesting limit; the schema has seven levels.
-const DEEPEST: usize = 16;
+const MAX_NESTING: usize = 16;
 
 /// An element with its text and children.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
             Err(error) => return wrong(format!("at byte {}: {error}", reader.error_position())),
         };
         match event {
-            Event::Start(start) if open.len() <= DEEPEST => {
+            Event::Start(start) if open.len() <= MAX_NESTING => {
                 let attribute = |name: &str| match start.try_get_attribute(name) {
                     Ok(found) => Ok(found.map(|found| found.value.to_string())),
                     Err(error) => wrong(error.to_string()).map(|_| None),

@@ -13,7 +13,7 @@ const NUMBER: u16 = 0x0003;
 const LABEL: u16 = 0x0004;
 
 /// The format's limits on rows and columns: 2^14 and 2^8.
-const MOST_ROWS: usize = 1 << 14;
+const MAX_ROWS: usize = 1 << 14;
 
 fn record(sheet: &mut Vec<u8>, kind: u16, data: &[u8]) {
     sheet.extend(kind.to_le_bytes());
@@ -61,7 +61,7 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     }
     let tables = if result.throughput.is_empty() { tables(options, result) } else { Vec::new() };
     for (title, records, rows) in tables {
-        if row + rows.len() + 2 > MOST_ROWS {
+        if row + rows.len() + 2 > MAX_ROWS {
             break;
         }
         label(&mut sheet, row, 0, &title.replace(" report", " Report"));

@@ -209,7 +209,7 @@ fn size(argument: &str) -> Result<Command, String> {
 }
 
 /// The longest path that a system call accepts (`PATH_MAX` without its NUL).
-const LONGEST_PATH: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 fn location(argument: &str) -> Result<Command, String> {
     let argument = argument.trim_start();
@@ -219,8 +219,8 @@ fn location(argument: &str) -> Result<Command, String> {
     };
     let mut words = rest.split_whitespace();
     let path = words.next().ok_or("no directory name specified: write one after the command")?;
-    if path.len() > LONGEST_PATH {
-        return Err(format!("a directory's name has at most {LONGEST_PATH} bytes"));
+    if path.len() > MAX_PATH_BYTES {
+        return Err(format!("a directory's name has at most {MAX_PATH_BYTES} bytes"));
     }
     let path = PathBuf::from(path);
     let weight = match words.next() {

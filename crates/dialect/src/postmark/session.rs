@@ -21,7 +21,7 @@ pub enum Outcome {
 }
 
 /// Nesting limit of `load`, which may be recursive.
-const DEEPEST: u32 = 16;
+const MAX_LOAD_NESTING: u32 = 16;
 
 /// Input limit of `load`, in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
@@ -123,8 +123,8 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 
     fn read_commands(&self, path: &Path) -> Result<String, String> {
-        if self.depth >= DEEPEST {
-            return Err(format!("{DEEPEST} files already load one another"));
+        if self.depth >= MAX_LOAD_NESTING {
+            return Err(format!("{MAX_LOAD_NESTING} files already load one another"));
         }
         Ok(as_text(&COMMANDS.read(path).map_err(|error| error.to_string())?))
     }

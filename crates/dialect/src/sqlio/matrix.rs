@@ -22,12 +22,12 @@ use workload::Workload;
 /// Target precision: half the 95 % interval, relative to the rate.
 const TIGHT: f64 = 0.03;
 /// Minimum runs of a point, as published, and maximum.
-const LEAST: u32 = 2;
-const MOST: u32 = 4;
+const MIN_RUNS: u32 = 2;
+const MAX_RUNS: u32 = 4;
 /// A point on two targets is decided when any change is known to be smaller than this share.
 pub const DECIDED: f64 = 0.02;
 /// Default maximum of runs of a point on each of two targets.
-const MOST_IN_TURN: u32 = 32;
+const MAX_RUNS_IN_TURN: u32 = 32;
 
 /// One point of the study at one partition start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,7 +130,7 @@ pub struct InTurn {
 /// # Errors
 /// There are too few runs for an interval.
 pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
-    let most = options.repeats.unwrap_or(MOST_IN_TURN);
+    let most = options.repeats.unwrap_or(MAX_RUNS_IN_TURN);
     let least = 2 * LEAST_BLOCKS as u32;
     if noisy && most < least {
         return Err(Error::refused(
@@ -200,8 +200,8 @@ pub fn run<M: Machine>(
     let engines = machine.capabilities().engines;
     check(machine, options, &facts)?;
     let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &engines).into_iter().unzip();
-    let most = options.repeats.unwrap_or(MOST);
-    let repeats = Repeats { least: LEAST.min(most), most, precision: TIGHT, ..Repeats::default() };
+    let most = options.repeats.unwrap_or(MAX_RUNS);
+    let repeats = Repeats { least: MIN_RUNS.min(most), most, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
     let points =
         results::measure_points(machine, target, &workloads, repeats, |index, made| on_progress(index, count, made))?;

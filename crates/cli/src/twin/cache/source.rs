@@ -16,7 +16,7 @@ use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 const TRACE: Input = Input::new("a block trace", 16 << 30);
 
 /// Maximum number of requests of a workload, because they are kept in memory.
-const MOST_REQUESTS: u64 = 50_000_000;
+const MAX_REQUESTS: u64 = 50_000_000;
 
 /// A trace file, or a workload in the options of `halfpower run`.
 #[derive(Args, Clone)]
@@ -144,8 +144,8 @@ impl Source {
         let workload = self.workload(request);
         workload.check(size, 512)?;
         let requests = self.bytes.unwrap_or(size.saturating_mul(4)) / u64::from(request);
-        if !(1..=MOST_REQUESTS).contains(&requests) {
-            let why = format!("{requests} requests; give --bytes for 1 to {MOST_REQUESTS} of them");
+        if !(1..=MAX_REQUESTS).contains(&requests) {
+            let why = format!("{requests} requests; give --bytes for 1 to {MAX_REQUESTS} of them");
             return Err(Failure::Usage(format!("a workload of {why}")));
         }
         let streams =
