@@ -14,7 +14,6 @@ use workload::Workload;
 /// Default time to fill all test files.
 const FILL_NS: u64 = 5_000_000_000;
 
-/// Measures the workloads of `run` one at a time, then concurrently.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.bytes.is_some() {
         return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
@@ -29,9 +28,6 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
 }
 
 /// Refuses concurrent workloads in a command that cannot run them.
-///
-/// # Errors
-/// The options ask for concurrent workloads.
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
         return Err(Failure::Usage(
@@ -41,7 +37,6 @@ pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Parses the options of another workload.
 fn others(words: &str) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
     let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
@@ -64,7 +59,6 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
     Ok(other)
 }
 
-/// The targets as separate specifications.
 fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure> {
     let names = &arguments.target.targets;
     if names.len() < 2 {

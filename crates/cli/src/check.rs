@@ -22,7 +22,6 @@ const MAX_POINTS: usize = 5;
 /// decline would never show.
 const BASELINES: [&str; 3] = ["study", "sweep", "run"];
 
-/// Maximum length of a run.
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
 /// Options of `check`.
@@ -164,7 +163,6 @@ fn measured<M: Machine>(
     Ok(Results { points: points?, ..results })
 }
 
-/// Compares the baseline's chosen points with the new ones.
 fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> Comparison {
     let before = Results { points: chosen.to_vec(), rates: Vec::new(), ..baseline.clone() };
     debug_assert!(chosen.iter().zip(&now.points).all(|(a, b)| Question::of(&a.workload) == Question::of(&b.workload)));

@@ -4,10 +4,7 @@ use crate::Failure;
 use machine::text::{PrintableWriter, printable};
 use std::io::{self, ErrorKind, Stdout, Write};
 
-/// Prints on standard output.
-///
-/// # Errors
-/// Standard output cannot be written; a closed pipe is not an error.
+/// Prints on standard output; a closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -41,13 +38,11 @@ impl Write for Report {
     }
 }
 
-/// Prints a message on standard error.
 pub(crate) fn tell(message: &str) {
     // Standard error may be closed.
     let _ = writeln!(io::stderr(), "halfpower: {}", printable(message));
 }
 
-/// Prints warnings on standard error.
 pub(crate) fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
 }

@@ -43,7 +43,6 @@ Program options
 Job options, as in fio
 ";
 
-/// The help text after the job options.
 const HELP_END: &str = "\
 Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
 
@@ -133,7 +132,6 @@ fn job_file(path: &Path) -> io::Result<Vec<u8>> {
 /// Input limit; a file with the maximum number of sections has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
-/// Input limit of a saved verification state.
 const STATE: Input = Input::new("a verification state", 16 << 20);
 
 /// An environment variable, or a fact about the local machine.
@@ -167,12 +165,10 @@ fn shows(command: &Command, what: &str) -> bool {
     command.debug.iter().any(|word| word == what || word == "all")
 }
 
-/// The parsed options, if `--debug` requests them.
 fn shown_parsed(command: &Command, plan: &Plan) -> String {
     if shows(command, "parse") { printable_lines(&parsed_lines(plan)) } else { String::new() }
 }
 
-/// The directory of saved verification states.
 fn state_directory(command: &Command) -> &Path {
     command.aux_path.as_deref().unwrap_or(Path::new(""))
 }
@@ -243,7 +239,6 @@ fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The output files of a run: the report and halfpower's own result.
 struct Outputs<'a> {
     report: Option<Output>,
     json: Option<Output>,
@@ -278,7 +273,6 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Runs the jobs with a progress bar.
 fn measured<M: Machine>(
     command: &Command,
     machine: &M,

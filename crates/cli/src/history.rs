@@ -87,7 +87,6 @@ pub(crate) fn keep_as(results: &Results, kind: Option<&str>) {
     }
 }
 
-/// Seconds since 1970-01-01 UTC.
 pub(crate) fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
@@ -129,10 +128,6 @@ impl From<HistoryError> for Failure {
     }
 }
 
-/// Opens the history for reading.
-///
-/// # Errors
-/// There is no history, or it cannot be read.
 pub(crate) fn open() -> Result<History, Failure> {
     let path = file().ok_or_else(|| {
         Failure::Usage(format!(
@@ -312,7 +307,6 @@ fn trend(
     output::save(&page, &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?)
 }
 
-/// Exports every entry, oldest first.
 fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Failure> {
     let file = output::optional("--output", file, &[])?;
     let mut entries = history.list(&Filter::default())?;

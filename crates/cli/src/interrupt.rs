@@ -24,7 +24,6 @@ pub(crate) fn signals() -> &'static [i32] {
     &SIGNALS
 }
 
-/// Whether one of [`signals`] was received.
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Becomes true at the first of [`signals`].

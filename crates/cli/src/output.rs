@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `--force`: outputs may replace files that halfpower did not create.
 static FORCE: AtomicBool = AtomicBool::new(false);
 
-/// The default directory for temporary files (hier(7)).
 const TEMPORARY: &str = "/tmp";
 
 pub(crate) fn force() {
@@ -53,7 +52,6 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// Width of the terminal in columns; 100 without a terminal.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
 }
@@ -147,9 +145,6 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
 }
 
 /// Writes an output that could not be opened earlier, as [`save`] does.
-///
-/// # Errors
-/// See [`save`].
 pub(crate) fn save_late(option: &str, path: &Path, targets: &[&Path], text: &str) -> Result<(), Failure> {
     match output(option, path, targets) {
         Ok(file) => save(&file, text),
@@ -158,7 +153,6 @@ pub(crate) fn save_late(option: &str, path: &Path, targets: &[&Path], text: &str
     }
 }
 
-/// Prints the points of a run or a sweep.
 pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> {
     if json {
         return print(&self::json(results::to_json(results))?);
@@ -184,7 +178,7 @@ pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -
 pub(crate) struct Directory<'a> {
     path: &'a Path,
     targets: &'a [&'a Path],
-    /// The directories created for it, outermost first.
+    /// Outermost first.
     made: Vec<MadeDirectory>,
 }
 
@@ -197,9 +191,6 @@ impl Drop for Directory<'_> {
 
 impl<'a> Directory<'a> {
     /// Creates the directory and checks that the known file names can be written.
-    ///
-    /// # Errors
-    /// The directory cannot be created, or one of the files must not be written.
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
         // An empty path means the current directory.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -213,9 +204,6 @@ impl<'a> Directory<'a> {
     }
 
     /// Writes a file into the directory and returns its path.
-    ///
-    /// # Errors
-    /// See [`save`].
     pub(crate) fn save(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(name);
         save_late("--output", &path, self.targets, text).map(|()| path)

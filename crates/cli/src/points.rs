@@ -10,17 +10,14 @@ use results::{
 };
 use workload::{Data, Stop, Workload};
 
-/// Default percentage of reads in a mix.
 const MIXED_READS: u8 = 70;
 
 /// Maximum number of threads that emulate depth without an engine; more would measure the
 /// scheduler.
 const MAX_THREADS: u32 = 256;
 
-/// Default maximum of requests in flight at an offered rate.
 const MAX_IN_FLIGHT: u32 = 256;
 
-/// Default maximum of bytes in flight at an offered rate.
 const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
@@ -255,7 +252,6 @@ fn in_flight(workload: &Workload, most: u32) -> u32 {
     most.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
 }
 
-/// Refuses workloads that are invalid on a target.
 pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     for workload in workloads {
         let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
@@ -303,7 +299,6 @@ fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), mac
     }
 }
 
-/// Measures workloads with a progress bar.
 fn with_bar(
     workloads: &[Workload],
     repeats: Repeats,

@@ -32,7 +32,6 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// The default file of commands to run at the start.
 const START_FILE: &str = ".pmrc";
 
 /// Longer input lines are truncated to this.
@@ -78,13 +77,11 @@ struct Talk<'a> {
     host: Host,
     began: Began,
     json: Option<&'a Output>,
-    /// Number of runs in the document on disk.
     written: usize,
     interrupt: &'static AtomicBool,
 }
 
 impl Talk<'_> {
-    /// Runs the session from the banner to the last line.
     fn hold(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
         self.session.begin(&mut report()).map_err(cannot_print)?;
         let start = match file {
@@ -257,7 +254,6 @@ fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
     places
 }
 
-/// The commands that set a run's locations.
 fn location(locations: &[Location]) -> String {
     let sign = |place: usize| if place > 0 { "+" } else { "" };
     let commands = locations.iter().enumerate();

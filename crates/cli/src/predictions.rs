@@ -14,7 +14,6 @@ const MIN_GAIN: f64 = 1.05;
 /// A setting is good enough at this share of the best.
 const GOOD_ENOUGH: f64 = 0.9;
 
-/// Size of the simulated requests.
 const REQUEST: u32 = 64 * KIB as u32;
 
 /// Maximum number of drives to try on one bus.
@@ -161,7 +160,6 @@ mod tests {
     use study::{Effort, Plan};
     use twin::Twin;
 
-    /// The predictions of a quick study of request sizes and depths.
     fn predictions(name: &str) -> Vec<Predicted> {
         predictions_of(&Setup::parse(name).expect("a machine"))
     }

@@ -40,7 +40,6 @@ impl Watch {
         Watch { began: Instant::now(), bar: time_bar(budget_ns) }
     }
 
-    /// Nanoseconds since the start.
     pub(crate) fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }

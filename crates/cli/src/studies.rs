@@ -42,9 +42,6 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
 }
 
 /// Refuses a budget that is too short to measure anything.
-///
-/// # Errors
-/// The budget is too short.
 pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
     if budget_ns < MIN_BUDGET_NS {
         return Err(Failure::Usage(format!(
@@ -63,10 +60,6 @@ fn simulated(place: &Where) -> Option<Setup> {
     }
 }
 
-/// Studies a target on a machine, with a progress bar.
-///
-/// # Errors
-/// The target cannot be opened, or the user interrupts.
 pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
     let results = study::study(machine, spec, plan, crate::program(), &mut |progress| {
@@ -76,7 +69,6 @@ pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) 
     Ok(results?)
 }
 
-/// Recreates the report of a document.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let text = results::DOCUMENT

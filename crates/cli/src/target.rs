@@ -27,15 +27,10 @@ macro_rules! on_machine {
 }
 pub(crate) use on_machine;
 
-/// Whether the name is that of a simulated machine.
 pub(crate) fn is_twin(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().starts_with(b"twin:")
 }
 
-/// Resolves the machine and the target of the arguments.
-///
-/// # Errors
-/// A simulated machine is combined with other targets or unknown, or a name is too long.
 pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec), Failure> {
     let mut places = arguments.targets.clone();
     if places.is_empty() {
@@ -61,7 +56,6 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
     Ok((machine, spec))
 }
 
-/// The parity layout of the targets, if requested.
 fn raid5(arguments: &TargetArguments) -> Result<Option<Raid5>, Failure> {
     match (arguments.raid.as_deref(), arguments.failed) {
         (Some("5"), failed) => Ok(Some(Raid5 { failed, rebuild: arguments.rebuild })),
@@ -82,9 +76,6 @@ fn not_alone(name: &Path) -> Failure {
 const MAX_PATH_BYTES: usize = 4095;
 
 /// Refuses a name longer than any system call accepts, and quotes only its beginning.
-///
-/// # Errors
-/// The name is too long.
 pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     let bytes = name.as_os_str().len();
     if bytes <= MAX_PATH_BYTES {
@@ -97,9 +88,6 @@ pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
 }
 
 /// Finds the machine of these names: the local one, or the simulated machine that they all name.
-///
-/// # Errors
-/// A simulated machine is combined with other targets or unknown, or a name is too long.
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
@@ -121,9 +109,6 @@ pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
 }
 
 /// Refuses a simulated machine for commands that create and delete files.
-///
-/// # Errors
-/// The name is that of a simulated machine, or too long.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     check_length(name)?;
     if is_twin(name) {

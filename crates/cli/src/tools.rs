@@ -107,7 +107,6 @@ where
     written.and(drawn)
 }
 
-/// Renders the surfaces of rates over file and record sizes as a page.
 pub(crate) fn surface_page(results: &Results, result: &dialect::iozone::IozoneResult) -> Result<String, Failure> {
     let surfaces: Vec<Surface> = result.surfaces.iter().map(|surface| drawn(surface, result)).collect();
     report::surfaces::surfaces(results, &surfaces)
@@ -240,7 +239,6 @@ where
     kept
 }
 
-/// Runs the published study with a progress bar.
 fn matrix<M: Machine>(
     machine: &M,
     options: &dialect::sqlio::Options,

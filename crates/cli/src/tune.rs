@@ -342,7 +342,6 @@ fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
 struct OnTwin {
     spec: TargetSpec,
     knobs: Vec<Knob>,
-    /// Settings after the name.
     wanted: String,
     watch: Watch,
 }

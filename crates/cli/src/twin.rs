@@ -12,7 +12,6 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Name and version of the JSON documents of these commands.
 const SCHEMA: &str = "halfpower.twin/1";
 
 /// Options of `twin`.

@@ -36,22 +36,16 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// The output of `halfpower verify --json`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     log: String,
-    /// Complete records of the log.
     log_records: u64,
     target: &'a str,
     #[serde(flatten)]
     found: &'a Verification,
 }
 
-/// Measures one workload and verifies its data.
-///
-/// # Errors
-/// See [`measure_verified`].
 pub(crate) fn measured<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -72,9 +66,6 @@ pub(crate) fn measured<M: Machine>(
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
 /// Creates the log. Never overwrites an existing one, the only record of what that run wrote.
-///
-/// # Errors
-/// The file exists or cannot be created.
 pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     let make = || match path.file_name() {
         Some(name) => Directory::held(parent(path))?.create(name, 0o666),
@@ -104,7 +95,6 @@ pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
     }
 }
 
-/// Verifies the data of an earlier run.
 pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
     let bad_log = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", arguments.log.display()));
     let file = LOG.open(&arguments.log).map_err(|error| bad_log(&error))?;

@@ -54,7 +54,6 @@ pub(crate) struct RequestShape {
     pub(crate) source: Option<Arc<[u8]>>,
     /// Block size in which the data of reads is copied again.
     pub(crate) copy_block: Option<usize>,
-    /// Keep offset and latency of every request.
     pub(crate) log: bool,
     /// Length of the intervals in which completions are counted, reads and writes separately.
     pub(crate) interval_ns: Option<Nanos>,

@@ -25,7 +25,6 @@ pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     }
 }
 
-/// Parses an integer within a range.
 pub(crate) fn number(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     number_of(&format!("{option} {}", shortened(text)), text, least, most)
 }

@@ -95,9 +95,6 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
 }
 
 /// Opens both arms. Overwrites nothing before both pass the checks.
-///
-/// # Errors
-/// The arms differ in the number of workloads, or one cannot be opened.
 fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
     let [(first, first_spec), (second, second_spec)] = [resolve(&of[0].target)?, resolve(&of[1].target)?];
     let asked = [workloads_on(&first, &of[0])?, workloads_on(&second, &of[1])?];
@@ -187,21 +184,12 @@ impl Conduct for RunHooks<'_> {
     }
 }
 
-/// Parses the arguments of both arms.
-///
-/// # Errors
-/// An arm is invalid or does not name a target.
 pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failure> {
     let common = words_of_runs(super::words_typed());
     let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
     Ok([arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?])
 }
 
-/// Compares two arms.
-///
-/// # Errors
-/// An arm cannot be opened, the arms differ in the number of workloads, or an interrupt came before
-/// the first result.
 pub(super) fn compare(
     arguments: &Arguments,
     [a, b]: [&str; 2],
@@ -232,7 +220,6 @@ pub(super) fn compare(
     Ok(comparison)
 }
 
-/// Runs the user's setup command before a run.
 fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
     let option = ["--a-setup", "--b-setup"][arm];
     let wrong = |why: String| Failure::Usage(format!("{option} '{command}': {why}"));

@@ -58,10 +58,6 @@ fn arm<M: Machine + 'static>(machine: M, target: M::Target, options: &Options) -
 }
 
 /// Measures the study on two targets and prints the table of their differences.
-///
-/// # Errors
-/// A target cannot be opened or may not be written, no point was measured on both, or an interrupt
-/// came before the first result.
 pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;

@@ -82,7 +82,6 @@ fn columns(text: &str) -> Result<Columns, String> {
     }
 }
 
-/// Output files of a comparison.
 struct Outputs {
     html: Option<Output>,
     csv: Option<Output>,

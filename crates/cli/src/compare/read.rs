@@ -6,7 +6,6 @@ use results::Results;
 use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
 use std::path::{Path, PathBuf};
 
-/// Input limit of a report or a table.
 const REPORT: Input = Input::new("a report", 64 << 20);
 
 /// The fields of a halfpower document that say how to parse the rest.
@@ -16,9 +15,6 @@ struct Document {
 }
 
 /// Reads two sides from one or two results.
-///
-/// # Errors
-/// The number of sides is not two, or a file cannot be read or is not a result.
 pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[Side; 2], Failure> {
     let mut sides = Vec::new();
     for result in results {
@@ -41,9 +37,6 @@ pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[S
 }
 
 /// Returns the stored comparison if the only argument is one.
-///
-/// # Errors
-/// The file or the entry cannot be read.
 pub(super) fn kept(results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
     let [path] = results else { return Ok(None) };
     let text = match entry(path) {

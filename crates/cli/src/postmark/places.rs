@@ -49,7 +49,6 @@ impl Places {
         Places { host: HostFiles::new(), chosen: OnceLock::new() }
     }
 
-    /// The simulated machine, if the session uses one.
     pub fn simulated(&self) -> Option<&Simulated> {
         self.chosen.get().and_then(Option::as_ref)
     }

@@ -59,14 +59,12 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10"))
 }
 
-/// Properties of a trace.
 #[derive(Serialize)]
 struct Facts {
     requests: usize,
     reads: usize,
     bytes: u64,
     block_bytes: u64,
-    /// Accesses to blocks.
     accesses: u64,
 }
 

@@ -17,7 +17,6 @@ use workload::Pattern;
 /// Largest request to fit. Larger ones only add the overall rate, at the price of long simulations.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
-/// Machines to try by default.
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
 
 /// A disk with slower small random reads than this is a rotating disk.
@@ -88,7 +87,6 @@ pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The printed form of a fit.
 #[derive(Serialize)]
 struct Shown<'a> {
     results: String,
@@ -115,7 +113,6 @@ fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failu
     Ok(names.iter().map(|name| Setup::parse(name)).collect::<Result<_, _>>()?)
 }
 
-/// The points of a document that can calibrate a machine.
 struct Chosen {
     points: Vec<FitPoint>,
     merged: usize,

@@ -33,7 +33,6 @@ pub(super) struct ShowArguments {
     json: bool,
 }
 
-/// One line of the list.
 #[derive(Serialize)]
 struct Listed {
     name: String,
@@ -54,7 +53,6 @@ struct List {
     settings: Vec<Setting>,
 }
 
-/// Lists the built-in machines.
 pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     let mut machines = Vec::new();
     for name in preset::names() {

@@ -9,7 +9,6 @@ use machine::{
 use measure::Sample;
 use workload::rng;
 
-/// Purpose of the seed that orders the targets.
 const PURPOSE_TARGETS: u64 = 0x7a26;
 
 /// How the threads of a pool share out their requests among its targets.
@@ -23,7 +22,6 @@ pub(crate) struct Pool {
     pub(crate) seed: u64,
 }
 
-/// The measurement of one target.
 #[derive(Debug)]
 pub(crate) struct TargetResult {
     /// All threads together; an error if no request of the target completed.
@@ -79,7 +77,6 @@ pub(crate) fn run_pool<M: Machine>(
     Ok(ran)
 }
 
-/// One run of the pool: its threads and their resource usage.
 fn run_once<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -103,7 +100,6 @@ fn run_once<M: Machine>(
     Ok((sources, usage))
 }
 
-/// How a thread chooses the next target.
 enum Turns {
     /// Draws a target by weight, then waits until that target is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },

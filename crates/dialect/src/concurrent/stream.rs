@@ -8,12 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::{Stop, Workload, rng};
 
-/// Purpose of the seed of random offsets.
 const PURPOSE_PLACES: u64 = 0xd15;
 /// The longest single wait within a pause.
 const REST_NS: Nanos = 10_000_000;
 
-/// State shared by all streams of a run.
 pub(super) struct Shared {
     pub(super) stonewall: bool,
     /// One stream is done; with a stonewall the others stop counting.
@@ -41,7 +39,6 @@ pub(super) struct ToolStream {
     /// Seed and counter of the random choices of the shape.
     seed: u64,
     drawn: u64,
-    /// Offset of the last request.
     last: Option<u64>,
     /// Requests in the current burst, and the start of the next burst.
     in_burst: u32,

@@ -12,7 +12,6 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared { stonewall: true, first_done: AtomicBool::new(false), stop: AtomicBool::new(false) })
 }
 
-/// Six sequential reads over `blocks` blocks.
 fn six_reads(blocks: u64) -> Workload {
     Workload {
         request_bytes: BLOCK as u32,

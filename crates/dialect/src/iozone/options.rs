@@ -158,7 +158,6 @@ fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
 /// Iterates over the arguments, one option at a time.
 struct Words<'a> {
     words: std::slice::Iter<'a, String>,
-    /// The current argument.
     word: &'a str,
     /// The rest of a cluster of options such as `-Rac`.
     cluster: &'a str,

@@ -121,7 +121,6 @@ pub fn header(options: &Options) -> String {
     format!("{HEADER_1}\n{second}\n")
 }
 
-/// A figure in the selected unit.
 fn figure(options: &Options, measured: &Measured) -> f64 {
     let rate = measured.rate();
     let operations = measured.operations_per_s;
@@ -252,7 +251,6 @@ pub(super) fn throughput_rows(options: &Options, result: &IozoneResult) -> Vec<(
     options.passes().into_iter().map(row).collect()
 }
 
-/// A rate in the selected unit.
 fn rate(options: &Options, bytes: u64, operations: u64, ns: u64) -> f64 {
     let seconds = ns.max(1) as f64 / 1e9;
     if options.operations {
@@ -343,7 +341,6 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
 /// The last line of the original.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// The spread of each cell, in separate columns.
 fn spread_table(result: &IozoneResult) -> String {
     let mut tests: Vec<Test> = result.cells.iter().map(|measured| measured.test).collect();
     tests.sort_unstable();

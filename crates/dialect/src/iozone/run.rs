@@ -13,10 +13,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// The default test file.
 const DEFAULT_FILE: &str = "iozone.tmp";
 
-/// Default number of runs of each test.
 const REPEATS: u32 = 3;
 
 /// By default a longer test is not repeated.
@@ -158,7 +156,6 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
     (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
-/// Opens test files, each of `bytes` bytes.
 fn open<M: Machine>(machine: &M, options: &Options, paths: &[PathBuf], bytes: u64) -> Result<Vec<Open<M::Target>>> {
     let specs: Vec<TargetSpec> = paths.iter().map(|path| spec(options, path, bytes)).collect();
     let writes = options.passes().iter().any(|test| test.writes());

@@ -48,7 +48,6 @@ pub enum Command {
     SetEngine(FileEngine),
     /// Runs the benchmark; the report goes to the screen or is appended to a file.
     Run(Option<String>),
-    /// Runs a file of commands.
     Load(String),
     /// Shows the configuration, or appends it to a file.
     Show(Option<String>),
@@ -60,15 +59,12 @@ pub enum Command {
 /// A rejected line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
-    /// No command has this name.
     #[error("Eh?")]
     Unknown,
-    /// A command has an invalid argument.
     #[error("Error: {what}: '{}'", shortened(.given))]
     Argument {
         /// The reason and the expected value.
         what: String,
-        /// The argument.
         given: String,
     },
     /// `!`.
@@ -132,7 +128,6 @@ const TABLE: [(&str, &str, Parser); 20] = [
     ("quit", "Exit program", |_| Ok(Command::Quit)),
 ];
 
-/// Maximum number of threads in a run.
 const THREADS: u32 = 1024;
 
 /// Parses one line: the full name of a command, one separator character, then the argument. `?` for

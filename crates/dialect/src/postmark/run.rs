@@ -13,10 +13,8 @@ use workload::smallfile::{FileOp, Generator, Phase, PlanError, SmallFileCounts, 
 /// Reasons for a run without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The plan is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system cannot create a thread.
     #[error("the system refuses more threads: {0}; ask for fewer, or raise the limit (ulimit -u)")]
     Threads(io::Error),
     #[error(transparent)]
@@ -24,7 +22,6 @@ pub enum RunError {
     /// The pool ran out of files; the run's output already says so.
     #[error("out of files after {0} transactions: increase the number of files or decrease the number of transactions")]
     OutOfFiles(u32),
-    /// The user interrupted the run.
     #[error("interrupted; the files of the run were removed and nothing is reported")]
     Interrupted,
     #[error("cannot print: {0}")]
@@ -40,7 +37,6 @@ const SHORT_NS: u64 = 1_000_000_000;
 /// The four operations, in the order of the workers' histograms.
 const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
 
-/// How a worker ended a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PhaseEnd {
     Complete,
@@ -62,7 +58,6 @@ struct Worker<W> {
     classic: [f32; 2],
 }
 
-/// State shared by all workers of a run.
 struct Shared<'a, F> {
     system: &'a F,
     interrupt: &'a AtomicBool,
@@ -240,7 +235,6 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Results of the three phases.
 struct Measured {
     phases: Phases,
     /// Nanoseconds per transaction, in equal slices of the transactions.

@@ -219,7 +219,6 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// Parses a comma-separated list.
 fn list(option: &str, text: &str) -> Result<Vec<PathBuf>> {
     let names: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
     if names.iter().any(|name| name.as_os_str().is_empty()) {

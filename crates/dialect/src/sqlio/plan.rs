@@ -125,13 +125,11 @@ impl Options {
         self.block_bytes() * self.multi.map_or(1, Multi::blocks)
     }
 
-    /// Size of a stripe pattern in bytes.
     pub fn stripes_bytes(&self) -> Option<u64> {
         let Access::Stripes(columns) = self.access() else { return None };
         Some(u64::from(columns) * u64::from(self.rows.unwrap_or(64)) * u64::from(self.request_bytes()))
     }
 
-    /// First byte of the region.
     pub fn start_bytes(&self) -> u64 {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }

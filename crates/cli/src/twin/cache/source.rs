@@ -68,7 +68,6 @@ impl Source {
         }
     }
 
-    /// A short name of the source.
     pub(super) fn name(&self) -> String {
         match &self.trace {
             Some(trace) if trace == "-" => "standard input".into(),
@@ -87,9 +86,6 @@ impl Source {
     }
 
     /// The requests in order.
-    ///
-    /// # Errors
-    /// The trace cannot be read or is malformed, the workload is invalid, or neither was given.
     pub(super) fn records(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let Some(source) = self.trace.as_deref() else {
             return if self.op.is_some() || self.pattern.is_some() {
