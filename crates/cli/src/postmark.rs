@@ -45,25 +45,25 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = Places::new();
-    let mut talk = Talk {
+    let mut runner = SessionRunner {
         files: &files,
         session: Session::new(&files, interrupt),
         began: Began::now(&host),
         host,
         json: json.as_ref(),
-        written: 0,
+        runs_on_disk: 0,
         interrupt,
     };
-    let ended = talk.hold(arguments.file.as_deref());
+    let ended = runner.run(arguments.file.as_deref());
     // Save the completed runs, however the session ended.
-    if let Ok(Some(document)) = talk.document() {
+    if let Ok(Some(document)) = runner.document() {
         crate::history::keep(&document);
     }
     let ended = ended?;
-    if let (Some(json), 0) = (talk.json, talk.written) {
+    if let (Some(json), 0) = (runner.json, runner.runs_on_disk) {
         output::tell(&format!("{} was not written: no run was completed", json.path().display()));
     }
-    match (ended, talk.session.exit_code()) {
+    match (ended, runner.session.exit_code()) {
         (Outcome::Interrupted, _) => Err(Failure::Printed(130)),
         (_, 0) => Ok(()),
         (_, code) => Err(Failure::Printed(code)),
@@ -71,18 +71,18 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// A session with its input and outputs.
-struct Talk<'a> {
+struct SessionRunner<'a> {
     session: Session<'a, Places>,
     files: &'a Places,
     host: Host,
     began: Began,
     json: Option<&'a Output>,
-    written: usize,
+    runs_on_disk: usize,
     interrupt: &'static AtomicBool,
 }
 
-impl Talk<'_> {
-    fn hold(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
+impl SessionRunner<'_> {
+    fn run(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
         self.session.begin(&mut report()).map_err(cannot_print)?;
         let start = match file {
             Some(file) => Some(file),
@@ -188,10 +188,10 @@ impl Talk<'_> {
     /// Writes all complete runs to disk, so a later failure loses none of them.
     fn keep(&mut self) -> Result<(), Failure> {
         let runs = self.session.results();
-        let (Some(json), true) = (self.json, runs.len() > self.written) else { return Ok(()) };
+        let (Some(json), true) = (self.json, runs.len() > self.runs_on_disk) else { return Ok(()) };
         let Some(document) = self.document()? else { return Ok(()) };
         output::save(json, &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?)?;
-        self.written = runs.len();
+        self.runs_on_disk = runs.len();
         Ok(())
     }
 

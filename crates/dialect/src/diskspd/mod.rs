@@ -17,7 +17,7 @@ mod xml_report;
 
 pub use crate::concurrent::Interval;
 pub use help::HELP;
-pub use options::{Instead, Options, parse};
+pub use options::{Options, Overrides, parse};
 pub use pool::ThreadPool;
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 pub use report::{profile_text, text};

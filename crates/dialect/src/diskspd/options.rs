@@ -16,7 +16,7 @@ pub struct Options {
     /// Targets in addition to `-X`; `*1` of the profile is the first of them.
     pub targets: Vec<PathBuf>,
     /// Settings in addition to `-X`, for all of its time spans.
-    pub instead: Instead,
+    pub overrides: Overrides,
     /// `-Rp`: show the profile and run nothing.
     pub profile_only: bool,
     /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
@@ -31,7 +31,7 @@ pub struct Options {
 
 /// Settings that override the profile of `-X`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Instead {
+pub struct Overrides {
     /// `-d`
     pub duration_s: Option<u32>,
     /// `-W`
@@ -238,8 +238,8 @@ impl Reading {
                 self.sizes.length = length.map(|length| Size::parse(spelling, length)).transpose()?;
             }
             'c' => self.sizes.create = size()?,
-            'C' => self.options.instead.cool_down_s = Some(whole(0, days)?),
-            'd' => self.options.instead.duration_s = Some(whole(1, days)?),
+            'C' => self.options.overrides.cool_down_s = Some(whole(0, days)?),
+            'd' => self.options.overrides.duration_s = Some(whole(1, days)?),
             'D' => self.span.interval_ms = Some(if value.is_empty() { 1000 } else { whole(1, 86_400_000)? }),
             'f' => match value {
                 "r" => self.target.hint = Hint::Random,
@@ -321,12 +321,12 @@ impl Reading {
             't' => self.target.threads = whole(1, 1024)?,
             'T' => self.sizes.thread_stride = size()?,
             'w' => self.target.write_percent = if value.is_empty() { 0 } else { whole(0, 100)? as u8 },
-            'W' => self.options.instead.warm_up_s = Some(whole(0, days)?),
+            'W' => self.options.overrides.warm_up_s = Some(whole(0, days)?),
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
             'z' => {
                 self.options.clock_seeds = value.is_empty();
                 let seed = if value.is_empty() { None } else { Some(whole(0, u64::from(u32::MAX))?) };
-                self.options.instead.seed = seed;
+                self.options.overrides.seed = seed;
             }
             'Z' => {
                 (self.target.source, self.sizes.source) = match value {
@@ -389,7 +389,7 @@ impl Reading {
             self.options.targets = self.paths;
             return Ok(self.options);
         }
-        std::mem::take(&mut self.options.instead).change(&mut self.span);
+        std::mem::take(&mut self.options.overrides).change(&mut self.span);
         match (self.all_threads, self.all_outstanding) {
             (Some(threads), _) if self.target.threads > 1 => {
                 return refuse(
@@ -448,7 +448,7 @@ impl Reading {
     }
 }
 
-impl Instead {
+impl Overrides {
     pub(super) fn change(self, span: &mut TimeSpan) {
         let settings = [
             (self.duration_s, &mut span.duration_s),
@@ -465,7 +465,7 @@ impl Options {
     pub fn seeded(mut self, clock: u32) -> Options {
         if std::mem::take(&mut self.clock_seeds) {
             self.profile.spans.iter_mut().for_each(|span| span.seed = clock);
-            self.instead.seed = self.file.is_some().then_some(clock);
+            self.overrides.seed = self.file.is_some().then_some(clock);
         }
         self
     }

@@ -32,7 +32,7 @@ pub fn profile(options: &Options) -> Result<Profile> {
     if options.profile.format != super::Format::Text {
         profile.format = options.profile.format;
     }
-    profile.spans.iter_mut().for_each(|span| options.instead.change(span));
+    profile.spans.iter_mut().for_each(|span| options.overrides.change(span));
     if !(options.profile_only && options.targets.is_empty()) {
         name_targets(&mut profile, &options.targets)?;
     }

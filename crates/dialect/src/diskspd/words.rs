@@ -1,7 +1,7 @@
 //! Formats options as a command line.
 
 use super::profile::{Caching, Format, Source, TimeSpan};
-use super::{Instead, Options};
+use super::{Options, Overrides};
 use crate::parse::joined;
 use machine::Hint;
 use std::fmt;
@@ -23,9 +23,9 @@ impl Options {
         if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
             words.extend(span_words(span));
         }
-        let Instead { duration_s, warm_up_s, cool_down_s, seed } = self.instead;
-        let instead = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
-        words.extend(instead.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
+        let Overrides { duration_s, warm_up_s, cool_down_s, seed } = self.overrides;
+        let overrides = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
+        words.extend(overrides.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
         words.extend(self.clock_seeds.then(|| "-z".to_string()));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));

@@ -79,7 +79,7 @@ impl Options {
     pub fn with_clients(mut self) -> Result<Options> {
         let Some(list) = &self.client_list else { return Ok(self) };
         self.clients = read(list)?;
-        let most = self.most_children();
+        let most = self.max_children();
         if most > self.clients.len() {
             return refuse(
                 format!("-t {most}"),
@@ -95,7 +95,7 @@ impl Options {
     /// # Errors
     /// A client is another computer, or its directory does not exist.
     pub(super) fn check_clients(&self, name: &str) -> Result<()> {
-        for client in &self.clients[..self.most_children().min(self.clients.len())] {
+        for client in &self.clients[..self.max_children().min(self.clients.len())] {
             if !client.is_here(name) {
                 return refuse(
                     format!("the client {} of -+m", shortened(&client.host)),
@@ -121,7 +121,7 @@ impl Options {
             Some(path) => path.clone(),
             None => "iozone".into(),
         };
-        let used = self.clients.iter().take(self.most_children()).enumerate();
+        let used = self.clients.iter().take(self.max_children()).enumerate();
         let file = |(child, client): (usize, &Client)| match self.process_files.get(child) {
             Some(file) => client.directory.join(file),
             None => client.test_file(child, &base),

@@ -389,7 +389,7 @@ impl Options {
     }
 
     /// Maximum number of concurrent processes; 0 without the throughput mode.
-    pub(super) fn most_children(&self) -> usize {
+    pub(super) fn max_children(&self) -> usize {
         let counts = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);
         counts.max().unwrap_or(0) as usize
     }
@@ -437,7 +437,7 @@ impl Options {
         if self.client_list.is_some() && !self.throughput() {
             return refuse("-+m", "clients are for the throughput mode", "add -t N, at most the number of clients");
         }
-        let most = self.most_children();
+        let most = self.max_children();
         if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
             let why = format!("{} files for {most} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");
