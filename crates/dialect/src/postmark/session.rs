@@ -20,8 +20,8 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// Nesting limit of `load`, which may be recursive.
-const MAX_LOAD_NESTING: u32 = 16;
+/// Files that load files that load files end somewhere.
+const DEEPEST: u32 = 16;
 
 /// Input limit of `load`, in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
@@ -123,8 +123,8 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 
     fn read_commands(&self, path: &Path) -> Result<String, String> {
-        if self.depth >= MAX_LOAD_NESTING {
-            return Err(format!("{MAX_LOAD_NESTING} files already load one another"));
+        if self.depth >= DEEPEST {
+            return Err(format!("{DEEPEST} files already load one another"));
         }
         Ok(as_text(&COMMANDS.read(path).map_err(|error| error.to_string())?))
     }
@@ -189,7 +189,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 }
 
-/// Appends text to a file, or prints it if no file is named or the file cannot be written.
+/// Appends a text to a file, or prints it where none is named or the file cannot be written.
 fn deliver(text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
     if let Some(name) = file {
         let Err(error) = results::append("run", Path::new(name), text.as_bytes()) else { return Ok(()) };
