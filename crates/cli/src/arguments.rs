@@ -36,18 +36,19 @@ pub(crate) enum Command {
     Run(PointArguments),
     /// Measure every combination of lists of options, in one table
     Sweep(PointArguments),
-    /// Compare two results, or two arms that are measured now in turn: did it help?
+    /// Compare two results, or measure two arms in turn: did it help?
     #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
     Compare(Box<crate::compare::Arguments>),
-    /// Try the settings that could matter, each in turn with the present one, and put all of them back: which is worth changing?
+    /// Try the settings that could matter, interleaved with the current ones, then restore
+    /// everything: which is worth changing?
     Tune(Box<crate::tune::Arguments>),
-    /// Measure the few points of a target's last result in the history: is it still as fast as it was?
+    /// Repeat a few points of the target's last result in the history: is it still as fast?
     Check(crate::check::Arguments),
     /// Show everything measured so far: a list, an entry, trends
     History(crate::history::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
     Verify(crate::verify::Arguments),
-    /// Make the report again from results.json
+    /// Recreate the report from results.json
     Report(ReportArguments),
     /// Run an IOzone command line: file sizes against record sizes
     #[command(disable_help_flag = true)]
@@ -69,7 +70,7 @@ pub(crate) enum Command {
     Twin(crate::twin::Arguments),
 }
 
-/// Another tool's command line, which that tool's own parser reads.
+/// The command line of another tool, parsed by that tool's own parser.
 #[derive(Args, Clone)]
 pub(crate) struct ToolArguments {
     /// The tool's own options; --help lists them
@@ -107,41 +108,45 @@ pub(crate) struct StudyArguments {
 pub(crate) struct ReportArguments {
     /// A results.json that study, sweep or run wrote
     pub(crate) results: PathBuf,
-    /// Directory for report.html and the tables [default: beside the results]
+    /// Directory for report.html and the tables [default: the directory of the results]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// A size, or none where halfpower chooses it.
+/// A size; `None` if halfpower chooses it.
 #[derive(Clone, Copy)]
 pub(crate) struct AutoSize(pub(crate) Option<u64>);
 
-/// What is measured.
+/// The target of a measurement.
 #[derive(Args, Clone)]
 pub(crate) struct TargetArguments {
-    /// A directory (a test file is made in it), a file, a block device, several of these (a stripe), or twin:NAME [default: .]
+    /// A directory (halfpower creates a test file in it), a file, a block device, several of these
+    /// (a stripe), or twin:NAME [default: .]
     #[arg(value_name = "TARGET", help_heading = "Arguments")]
     pub(crate) targets: Vec<PathBuf>,
     /// Size of the test file, or how much of an existing file or device to use
     #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
     pub(crate) size: AutoSize,
-    /// Allow overwriting this existing file or device, which must also be the target
+    /// Allow overwriting this existing file or device; it must also be the target
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy_data: Vec<PathBuf>,
-    /// Allow overwriting it even if it holds a file system or a partition table, or if the kernel does not show whether it is in use
+    /// Allow overwriting it even if it holds a file system or a partition table, or if the kernel
+    /// does not report whether it is in use
     #[arg(long)]
     pub(crate) destroy_signature: bool,
     /// Stripe chunk over several targets, or over a simulated machine's disks [default: 64k, or the simulated machine's own]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
-    /// What several targets form: 0 a plain stripe, 5 a stripe with parity, which halfpower computes [default: 0]
+    /// Layout of several targets: 0 for a plain stripe, 5 for a stripe with parity, which halfpower
+    /// computes [default: 0]
     #[arg(long, value_name = "LEVEL", value_parser = ["0", "5"])]
     pub(crate) raid: Option<String>,
-    /// With --raid 5: this target has failed (the first is 0); its data are computed from the others
+    /// With --raid 5: this target has failed (the first is 0); its data are reconstructed from the
+    /// others
     #[arg(long, value_name = "N", requires = "raid")]
     pub(crate) failed: Option<u32>,
-    /// With --failed: the target is the failed one's replacement, and each write computes from the others what belongs there; the others
-    /// stay as they are
+    /// With --failed: the target replaces the failed one. Each write reconstructs the replacement's
+    /// data; the other targets are only read
     #[arg(long, requires = "failed")]
     pub(crate) rebuild: bool,
     /// Seed of everything random: the same seed gives the same sequence of requests
@@ -174,7 +179,8 @@ pub(crate) struct PointArguments {
     /// Threads, each with its own stream of requests
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub(crate) threads: Vec<u32>,
-    /// I/O engine; null does no I/O and measures the generator alone [default: sync at depth 1, io_uring beyond]
+    /// I/O engine; null does no I/O and measures only the generator [default: sync at depth 1,
+    /// io_uring beyond]
     #[arg(long, value_delimiter = ',', value_parser = choices(Engine::ALL, Engine::name))]
     pub(crate) engine: Vec<Engine>,
     /// Bypass the page cache (O_DIRECT) [default]
@@ -241,23 +247,24 @@ pub(crate) struct PointArguments {
     /// Record every write in this new file before it is issued, so that `halfpower verify` can check a killed run
     #[arg(long, value_name = "FILE", requires = "verify")]
     pub(crate) verify_log: Option<PathBuf>,
-    /// run: the targets are no stripe: the workload runs on each alone, then on all at once
+    /// run: do not stripe: run the workload on each target by itself, then on all at once
     #[arg(long, conflicts_with_all = ["beside", "verify", "p99"], help_heading = "At once")]
     pub(crate) each: bool,
-    /// run: the options of another workload on the same target, as '--op write --dsync --request 4k': each runs alone, then all at once
+    /// run: options of another workload on the same target, as '--op write --dsync --request 4k':
+    /// each runs by itself, then all at once
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99"], help_heading = "At once")]
     pub(crate) beside: Vec<String>,
-    /// Run each point at least this often
+    /// Run each point at least N times
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Precision and output")]
     pub(crate) repeats: u32,
     /// sweep: find the best rate whose 99th percentile of the latency is within this time; see --by
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output")]
     pub(crate) p99: Option<u64>,
-    /// sweep --p99: search by depth (so many outstanding), or by rate (so many a second on schedule; latency counts from the scheduled time, and
-    /// --depth is the most in flight)
+    /// sweep --p99: search by depth (requests outstanding), or by rate (requests per second on
+    /// schedule; latency counts from the scheduled time, and --depth is the maximum in flight)
     #[arg(long, value_parser = choices(SearchBy::ALL, SearchBy::name), default_value = "depth", help_heading = "Precision and output")]
     pub(crate) by: SearchBy,
-    /// Run each point at most this often, until it reaches --precision
+    /// Run each point at most N times, until it reaches --precision
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Precision and output")]
     pub(crate) max_repeats: u32,
     /// Precision to reach: half the 95 % confidence interval, as a percentage of the rate
@@ -277,7 +284,7 @@ fn request(text: &str) -> Result<u32, String> {
     u32::try_from(size).map_err(|_| format!("'{text}' is too large for one request: at most 1 GiB"))
 }
 
-/// Parses one of a few names. The help lists them, and an error suggests the nearest.
+/// Parses one of a few names. The help lists them; an error suggests the nearest.
 pub(crate) fn choices<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,
@@ -287,7 +294,6 @@ where
     })
 }
 
-/// A precision in percent.
 fn precision(text: &str) -> Result<f64, String> {
     let percent = text.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
     percent.ok_or_else(|| "a precision is above 0 and at most 100 %, such as 3".into())
@@ -322,7 +328,7 @@ mod tests {
     }
 
     proptest! {
-        /// The command that an answer prints asks for the workload that was measured.
+        /// The commands that an answer prints parse back to the workloads that were measured.
         #[test]
         fn options_of_a_workload_parse_back(
             (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),

@@ -1,4 +1,4 @@
-//! `run --each` and `run --beside`: workloads alone and all at once.
+//! `run --each` and `run --beside`: runs workloads one at a time, then concurrently.
 
 use crate::Failure;
 use crate::arguments::{Cli, Command, PointArguments};
@@ -11,10 +11,9 @@ use results::{Began, Kind, Results, measure_interference};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// Time to fill all test files where none is given.
+/// Default time to fill all test files.
 const FILL_NS: u64 = 5_000_000_000;
 
-/// Measures the workloads of `run` alone and at once.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.bytes.is_some() {
         return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
@@ -28,20 +27,16 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     on_machine!(place, |machine| measured(&machine, &[spec], arguments, &others))
 }
 
-/// Refuses workloads at once where they are measured one at a time.
-///
-/// # Errors
-/// They were asked for.
+/// Refuses concurrent workloads in a command that cannot run them.
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
         return Err(Failure::Usage(
-            "--each and --beside: workloads are at once in halfpower run alone; use that".into(),
+            "--each and --beside: only halfpower run measures workloads at once; use that".into(),
         ));
     }
     Ok(())
 }
 
-/// The options of a workload beside the first.
 fn others(words: &str) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
     let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
@@ -57,21 +52,20 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.verify || other.p99.is_some(), "--verify or --p99"),
     ] {
         if given {
-            return Err(wrong(format!("{option} belongs to the whole run; give the workload's options alone")));
+            return Err(wrong(format!("{option} belongs to the whole run; give only the workload's options")));
         }
     }
     lists_in(&other).map_err(|_| wrong("it takes one value of each option".into()))?;
     Ok(other)
 }
 
-/// Each target by itself.
 fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure> {
     let names = &arguments.target.targets;
     if names.len() < 2 {
         return Err(Failure::Usage("--each: there is one target; name several".into()));
     }
     if arguments.target.raid.is_some() || arguments.target.chunk.is_some() {
-        return Err(Failure::Usage("--each: targets by themselves are no stripe; leave --raid and --chunk out".into()));
+        return Err(Failure::Usage("--each: measures each target separately; leave --raid and --chunk out".into()));
     }
     let place = machine_of(&names.iter().map(Path::new).collect::<Vec<_>>())?;
     if let Some(name) = arguments.target.destroy_data.iter().find(|name| !names.contains(name)) {
@@ -90,7 +84,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
     Ok((place, names.iter().map(spec).collect()))
 }
 
-/// Opens the targets and measures: one workload on each of several, or several on one.
+/// Opens the targets and measures one workload on each of several, or several on one.
 fn measured<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],
@@ -102,7 +96,7 @@ fn measured<M: Machine>(
     for (number, arguments) in std::iter::once(arguments).chain(others).enumerate() {
         check_grid(arguments)?;
         workloads.extend(grid(arguments, &engines));
-        // Those at random places do not follow one another.
+        // Give random workloads different sequences.
         workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
         workloads[number].stop = workloads[0].stop;
     }
@@ -146,7 +140,8 @@ fn measured<M: Machine>(
         Err(why) => Some(why),
     };
     drop(targets);
-    // The history tells workloads of one target apart, and not the same one on several.
+    // The history distinguishes several workloads on one target, but not one workload on several
+    // targets.
     if !arguments.each {
         crate::history::keep(&results);
     }

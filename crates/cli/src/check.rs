@@ -15,14 +15,14 @@ use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Points of a check: few enough for a minute.
-const MOST_POINTS: usize = 5;
+/// Number of points in a check: few enough for a minute.
+const MAX_POINTS: usize = 5;
 
-/// Kinds of entries that can be a baseline. A check is none: a target that gets slower a little every night would be as fast as last night.
+/// Kinds of entries that can be a baseline. Checks are excluded: against last night's check, a slow
+/// decline would never show.
 const BASELINES: [&str; 3] = ["study", "sweep", "run"];
 
-/// Length of a run at most.
-const MOST_RUN_NS: u64 = 2 * SECOND_NS;
+const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
 /// Options of `check`.
 #[derive(Args, Clone)]
@@ -43,7 +43,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Measures the few points again.
 pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let limit: FailIf = format!("slower:{}", arguments.slower)
         .parse()
@@ -51,12 +50,12 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let (place, mut spec) = resolve(&arguments.target)?;
     let name = spec.places.iter().map(|place| place.to_string_lossy().into_owned()).collect::<Vec<_>>().join(", ");
     let (id, baseline) = baseline(&crate::history::open()?, &name, arguments.baseline)?;
-    // Another size is another question to a cache or a disk that rotates.
+    // To a cache or a rotating disk, another size is a different test.
     let whole = match &place {
         Where::Twin(machine) if spec.size.is_none() => Some(machine.target_facts(&machine.open(&spec)?).size_bytes),
         _ => None,
     };
-    // A whole simulated volume has no room for a file of its size.
+    // A simulated volume has no room for a file of its whole size.
     if spec.size.is_none() && whole != Some(baseline.target.size_bytes) {
         spec.size = Some(baseline.target.size_bytes);
     }
@@ -84,7 +83,7 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     if slower.is_empty() { Ok(()) } else { Err(Failure::Printed(FAILED)) }
 }
 
-/// The baseline with its number: the one that is named, or the newest of the target.
+/// The baseline with its number: the named entry, or the newest of the target.
 fn baseline(history: &History, target: &str, named: Option<i64>) -> Result<(i64, Results), Failure> {
     if let Some(id) = named {
         return Ok((id, history.results(id)?));
@@ -99,7 +98,7 @@ fn baseline(history: &History, target: &str, named: Option<i64>) -> Result<(i64,
     Ok((id, history.results(id)?))
 }
 
-/// The points that stand for the rest: the fastest of each kind of I/O (operation and order), direct I/O first.
+/// Chooses representative points: the fastest of each operation and pattern, direct I/O first.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let mut kinds: Vec<(OpKind, String)> = Vec::new();
     let mut chosen: Vec<Point> = Vec::new();
@@ -118,7 +117,7 @@ fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     });
     for point in points {
         let kind = (point.workload.op, point.workload.pattern.to_string());
-        if !kinds.contains(&kind) && chosen.len() < MOST_POINTS {
+        if !kinds.contains(&kind) && chosen.len() < MAX_POINTS {
             kinds.push(kind);
             chosen.push(point.clone());
         }
@@ -138,8 +137,8 @@ fn measured<M: Machine>(
     let mut target = machine.open(spec)?;
     let facts = machine.target_facts(&target);
     let left = until.saturating_sub(machine.now());
-    // Three runs of each at least, and as many again where they disagree.
-    let run_ns = (left / (6 * chosen.len() as u64)).min(MOST_RUN_NS);
+    // At least three runs of each point, and up to three more if they disagree.
+    let run_ns = (left / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
     let workloads: Vec<Workload> = chosen
         .iter()
         .map(|point| {
@@ -164,7 +163,6 @@ fn measured<M: Machine>(
     Ok(Results { points: points?, ..results })
 }
 
-/// The baseline's chosen points beside those of now.
 fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> Comparison {
     let before = Results { points: chosen.to_vec(), rates: Vec::new(), ..baseline.clone() };
     debug_assert!(chosen.iter().zip(&now.points).all(|(a, b)| Question::of(&a.workload) == Question::of(&b.workload)));

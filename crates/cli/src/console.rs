@@ -1,13 +1,10 @@
-//! Standard output and standard error. Neither ever panics; a reader that has gone away has read enough.
+//! Standard output and standard error. Writing never panics; a closed pipe is not an error.
 
 use crate::Failure;
 use machine::text::{PrintableWriter, printable};
 use std::io::{self, ErrorKind, Stdout, Write};
 
-/// Prints on standard output.
-///
-/// # Errors
-/// Standard output cannot be written, unless its reader has gone away.
+/// Prints on standard output; a closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -16,15 +13,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A failure to write to standard output.
 pub(crate) fn cannot_print(error: io::Error) -> Failure {
     Failure::Run(format!("cannot write to standard output: {error}"))
 }
 
-/// Standard output for another tool's report, in which names may hold anything. What nobody reads any more is discarded.
+/// Standard output for another tool's report. Escapes unprintable names; discards output once the
+/// pipe is closed.
 pub(crate) struct Report(PrintableWriter<Stdout>);
 
-/// Standard output for another tool's report.
 pub(crate) fn report() -> Report {
     Report(PrintableWriter(io::stdout()))
 }
@@ -42,13 +38,11 @@ impl Write for Report {
     }
 }
 
-/// Prints a message on standard error.
 pub(crate) fn tell(message: &str) {
-    // Where standard error is closed, nobody can be told.
+    // Standard error may be closed.
     let _ = writeln!(io::stderr(), "halfpower: {}", printable(message));
 }
 
-/// Prints warnings on standard error.
 pub(crate) fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
 }

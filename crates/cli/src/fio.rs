@@ -1,4 +1,4 @@
-//! `halfpower fio`: fio's jobs on this computer.
+//! `halfpower fio`: runs fio jobs on the local machine.
 
 use crate::target::{machine_of, on_machine};
 use crate::{Failure, output};
@@ -19,34 +19,32 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The help text.
 const HELP: &str = "\
 Run fio's job files and options: halfpower fio [OPTIONS] JOBFILE... | --name=JOB --OPTION=VALUE...
 
 Program options
-  --output-format=FORMAT  normal, terse, json (fio's fields, and an object `halfpower` with what fio lacks) or json+ (all latency
+  --output-format=FORMAT  normal, terse, json (fio's fields, and an object `halfpower` with additional ones) or json+ (all latency
                           buckets); several with commas
-  --minimal               The same as --output-format=terse; --terse-version=2 to 5, 3 where it is not given
+  --minimal               The same as --output-format=terse; --terse-version=2 to 5 [default: 3]
   --output=FILE           Write the report there
   --json=FILE             Write halfpower's own result there, too
-  --force                 Replace files of these names that halfpower did not make
-  --section=JOB           Run this job of a job file alone (may be repeated)
-  --bandwidth-log[=NAME]  What all jobs together read and wrote in each half second: NAME-read_bw.log, NAME-write_bw.log
-  --aux-path=DIRECTORY    Where verify_state_save and verify_state_load keep how far a job wrote; here where it is not given
-  --debug=WORDS           parse: the limits of a steady rate as understood; random: the seed of each job; others show nothing
+  --force                 Replace output files that halfpower did not create
+  --section=JOB           Run only this job of a job file (may be repeated)
+  --bandwidth-log[=NAME]  Log the total throughput of every half second to NAME-read_bw.log and NAME-write_bw.log
+  --aux-path=DIRECTORY    Directory of the state files of verify_state_save and verify_state_load [default: the current one]
+  --debug=WORDS           parse: the limits of a steady rate as parsed; random: the seed of each job; others show nothing
   --parse-only            Check everything, run nothing
   --readonly              Refuse jobs that write
-  --warnings-fatal        Refuse jobs where fio would silently do something else
-  --destroy-data=NAME     Overwrite this file or device, which is there already and which a job names too
-  --destroy-signature     Even if it bears a file system or a partition table, or the kernel does not show whether it is in use
-  --keep                  Leave the files that were laid out
+  --warnings-fatal        Refuse jobs for which fio would silently do something else
+  --destroy-data=NAME     Overwrite this existing file or device, which a job must also name
+  --destroy-signature     Even if it bears a file system or a partition table, or the kernel does not report whether it is in use
+  --keep                  Keep the files that were laid out
 
 Job options, as in fio
 ";
 
-/// What stands after the job options.
 const HELP_END: &str = "\
-Job files include others and take ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
+Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
 
 impl From<FioError> for Failure {
     fn from(error: FioError) -> Self {
@@ -60,7 +58,7 @@ impl From<FioError> for Failure {
     }
 }
 
-/// Facts about this computer that fio reports and that a machine does not count.
+/// Facts that fio reports and a `Machine` does not count.
 struct ThisComputer;
 
 impl Surroundings for ThisComputer {
@@ -96,7 +94,6 @@ impl Surroundings for ThisComputer {
     }
 }
 
-/// Runs what the arguments ask for.
 pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     let command = Command::parse(&output::without_ours(arguments))?;
     if command.version {
@@ -127,18 +124,17 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
 }
 
-/// The bytes of a job file; as in fio `-` is the standard input.
+/// Reads a job file; as in fio, `-` is standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") { JOB_FILE.bounded(io::stdin().lock()).all() } else { JOB_FILE.read(path) }
 }
 
-/// A file of jobs; one of all sections that are allowed has some MiB.
+/// Input limit; a file with the maximum number of sections has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
-/// How far an earlier run had written.
 const STATE: Input = Input::new("a verification state", 16 << 20);
 
-/// A variable of the environment, or a fact of this computer.
+/// An environment variable, or a fact about the local machine.
 fn variable(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
@@ -152,7 +148,7 @@ fn variable(name: &str) -> Option<String> {
     }
 }
 
-/// Bytes of a page, as the kernel tells each program: pairs of words, of which number 6 is it.
+/// The page size, from the auxiliary vector: pairs of words, AT_PAGESZ is 6.
 fn page_bytes() -> Option<usize> {
     const PAGE_BYTES: usize = 6;
     const WORD: usize = size_of::<usize>();
@@ -164,22 +160,20 @@ fn page_bytes() -> Option<usize> {
         .and_then(|pair| word(&pair[WORD..]))
 }
 
-/// Whether `--debug` names this, or all.
+/// Whether `--debug` includes this topic.
 fn shows(command: &Command, what: &str) -> bool {
     command.debug.iter().any(|word| word == what || word == "all")
 }
 
-/// How options were understood, where that is asked.
 fn shown_parsed(command: &Command, plan: &Plan) -> String {
     if shows(command, "parse") { printable_lines(&parsed_lines(plan)) } else { String::new() }
 }
 
-/// Where states of verification stand.
 fn state_directory(command: &Command) -> &Path {
     command.aux_path.as_deref().unwrap_or(Path::new(""))
 }
 
-/// What stands at a path, and whether an earlier run made it.
+/// Checks for a file at a path, and whether an earlier run created it.
 fn look_here(path: &Path) -> io::Result<Found> {
     match look(path)? {
         Found::File(bytes) => Ok(host::kept_bytes(path).map_or(Found::File(bytes), Found::Made)),
@@ -213,7 +207,7 @@ fn fio_on<M: Machine>(
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
-/// A simulated machine, for which this computer's counters mean nothing.
+/// A simulated machine: the local counters do not apply.
 struct Nowhere;
 
 impl Surroundings for Nowhere {
@@ -230,7 +224,7 @@ impl Surroundings for Nowhere {
     }
 }
 
-/// Checks the jobs against the program's options.
+/// Checks the jobs against the command-line options.
 fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     if command.readonly && plan.writes() {
         let names: Vec<&str> = plan.jobs().filter(|job| job.options.writes).map(|job| job.name.as_str()).collect();
@@ -245,16 +239,15 @@ fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Where the report and halfpower's own result go.
 struct Outputs<'a> {
     report: Option<Output>,
     json: Option<Output>,
-    /// The jobs' files and their descriptions: nothing is written over them.
+    /// The jobs' files and the job files, which outputs must not overwrite.
     data: Vec<&'a Path>,
 }
 
 impl<'a> Outputs<'a> {
-    /// Tries everything that is to be written at the end: it can be, and is none of the jobs' files.
+    /// Opens all outputs in advance; none may be a file of the jobs.
     fn new(command: &'a Command, plan: &Plan, arrangement: &'a Arrangement) -> Result<Outputs<'a>, Failure> {
         let files = arrangement.files.iter().map(|file| &file.path).chain(&command.files);
         let data: Vec<&Path> = files.map(PathBuf::as_path).collect();
@@ -280,7 +273,6 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Runs the jobs under a progress bar.
 fn measured<M: Machine>(
     command: &Command,
     machine: &M,
@@ -299,8 +291,8 @@ fn measured<M: Machine>(
     result
 }
 
-/// Prints warnings on standard error where the report does not show them. The JSON holds them too, and programs that read it take anything on
-/// standard error for a failure.
+/// Prints warnings on standard error unless the report includes them. JSON does, and programs that
+/// parse it treat any output on standard error as a failure.
 fn warn(command: &Command, warnings: &[String]) {
     let json_to_a_person = !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
     if command.parse_only || json_to_a_person {
@@ -308,7 +300,7 @@ fn warn(command: &Command, warnings: &[String]) {
     }
 }
 
-/// Writes the report, the logs and halfpower's own result. What cannot be written keeps nothing else from being written.
+/// Writes the report, the logs and halfpower's own result; tries all of them even if one fails.
 fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document: &Results) -> Result<(), Failure> {
     let one = |format: &Format| match format {
         Format::Normal => printable_lines(&text(result)),
@@ -327,7 +319,7 @@ fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document
         None => output::print(&report),
     };
     let aggregate = command.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(result, prefix));
-    // Where it was not asked for, a state that cannot be written, or is somebody else's, is no reason to fail.
+    // An unrequested state that cannot be written, or belongs to another user, is not an error.
     let is_asked = |path: &PathBuf| {
         let asked = result.plan.jobs().filter(|job| job.options.state_asked);
         asked
@@ -356,7 +348,6 @@ fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document
     logged.into_iter().fold(reported, Result::and).and(kept)
 }
 
-/// The results document of the run.
 fn results<M: Machine>(machine: &M, began: Began, result: &FioResult) -> Results {
     let first = &result.groups[0];
     let names: Vec<&str> = result.groups.iter().map(|group| group.facts.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The history: every command keeps its result in it; `halfpower history` shows it.
+//! The history: every command stores its result in it, and `halfpower history` shows it.
 
 use crate::Failure;
 use crate::output::{self, print, tell};
@@ -14,16 +14,16 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
 
-/// Names the file in place of `--history`; `none` keeps nothing.
+/// Names the history file instead of `--history`; `none` disables the history.
 const VARIABLE: &str = "HALFPOWER_HISTORY";
 
-/// Bytes of an export to a file, which is made in memory.
+/// Limit of an export to a file, because it is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
-/// The questions that a trend shows, those with most readings.
-const MOST_TRENDS: usize = 12;
+/// Maximum number of trends to show; those with the most readings come first.
+const MAX_TRENDS: usize = 12;
 
-/// Where results are kept, as the command line says; set once at the start.
+/// The history options of the command line; set once at the start.
 static CHOICE: OnceLock<Choice> = OnceLock::new();
 
 #[derive(Debug, Clone)]
@@ -33,18 +33,18 @@ enum Choice {
     Usual,
 }
 
-/// Takes what the command line says; the first word counts.
+/// Stores the history options; the first call wins.
 pub(crate) fn choose(no_history: bool, file: Option<PathBuf>) {
     let choice = match (no_history, file) {
         (true, _) => Choice::Nowhere,
         (_, Some(file)) => Choice::File(file),
         _ => return,
     };
-    // Named twice: before the command, and among another tool's words.
+    // The option appears twice: before the command, and among another tool's arguments.
     let _ = CHOICE.set(choice);
 }
 
-/// The file of the history; none where nothing is to be kept, or there is no home.
+/// The history file; `None` if the history is disabled or there is no home directory.
 pub(crate) fn file() -> Option<PathBuf> {
     match CHOICE.get().unwrap_or(&Choice::Usual) {
         Choice::Nowhere => return None,
@@ -61,7 +61,7 @@ pub(crate) fn file() -> Option<PathBuf> {
     Some(data.join("halfpower/history.sqlite"))
 }
 
-/// Keeps what `keep` writes. A history that cannot be written is told and fails nothing.
+/// Stores an entry. A history that cannot be written causes a warning, not an error.
 fn kept(keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     let Some(path) = file() else { return };
     if let Err(error) = History::open(&path).and_then(|mut history| keep(&mut history)) {
@@ -69,18 +69,17 @@ fn kept(keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     }
 }
 
-/// A target's name that is the same from every directory.
+/// A name of the target that is the same from every directory.
 pub(crate) fn absolute(target: &str) -> String {
-    // What does not exist, as a simulated machine, has one name.
+    // A name that is not a path, such as a simulated machine, stays as it is.
     std::fs::canonicalize(target).map_or_else(|_| target.into(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Keeps a result.
 pub(crate) fn keep(results: &Results) {
     keep_as(results, None);
 }
 
-/// Keeps a result under another kind than its document's.
+/// Stores a result under another kind than its document's.
 pub(crate) fn keep_as(results: &Results, kind: Option<&str>) {
     let measured = results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
     if measured {
@@ -88,12 +87,10 @@ pub(crate) fn keep_as(results: &Results, kind: Option<&str>) {
     }
 }
 
-/// Seconds since 1970-01-01 UTC.
 pub(crate) fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Keeps a comparison of two arms.
 pub(crate) fn keep_comparison(comparison: &Comparison, arms: &[Box<dyn Arm>; 2], began_unix_s: u64) {
     let program = &comparison.program;
     keep_other(comparison.to_json(), |document| Other {
@@ -106,7 +103,6 @@ pub(crate) fn keep_comparison(comparison: &Comparison, arms: &[Box<dyn Arm>; 2],
     });
 }
 
-/// Keeps a tuning of a target.
 pub(crate) fn keep_tuning(tuning: &Tuning, machine: &MachineFacts, target: &TargetFacts, began_unix_s: u64) {
     let program = &tuning.program;
     keep_other(tuning.to_json(), |document| Other {
@@ -132,14 +128,10 @@ impl From<HistoryError> for Failure {
     }
 }
 
-/// The history, to read in.
-///
-/// # Errors
-/// There is none, or it cannot be read.
 pub(crate) fn open() -> Result<History, Failure> {
     let path = file().ok_or_else(|| {
         Failure::Usage(format!(
-            "no history: --no-history or {VARIABLE}=none says so, or there is no HOME; name a file with --history"
+            "no history: disabled by --no-history or {VARIABLE}=none, or HOME is not set; name a file with --history"
         ))
     })?;
     Ok(History::open_existing(&path)?)
@@ -162,7 +154,7 @@ struct ListArguments {
     /// Only of this kind: run, sweep, study, check, compare, tune, postmark or metadata
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// At most so many, the newest
+    /// Show at most the newest N entries
     #[arg(long, value_name = "N", default_value_t = 50)]
     most: u32,
     /// Print the list as JSON
@@ -176,15 +168,15 @@ enum Task {
     Show {
         /// Its number
         id: i64,
-        /// Print its document as it was kept
+        /// Print its document as it was stored
         #[arg(long)]
         json: bool,
     },
-    /// Show how a target's figures changed over time, and when for good
+    /// Show how a target's figures changed over time, and when they changed for good
     Trend {
-        /// The target, as it was named when it was measured
+        /// The target, named as it was when measured
         target: String,
-        /// What to show
+        /// Measure to show
         #[arg(long, value_parser = ["throughput", "operations", "p50", "p99", "p99.9", "cpu"], default_value = "throughput")]
         measure: String,
         /// Only questions that contain this text
@@ -199,7 +191,7 @@ enum Task {
         /// json: every document, one a line; csv and parquet: every point of every document
         #[arg(long, value_parser = ["json", "csv", "parquet"], default_value = "json")]
         format: String,
-        /// Write to this file and not to standard output; Parquet needs it
+        /// Write to this file instead of standard output; Parquet requires it
         #[arg(long, value_name = "FILE", required_if_eq("format", "parquet"))]
         output: Option<PathBuf>,
     },
@@ -210,13 +202,12 @@ enum Task {
         /// Keep this many of the newest entries of each target, remove the others
         #[arg(long, value_name = "N", conflicts_with = "ids")]
         keep: Option<usize>,
-        /// Remove what is older than this: 2160h
+        /// Remove entries older than this, as 2160h
         #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "ids")]
         older: Option<u64>,
     },
 }
 
-/// Shows the history.
 pub(crate) fn history(arguments: &Arguments) -> Result<(), Failure> {
     let mut history = open()?;
     match &arguments.command {
@@ -296,7 +287,7 @@ fn trend(
         )));
     }
     let questions = all.len();
-    all.truncate(MOST_TRENDS);
+    all.truncate(MAX_TRENDS);
     let mut told = Vec::with_capacity(all.len());
     for trend in all {
         let mut machine = Vec::new();
@@ -316,7 +307,6 @@ fn trend(
     output::save(&page, &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?)
 }
 
-/// Every entry, the oldest first.
 fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Failure> {
     let file = output::optional("--output", file, &[])?;
     let mut entries = history.list(&Filter::default())?;
@@ -348,7 +338,6 @@ fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Fa
     file.map_or(Ok(()), |file| output::save(&file, &text))
 }
 
-/// The points of all entries as a Parquet file.
 #[cfg(feature = "parquet")]
 fn parquet(history: &History, entries: &[Entry]) -> Result<Vec<u8>, Failure> {
     let mut table = results::HistoryTable::default();
@@ -365,7 +354,6 @@ fn parquet(_: &History, _: &[Entry]) -> Result<Vec<u8>, Failure> {
     Err(Failure::Usage(why.into()))
 }
 
-/// An entry with its document as one line.
 fn json_line(history: &History, entry: &Entry) -> Result<String, Failure> {
     let (_, document) = history.get(entry.id)?;
     let unreadable = |error| Failure::Run(format!("entry {} of the history cannot be read: {error}", entry.id));

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends what runs and removes test files, and says what it waits for; the second ends the program at once.
+//! Ctrl-C: the first stops the run and removes test files; the second ends the program at once.
 
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -9,28 +9,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::time::Duration;
 
-/// What was interrupted ends sooner than this, unless the storage does not answer.
+/// An interrupted run ends sooner than this unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The signals that end a program and that it can handle; test files and kernel settings are put back at each of them.
+/// The fatal signals that can be handled; each restores test files and kernel settings.
 const FATAL: [i32; 11] =
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO];
 
-/// The fatal signals that were not ignored when the program began, as `nohup` and background jobs of a shell have it.
+/// The fatal signals that were not ignored at the start; `nohup` and background shell jobs ignore
+/// some.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> =
         LazyLock::new(|| FATAL.into_iter().filter(|&signal| !host::is_ignored(signal)).collect());
     &SIGNALS
 }
 
-/// Whether one of [`signals`] has come.
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// The flag that becomes true at the first of [`signals`].
+/// Becomes true at the first of [`signals`].
 pub(crate) fn flag() -> &'static AtomicBool {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
-        // One registration: between two of them a signal would be lost.
+        // Register only once: a signal between two registrations would be lost.
         let followed = Signals::new(signals()).and_then(|signals| thread("interrupt", move || follow(signals)));
         if followed.is_err() {
             without_thread();
@@ -39,7 +39,7 @@ pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Where there is no thread to follow the signals, their handlers do it.
+/// Handles the signals directly if no thread can be started.
 fn without_thread() {
     for &signal in signals() {
         // The order matters: the second signal finds the flag set and ends the program.
@@ -52,7 +52,7 @@ fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<s
     std::thread::Builder::new().name(name.into()).stack_size(64 << 10).spawn(body)
 }
 
-/// The first signal ends what runs, the second the program.
+/// Stops the run at the first signal, and the program at the second.
 fn follow(mut signals: Signals) {
     for signal in signals.forever() {
         if signal == SIGXCPU {
@@ -65,7 +65,7 @@ fn follow(mut signals: Signals) {
     }
 }
 
-/// Tells some time after the first signal why the program has not ended yet.
+/// Reports, some time after the first signal, why the program is still running.
 fn say_what_is_waited_for() {
     std::thread::sleep(PATIENCE);
     let waits = match host::waiting_threads() {
@@ -78,8 +78,9 @@ fn say_what_is_waited_for() {
     ));
 }
 
-/// A file that may not grow is an error of the write (EFBIG), as a full disk is, and no end of the program.
+/// Turns the file size limit into a write error (EFBIG), like a full disk, instead of a fatal
+/// signal.
 pub(crate) fn survive_file_limit() {
-    // A handler of any kind takes the place of the signal's own action.
+    // Any handler replaces the default action.
     let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

@@ -1,4 +1,4 @@
-//! The `halfpower` program: parses, calls, prints. A library so that its parser can be fuzzed.
+//! The `halfpower` program: parses, calls, prints. A library, so that its parser can be fuzzed.
 
 mod arguments;
 mod beside;
@@ -30,16 +30,16 @@ use std::io::Write;
 use std::process::ExitCode;
 use workload::Workload;
 
-/// What ends a command early.
+/// Reasons to end a command early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line is wrong, or what it asks for is refused: exit code 2.
+    /// The command line is invalid or was refused: exit code 2.
     Usage(String),
     /// A measurement or an output failed: exit code 1.
     Run(String),
-    /// Ctrl-C: exit code 130, as shells have it.
+    /// Ctrl-C: exit code 130, the shell convention.
     Interrupted,
-    /// The command has printed why: only the exit code is left.
+    /// The command has already printed the reason; this is its exit code.
     Printed(u8),
 }
 
@@ -59,7 +59,6 @@ impl From<workload::Error> for Failure {
     }
 }
 
-/// Name, version and arguments of this program.
 pub(crate) fn program() -> Program {
     Program {
         name: "halfpower".into(),
@@ -68,10 +67,10 @@ pub(crate) fn program() -> Program {
     }
 }
 
-/// The workloads that a command line of `run` or `sweep` asks for.
+/// Parses the workloads of a `run` or `sweep` command line.
 ///
 /// # Errors
-/// What the program would print, for any other command line, too.
+/// The message that the program would print for any other command line.
 pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
     let cli = Cli::try_parse_from(words).map_err(|error| error.render().to_string())?;
     let (Command::Run(arguments) | Command::Sweep(arguments)) = cli.command else {
@@ -81,13 +80,13 @@ pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
     Ok(points::grid(&arguments, &machine::Engine::ALL))
 }
 
-/// Below this limit the program does not run on the stack that it is given: the parser of the command line takes up to 250 KiB of it.
+/// Under this stack limit the program moves to a thread: the command-line parser uses up to 250
+/// KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
-/// The stack of the thread that it runs on then, which is what Linux gives a program as a rule.
+/// Stack of that thread: the usual limit on Linux.
 const STACK_BYTES: usize = 8 << 20;
 
-/// The program.
 pub fn main() -> ExitCode {
     interrupt::survive_file_limit();
     let Some(limit) = host::stack_limit().filter(|bytes| *bytes < SMALL_STACK) else { return run() };
@@ -106,9 +105,8 @@ pub fn main() -> ExitCode {
 /// Memory that any command needs.
 const NEEDED_MEMORY: usize = 8 << 20;
 
-/// Parses the command line and does what it says.
 fn run() -> ExitCode {
-    // Without this check a small allocation could fail later, which would abort the program.
+    // A small allocation could fail later and abort the program.
     if Vec::<u8>::new().try_reserve_exact(NEEDED_MEMORY).is_err() {
         let needed = machine::units::show_size(NEEDED_MEMORY as u64);
         console::tell(&format!(
@@ -118,7 +116,7 @@ fn run() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // An error repeats what was typed, which may hold anything.
+        // An error repeats the arguments, which may hold unprintable characters.
         Err(error) if error.use_stderr() => {
             let _ = write!(PrintableWriter(std::io::stderr()), "{}", error.render());
             return ExitCode::from(2);
@@ -130,7 +128,7 @@ fn run() -> ExitCode {
         output::force();
     }
     history::choose(cli.no_history, cli.history);
-    // What a killed tune left is put back by whatever command comes next.
+    // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
     let result = match cli.command {
         Command::Study(arguments) => studies::study(&arguments),

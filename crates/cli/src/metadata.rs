@@ -33,7 +33,8 @@ pub(crate) struct Arguments {
     /// Rounds of create, stat, open, rename, list and delete; the interval comes from their spread
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
-    /// What must be on stable storage before an operation counts: none, file (the data) or all (the directory entry too)
+    /// When an operation counts as complete: none (at once), file (its data is on stable storage)
+    /// or all (the directory entry too)
     #[arg(long, value_parser = choices(FileSync::ALL, FileSync::name), default_value = "none")]
     sync: FileSync,
     /// How files are created and deleted
@@ -67,7 +68,6 @@ impl From<MetadataError> for Failure {
     }
 }
 
-/// Measures.
 pub(crate) fn metadata(arguments: &Arguments) -> Result<(), Failure> {
     let usual = MetadataPlan::default();
     let plan = MetadataPlan {

@@ -1,4 +1,5 @@
-//! Where results go: JSON to standard output alone, everything for people otherwise; files by one writer.
+//! Writes results. With `--json` only JSON goes to standard output; otherwise the report for
+//! people.
 
 use crate::Failure;
 pub(crate) use crate::console::{print, tell};
@@ -13,23 +14,20 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once at the start, by `--force`: files that halfpower did not make may be replaced.
+/// `--force`: outputs may replace files that halfpower did not create.
 static FORCE: AtomicBool = AtomicBool::new(false);
 
-/// The usual place of temporary files (hier(7)).
 const TEMPORARY: &str = "/tmp";
 
-/// Lets outputs replace files that halfpower did not make.
 pub(crate) fn force() {
     FORCE.store(true, Ordering::Relaxed);
 }
 
-/// Whether outputs may replace files that halfpower did not make.
 pub(crate) fn is_forced() -> bool {
     FORCE.load(Ordering::Relaxed)
 }
 
-/// The words of another tool's command line without `--force`, `--no-history` and `--history FILE`, which are ours.
+/// Removes our own `--force`, `--no-history` and `--history FILE` from another tool's command line.
 pub(crate) fn without_ours(words: &[String]) -> Vec<String> {
     let mut rest = Vec::with_capacity(words.len());
     let mut words = words.iter();
@@ -54,40 +52,37 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// Width of the terminal in columns; 100 without one.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
 }
 
-/// Whether to use colour: on a terminal that knows escape sequences, unless NO_COLOR is set.
+/// Uses colour on a terminal that supports escape sequences, unless NO_COLOR is set.
 pub(crate) fn colour() -> bool {
     let plain = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
     std::io::stdout().is_terminal() && !plain && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A file for an output that `option` names, tried before anything is measured. `targets` are what is measured and the files that are read.
+/// Opens an output file named by `option` before the measurement starts. `targets` are the measured
+/// and the input files.
 ///
 /// # Errors
-/// A place that cannot be written, a file of somebody else's, one of the targets or what lies under them, the history.
+/// The path is not writable, belongs to another user, is the history, or is one of the targets or a
+/// layer under one.
 pub(crate) fn output(option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
     let mut targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
     targets.extend(crate::history::file());
-    // An overlay has a layer's file under another device and inode.
+    // overlayfs reports a different device and inode than the layer that holds the file.
     if targets.iter().any(|target| host::facts::is_same_data(&Roots::default(), target, path)) {
         targets.push(path.to_path_buf());
     }
     Ok(Output::new(option, path, is_forced(), &targets)?)
 }
 
-/// The same for an option that may be missing.
-///
-/// # Errors
-/// As [`output`].
 pub(crate) fn optional(option: &str, path: Option<&Path>, targets: &[&Path]) -> Result<Option<Output>, Failure> {
     path.map(|path| output(option, path, targets)).transpose()
 }
 
-/// A target with the devices and the files under it, or the file that describes a simulated one.
+/// The target and all devices and files under it, or the description file of a simulated machine.
 fn with_backing(target: &Path) -> Vec<PathBuf> {
     let mut all = vec![target.to_path_buf()];
     if let Some(machine) = crate::target::machine_file(target) {
@@ -101,18 +96,16 @@ fn with_backing(target: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// A document as JSON.
-///
-/// # Errors
-/// Something in it cannot be JSON.
 pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// Writes an output. Where that fails after all, the text goes to a new file among the temporary ones, and the error names it.
+/// Writes an output. If that fails, saves the text to a new temporary file and names it in the
+/// error.
 ///
 /// # Errors
-/// The output could not be written, whether or not the text was kept elsewhere, or its directory has another path by now.
+/// The output could not be written (even if the text was saved elsewhere), or its directory was
+/// moved.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -121,7 +114,7 @@ pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Names the present path of an output's directory.
+/// Reports the current path of a directory that was moved.
 fn moved(path: &Path) -> Failure {
     let held = machine::directory::Directory::held(directory::parent(path));
     let now = held.and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
@@ -129,7 +122,7 @@ fn moved(path: &Path) -> Failure {
     Failure::Run(format!("{}: this directory was moved or replaced meanwhile; the file is in {now}", path.display()))
 }
 
-/// Keeps a text that cannot be written where it should be, and says where.
+/// Saves a text that could not be written to its own path, and reports the new path.
 fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
     let mut name = OsString::from(format!("halfpower-{:016x}", RandomState::new().build_hasher().finish()));
     if let Some(suffix) = path.extension() {
@@ -140,21 +133,18 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
         let directory = machine::directory::Directory::held(place)?;
         let mut file = directory.create(&name, 0o600)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        // A part of a document is of no use.
+        // A partial document is useless.
         written.inspect_err(|_| drop(directory.remove(&name))).map(|()| place.join(&name))
     };
-    // The usual place is the second choice if root may not trust the one in TMPDIR.
+    // Fall back to /tmp if root may not trust TMPDIR.
     let kept = keep_in(&std::env::temp_dir()).or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
     Failure::Run(match kept {
-        Ok(path) => format!("{error}; what should be there is in {}", path.display()),
-        Err(other) => format!("{error}; nor can it be kept among the temporary files: {other}"),
+        Ok(path) => format!("{error}; the output was saved in {}", path.display()),
+        Err(other) => format!("{error}; saving it as a temporary file also failed: {other}"),
     })
 }
 
-/// Writes an output that could not be tried before, as [`save`] does.
-///
-/// # Errors
-/// As [`save`].
+/// Writes an output that could not be opened earlier, as [`save`] does.
 pub(crate) fn save_late(option: &str, path: &Path, targets: &[&Path], text: &str) -> Result<(), Failure> {
     match output(option, path, targets) {
         Ok(file) => save(&file, text),
@@ -163,10 +153,6 @@ pub(crate) fn save_late(option: &str, path: &Path, targets: &[&Path], text: &str
     }
 }
 
-/// The points of a run or a sweep.
-///
-/// # Errors
-/// They cannot be printed.
 pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> {
     if json {
         return print(&self::json(results::to_json(results))?);
@@ -174,10 +160,8 @@ pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> 
     print(&report::terminal::points(results, width(), colour()))
 }
 
-/// A study: its tables, for those who scroll, then the answer, which is what stays on the screen, and where the report is.
-///
-/// # Errors
-/// They cannot be printed.
+/// Prints a study: first the tables, then the answer so that it stays on the screen, then the path
+/// of the report.
 pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -> Result<(), Failure> {
     if json {
         return print(&self::json(results::to_json(results))?);
@@ -190,15 +174,15 @@ pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -
     print(&text)
 }
 
-/// A directory for the files of a command, held open and tried before anything is measured.
+/// The output directory of a command, opened before the measurement starts.
 pub(crate) struct Directory<'a> {
     path: &'a Path,
     targets: &'a [&'a Path],
-    /// Directories that were made for it, the outermost first.
+    /// Outermost first.
     made: Vec<MadeDirectory>,
 }
 
-/// What stays empty goes: a command that is refused leaves nothing.
+/// Removes the directories that stayed empty, so a refused command leaves nothing behind.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
         directory::remove_empty(&self.made);
@@ -206,12 +190,9 @@ impl Drop for Directory<'_> {
 }
 
 impl<'a> Directory<'a> {
-    /// Makes the directory and tries the files whose names are known.
-    ///
-    /// # Errors
-    /// It cannot be made, or one of the files must not be written.
+    /// Creates the directory and checks that the known file names can be written.
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
-        // The files' own lookups find it under the name that they have.
+        // An empty path means the current directory.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let (_, made) = machine::directory::Directory::make(path, 0o777).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
@@ -222,19 +203,16 @@ impl<'a> Directory<'a> {
         Ok(directory)
     }
 
-    /// Writes one file in it; returns its path.
-    ///
-    /// # Errors
-    /// As [`save`].
+    /// Writes a file into the directory and returns its path.
     pub(crate) fn save(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(name);
         save_late("--output", &path, self.targets, text).map(|()| path)
     }
 
-    /// Writes report.html and a table for each experiment; returns the report's path.
+    /// Writes report.html and a table for each experiment; returns the path of the report.
     ///
     /// # Errors
-    /// The first file that cannot be written; the others are.
+    /// Returns the first failure, after trying all files.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
         let html = report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
         let report = self.save("report.html", &html);

@@ -1,4 +1,4 @@
-//! `halfpower run` and `halfpower sweep`: workloads from options, measured, shown.
+//! `halfpower run` and `halfpower sweep`: builds workloads from options, measures and shows them.
 
 use crate::Failure;
 use crate::arguments::PointArguments;
@@ -10,19 +10,16 @@ use results::{
 };
 use workload::{Data, Stop, Workload};
 
-/// Percentage of reads in a mix, if none is given.
 const MIXED_READS: u8 = 70;
 
-/// Threads that keep requests outstanding where no engine does: more of them measure the scheduler.
-const MOST_THREADS: u32 = 256;
+/// Maximum number of threads that emulate depth without an engine; more would measure the
+/// scheduler.
+const MAX_THREADS: u32 = 256;
 
-/// Most requests in flight of an offered rate, unless --depth says otherwise.
-const MOST_IN_FLIGHT: u32 = 256;
+const MAX_IN_FLIGHT: u32 = 256;
 
-/// Most bytes in flight of an offered rate, unless --depth says otherwise.
-const MOST_IN_FLIGHT_BYTES: u64 = 64 << 20;
+const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
-/// One workload.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
     lists_in(arguments)?;
     if arguments.each || !arguments.beside.is_empty() {
@@ -44,7 +41,7 @@ pub(crate) fn lists_in(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// The options that take lists, and how many values each has.
+/// The options that take lists, with their number of values.
 fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
     [
         ("--op", arguments.op.len()),
@@ -63,23 +60,23 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
     ]
 }
 
-/// The most workloads of a sweep: more would take weeks.
-const MOST_WORKLOADS: usize = 100_000;
+/// Maximum number of workloads in a sweep; more would take weeks.
+const MAX_WORKLOADS: usize = 100_000;
 
-/// Refuses lists with more combinations than can be measured, or held in memory.
+/// Refuses more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
     let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
-    if count.is_some_and(|count| count <= MOST_WORKLOADS) {
+    if count.is_some_and(|count| count <= MAX_WORKLOADS) {
         return Ok(());
     }
     let longest = lists(arguments).into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name);
     Err(Failure::Usage(format!(
-        "the lists have more than {MOST_WORKLOADS} combinations; give {longest} and others fewer values"
+        "the lists have more than {MAX_WORKLOADS} combinations; give {longest} and others fewer values"
     )))
 }
 
-/// Refuses options that no operation asked for uses: the result would not be what they promise.
+/// Refuses options that no requested operation uses, because they would have no effect.
 fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     let has = |op: &str| arguments.op.iter().any(|one| one == op);
     let shown = arguments.op.join(",");
@@ -103,7 +100,6 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// A grid of workloads.
 pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
@@ -124,11 +120,12 @@ fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     check_grid(arguments)?;
     let (place, mut spec) = resolve(&arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
-        // A simulated file costs nothing to create, so it is as large as the data moved: the 1997 study's 100 MB at the outer edge.
+        // A simulated file is free to create, so it is as large as the data moved: the 1997 study's
+        // 100 MB at the outer edge.
         spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
     }
     if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
-        // What is to be used is filled, however long that takes.
+        // Fill the whole region, regardless of the time.
         spec.size = Some(arguments.region_start.saturating_add(bytes));
     }
     on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
@@ -149,7 +146,7 @@ fn points_on<M: Machine>(
     let mut log = None;
     let mut target = machine.open_checked(spec, |facts| {
         check(&workloads, facts)?;
-        check_least(&workloads, spec, facts)?;
+        check_without_size(&workloads, spec, facts)?;
         if !spec.destroy.is_empty() {
             check_any_runs(&workloads, facts)?;
         }
@@ -181,7 +178,7 @@ fn points_on<M: Machine>(
     };
     if let ([workload], [point], false) = (&workloads[..], &mut points[..], arguments.verify) {
         match point.trace(machine, &mut target, workload) {
-            // All that was asked is measured: it is shown.
+            // Show the points measured so far.
             Ok(()) | Err(machine::Error::Interrupted) => {}
             Err(error) => return Err(error.into()),
         }
@@ -203,7 +200,7 @@ fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// The best rate of each workload whose p99 is within the goal, with a point for every depth that was tried.
+/// Finds the best rate of each workload within the p99 goal, with one point per depth tried.
 fn within_p99<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -225,7 +222,7 @@ fn within_p99<M: Machine>(
             }
         };
         let deepest = at(2).engine;
-        let most = if deepest.has_workers() { MOST_THREADS } else { deepest.max_depth() };
+        let most = if deepest.has_workers() { MAX_THREADS } else { deepest.max_depth() };
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
                 let how = (goal, most, points.len());
@@ -248,13 +245,13 @@ fn within_p99<M: Machine>(
     Ok((points, goals))
 }
 
-/// The most requests in flight while a rate is offered: enough that they wait at the target, and not in the program.
+/// The maximum of requests in flight at an offered rate: enough that they queue at the target, not
+/// in the program.
 fn in_flight(workload: &Workload, most: u32) -> u32 {
-    let fitting = MOST_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
-    most.min(MOST_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
+    let fitting = MAX_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
+    most.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
 }
 
-/// Refuses workloads that make no sense on a target.
 pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     for workload in workloads {
         let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
@@ -267,8 +264,8 @@ pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), m
     Ok(())
 }
 
-/// Refuses workloads that need more of a new file than it may come to have, where its size follows from the time that filling takes.
-fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
+/// Refuses workloads that need more of a new file than can be filled in the given time.
+fn check_without_size(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
     let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
     if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
         return Ok(());
@@ -278,14 +275,14 @@ fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -
     check(workloads, &facts).map_err(|error| match error {
         machine::Error::Refused { what, why, .. } => {
             let shown = machine::units::show_size(least);
-            let why = format!("{why}, for of a new file of no given size no more than {shown} is certain to be filled");
+            let why = format!("{why}; without --size only the first {shown} of a new file are certain to be filled");
             machine::Error::refused(what, why, "give --size")
         }
         error => error,
     })
 }
 
-/// Refuses to overwrite something for workloads of which none can run on it.
+/// Refuses to overwrite a target if none of the workloads can run on it.
 fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     let refused = |workload: &Workload| match &facts.direct_refused {
         Some(why) if workload.buffering.is_direct() => Some(why.clone()),
@@ -302,7 +299,6 @@ fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), mac
     }
 }
 
-/// Measures workloads with a bar that shows how far it is.
 fn with_bar(
     workloads: &[Workload],
     repeats: Repeats,
@@ -319,7 +315,7 @@ fn with_bar(
     Ok(points)
 }
 
-/// Every combination of the options' lists, the last option varying fastest.
+/// Every combination of the options' lists; the last option varies fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
     let mut widen = |set: &dyn Fn(&Workload) -> Vec<Workload>| grid = grid.iter().flat_map(set).collect();
@@ -400,7 +396,7 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
     chosen
 }
 
-/// Says that another engine was used than is usual.
+/// Reports that the default engine was replaced by another.
 fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
     let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
     deep.engine.fallback(engines).filter(|_| arguments.engine.is_empty())

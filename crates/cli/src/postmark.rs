@@ -1,4 +1,4 @@
-//! `halfpower postmark`: PostMark's language from a file, at a prompt or through a pipe.
+//! `halfpower postmark`: PostMark commands from a file, a prompt or a pipe.
 
 mod places;
 
@@ -32,62 +32,57 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// The file of commands to run at the start, unless another is named.
 const START_FILE: &str = ".pmrc";
 
-/// The rest of a longer line at the prompt is ignored.
-const LONGEST_LINE: u64 = 64 << 10;
+/// Longer input lines are truncated to this.
+const MAX_LINE_BYTES: u64 = 64 << 10;
 
-/// Lines of history to keep.
 const HISTORY: usize = 1000;
 
-/// Runs the session.
 pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
     let commands = arguments.file.as_deref().unwrap_or(Path::new(START_FILE));
     let json = output::optional("--json", arguments.json.as_deref(), &[commands])?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = Places::new();
-    let mut talk = Talk {
+    let mut runner = SessionRunner {
         files: &files,
         session: Session::new(&files, interrupt),
         began: Began::now(&host),
         host,
         json: json.as_ref(),
-        written: 0,
+        runs_on_disk: 0,
         interrupt,
     };
-    let ended = talk.hold(arguments.file.as_deref());
-    // What was completed is kept, whatever ended the session.
-    if let Ok(Some(document)) = talk.document() {
+    let ended = runner.run(arguments.file.as_deref());
+    // Save the completed runs, however the session ended.
+    if let Ok(Some(document)) = runner.document() {
         crate::history::keep(&document);
     }
     let ended = ended?;
-    if let (Some(json), 0) = (talk.json, talk.written) {
+    if let (Some(json), 0) = (runner.json, runner.runs_on_disk) {
         output::tell(&format!("{} was not written: no run was completed", json.path().display()));
     }
-    match (ended, talk.session.exit_code()) {
+    match (ended, runner.session.exit_code()) {
         (Outcome::Interrupted, _) => Err(Failure::Printed(130)),
         (_, 0) => Ok(()),
         (_, code) => Err(Failure::Printed(code)),
     }
 }
 
-/// A session and its surroundings.
-struct Talk<'a> {
+/// A session with its input and outputs.
+struct SessionRunner<'a> {
     session: Session<'a, Places>,
     files: &'a Places,
     host: Host,
     began: Began,
     json: Option<&'a Output>,
-    /// Runs that are in the document on disk.
-    written: usize,
+    runs_on_disk: usize,
     interrupt: &'static AtomicBool,
 }
 
-impl Talk<'_> {
-    /// From the banner to the last line.
-    fn hold(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
+impl SessionRunner<'_> {
+    fn run(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
         self.session.begin(&mut report()).map_err(cannot_print)?;
         let start = match file {
             Some(file) => Some(file),
@@ -108,7 +103,6 @@ impl Talk<'_> {
         }
     }
 
-    /// One line at the prompt.
     fn line(&mut self, line: &str) -> Result<Outcome, Failure> {
         let outcome =
             self.session.line(line, &mut report(), &mut PrintableWriter(io::stderr())).map_err(cannot_print)?;
@@ -116,11 +110,12 @@ impl Talk<'_> {
         Ok(outcome)
     }
 
-    /// Lines from a pipe, or from a terminal that cannot edit: the prompt goes out before each, as the original's does.
+    /// Reads lines from a pipe or a terminal without editing; prints the prompt before each, as the
+    /// original does.
     fn plain(&mut self) -> Result<Outcome, Failure> {
         let waiting = Arc::new(AtomicBool::new(false));
         for &signal in crate::interrupt::signals() {
-            // Nothing runs while the program waits for a line, and nothing else would end the wait.
+            // While the program waits for a line nothing else would handle the signal.
             let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&waiting));
         }
         loop {
@@ -141,7 +136,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Lines edited at a terminal, with history. An interrupted run returns to the prompt.
+    /// Reads edited lines from a terminal, with history. An interrupted run returns to the prompt.
     fn edited(&mut self) -> Result<Outcome, Failure> {
         let unreadable =
             |error: ReadlineError| Failure::Run(format!("cannot read commands from the terminal: {error}"));
@@ -150,12 +145,12 @@ impl Talk<'_> {
         let mut editor = DefaultEditor::with_config(config).map_err(unreadable)?;
         let history = history_file().filter(|path| is_usable(path));
         if let Some(path) = &history {
-            // The first session has none.
+            // The first session has no history file.
             let _ = editor.load_history(path);
         }
         let ended = self.conversation(&mut editor);
         if let Some(path) = &history {
-            // History is a convenience: failing to save it is no error.
+            // The history is a convenience: ignore a failure to save it.
             let _ = editor.save_history(path);
         }
         ended.map_err(|error| match error {
@@ -176,7 +171,7 @@ impl Talk<'_> {
             if self.interrupt.load(Ordering::SeqCst) {
                 return Ok(Outcome::Interrupted);
             }
-            // Pasted text may be several lines.
+            // Pasted text may hold several lines.
             for line in typed.split('\n') {
                 match self.line(line).map_err(Ended::Failed)? {
                     Outcome::Continue => {}
@@ -190,17 +185,17 @@ impl Talk<'_> {
         }
     }
 
-    /// Writes all complete runs to disk, so that none is lost later.
+    /// Writes all complete runs to disk, so a later failure loses none of them.
     fn keep(&mut self) -> Result<(), Failure> {
         let runs = self.session.results();
-        let (Some(json), true) = (self.json, runs.len() > self.written) else { return Ok(()) };
+        let (Some(json), true) = (self.json, runs.len() > self.runs_on_disk) else { return Ok(()) };
         let Some(document) = self.document()? else { return Ok(()) };
         output::save(json, &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?)?;
-        self.written = runs.len();
+        self.runs_on_disk = runs.len();
         Ok(())
     }
 
-    /// The document of all complete runs; none where there is none.
+    /// The document of all complete runs, if there are any.
     fn document(&self) -> Result<Option<Results>, Failure> {
         let runs = self.session.results();
         if runs.is_empty() {
@@ -234,19 +229,17 @@ impl Talk<'_> {
     }
 }
 
-/// The runs in the document.
 #[derive(Serialize)]
 struct Runs<'a> {
     runs: &'a [PostmarkResult],
 }
 
-/// Why a session at a terminal ended early.
 enum Ended {
     Failed(Failure),
     Unreadable(ReadlineError),
 }
 
-/// The directories of all runs, each once.
+/// The directories of all runs, without duplicates.
 fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for run in runs {
@@ -261,7 +254,6 @@ fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
     places
 }
 
-/// The commands that name a run's locations.
 fn location(locations: &[Location]) -> String {
     let sign = |place: usize| if place > 0 { "+" } else { "" };
     let commands = locations.iter().enumerate();
@@ -271,25 +263,24 @@ fn location(locations: &[Location]) -> String {
     commands.join("; ")
 }
 
-/// Joins two lists of commands.
 fn joined(first: &str, second: &str) -> String {
     [first, second].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
 }
 
-/// Whether input and output are a terminal on which lines can be edited.
+/// Whether input and output are a terminal that supports line editing.
 fn edits_lines() -> bool {
     let able = std::env::var("TERM").is_ok_and(|name| !matches!(name.as_str(), "" | "dumb" | "emacs" | "cons25"));
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// The next line without its end; none after the last. The rest of an overlong line is discarded.
+/// The next line without its newline; `None` at the end. Discards the rest of an overlong line.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
-    if (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+    if (&mut input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
-    if line.last() != Some(&b'\n') && line.len() as u64 == LONGEST_LINE {
+    if line.last() != Some(&b'\n') && line.len() as u64 == MAX_LINE_BYTES {
         input.skip_until(b'\n')?;
     }
     if line.last() == Some(&b'\n') {
@@ -298,10 +289,10 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// The usual file of commands, if there is one.
+/// The default file of commands, if it exists.
 ///
 /// # Errors
-/// Root would obey another user.
+/// The file belongs to another user and the program runs as root.
 fn start_file() -> Result<Option<&'static Path>, Failure> {
     let path = Path::new(START_FILE);
     match std::fs::metadata(path) {
@@ -315,7 +306,7 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
     }
 }
 
-/// Whether lines may be read from and kept in this file: a regular one that the user trusts, or none yet.
+/// Whether this can be the history file: a regular file that the user trusts, or a new one.
 fn is_usable(path: &Path) -> bool {
     let (Ok((directory, _)), Some(name)) = (Directory::make(parent(path), PRIVATE), path.file_name()) else {
         return false;
@@ -326,7 +317,7 @@ fn is_usable(path: &Path) -> bool {
     }
 }
 
-/// The history file, in the user's state directory, if there is one.
+/// The history file in the user's state directory, if there is one.
 fn history_file() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")))?;

@@ -1,5 +1,5 @@
-//! What a simulated machine would do otherwise: with one part more or one twice as fast, with as many requests outstanding as its drives need, without the
-//! drives' write caches. Each is a what-if run, and a prediction.
+//! Predicts changes to a simulated machine by what-if runs: one more or a faster part, enough
+//! requests outstanding for its drives, no write caches.
 
 use machine::Op;
 use machine::units::KIB;
@@ -8,25 +8,24 @@ use results::{Bottleneck, Limit, LimitOf, Point, Predicted, Results};
 use twin::Setup;
 use workload::{OpKind, Pattern};
 
-/// A gain below this is not worth the part.
-const LEAST_GAIN: f64 = 1.05;
+/// Smaller gains are not worth a part.
+const MIN_GAIN: f64 = 1.05;
 
-/// A setting is good enough when it reaches this share of the best.
-const ENOUGH: f64 = 0.9;
+/// A setting is good enough at this share of the best.
+const GOOD_ENOUGH: f64 = 0.9;
 
-/// Bytes of the requests that are predicted.
 const REQUEST: u32 = 64 * KIB as u32;
 
-/// Drives that are tried on one bus.
-const MOST_DRIVES: u32 = 8;
+/// Maximum number of drives to try on one bus.
+const MAX_DRIVES: u32 = 8;
 
-/// Requests outstanding that are tried for each drive.
-const DEPTH_OF_A_DRIVE: u32 = 4;
+/// Maximum number of outstanding requests to try per drive.
+const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
-/// Adds to the answer what would change if the part that limits a peak were there once more, and how many requests outstanding the machine
-/// needs. A change that the machine refuses is no advice, and is left out.
+/// Adds to the answer the effect of duplicating the part that limits a peak, and the number of
+/// outstanding requests that the machine needs. Skips changes that the machine refuses.
 pub(crate) fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);
@@ -43,7 +42,7 @@ pub(crate) fn add(setup: &Setup, results: &mut Results) {
     answer.predictions = all;
 }
 
-/// What the part that limits a peak would give if there were one more of it, or if it were twice as fast.
+/// Predicts the gain of one more limiting part, or of one twice as fast.
 fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted> {
     let (words, change) = match limit.what {
         Bottleneck::Bus => enough_buses(setup, limit.op)
@@ -66,54 +65,55 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     let workload = &points.get(limit.point?)?.workload.workload;
     let (request, depth) = match workload.pattern {
         Pattern::Seq => (workload.request_bytes, workload.outstanding()),
-        _ => (REQUEST, setup.disks * DEPTH_OF_A_DRIVE),
+        _ => (REQUEST, setup.disks * MAX_DEPTH_PER_DRIVE),
     };
-    predicted(setup, limit.op, (request, depth), words, change, LEAST_GAIN)
+    predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
-/// As many buses as the machine's drives fill, where one bus takes only some of them.
+/// The number of buses that serve all drives, if one bus cannot.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
-    let rate = |disks: u32| rate_of(setup, &format!("disks={disks},buses=1"), op, disks * DEPTH_OF_A_DRIVE);
-    let most = rate(MOST_DRIVES)?;
-    let fills = (1..MOST_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= ENOUGH * most))?;
+    let rate = |disks: u32| rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE);
+    let most = rate(MAX_DRIVES)?;
+    let fills = (1..MAX_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
     let buses = setup.disks.div_ceil(fills);
     let drives = if fills == 1 { "drive".to_owned() } else { format!("{fills} drives") };
     (buses > setup.buses).then(|| (format!("an adapter for each {drives}"), format!("buses={buses}")))
 }
 
-/// How many requests outstanding suffice for all drives together.
+/// The smallest number of outstanding requests that keeps all drives busy.
 fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
     if setup.disks < 2 {
         return None;
     }
     let rate = |depth: u32| rate_of(setup, "", op, depth);
-    let most = rate(setup.disks * DEPTH_OF_A_DRIVE)?;
-    let suffice =
-        (1..=setup.disks * DEPTH_OF_A_DRIVE).find(|&depth| rate(depth).is_some_and(|rate| rate >= ENOUGH * most))?;
+    let most = rate(setup.disks * MAX_DEPTH_PER_DRIVE)?;
+    let suffice = (1..=setup.disks * MAX_DEPTH_PER_DRIVE)
+        .find(|&depth| rate(depth).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
     let formula = match suffice.checked_sub(setup.disks) {
         Some(0) => " (N for N drives)".to_owned(),
         Some(more) => format!(" (N + {more} for N drives)"),
         None => String::new(),
     };
     let words = format!("{suffice} outstanding{formula}");
-    predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), LEAST_GAIN)
+    predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), MIN_GAIN)
 }
 
-/// How many requests outstanding write as fast without the drives' write caches as one at a time does with them.
+/// The number of outstanding requests that makes up for disabled write caches.
 fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     let rate = |wce: &str, depth: u32| rate_of(setup, wce, OpKind::Write, depth);
     let (cached, alone) = (rate("wce=on", 1)?, rate("wce=off", 1)?);
-    if cached < alone * LEAST_GAIN {
+    if cached < alone * MIN_GAIN {
         return None;
     }
-    let depth = (2..=setup.disks * DEPTH_OF_A_DRIVE)
-        .find(|&depth| rate("wce=off", depth).is_some_and(|rate| rate >= ENOUGH * cached))?;
+    let depth = (2..=setup.disks * MAX_DEPTH_PER_DRIVE)
+        .find(|&depth| rate("wce=off", depth).is_some_and(|rate| rate >= GOOD_ENOUGH * cached))?;
     let words = format!("{depth} outstanding{WITHOUT_RISK}");
     let change = if setup.wce { format!("wce=off,depth={depth}") } else { format!("depth={depth}") };
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
 }
 
-/// Bytes per second of sequential requests of 64 KiB with a setting changed; none where the machine refuses it.
+/// Throughput in bytes per second of sequential 64 KiB requests with a setting changed; `None` if
+/// the machine refuses it.
 fn rate_of(setup: &Setup, change: &str, op: OpKind, depth: u32) -> Option<f64> {
     let mut setup = setup.clone();
     setup.apply(change).ok()?;
@@ -124,7 +124,8 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// A what-if run of direct sequential requests: `shape` is their size and how many are outstanding.
+/// Runs a what-if of direct sequential requests; `shape` is their size and how many are
+/// outstanding.
 fn predicted(
     setup: &Setup,
     op: OpKind,
@@ -159,7 +160,6 @@ mod tests {
     use study::{Effort, Plan};
     use twin::Twin;
 
-    /// What a quick study of request sizes and depths predicts.
     fn predictions(name: &str) -> Vec<Predicted> {
         predictions_of(&Setup::parse(name).expect("a machine"))
     }
@@ -174,7 +174,8 @@ mod tests {
         results.answer.expect("an answer").predictions
     }
 
-    /// The answer with all its predictions fits 24 lines of 100 columns, and says the first change and a prediction.
+    /// The answer with all predictions fits 24 lines of 100 columns, including the first change and
+    /// a prediction.
     fn fits_a_screen(results: &Results) {
         let answer = results.answer.as_ref().expect("an answer");
         let text = report::terminal::answer(results, 100, false);
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What a prediction's command says is what the prediction says.
+    /// The printed command gives the same prediction.
     #[test]
     fn a_command_predicts_the_same_again() {
         let all = predictions("gateway-1997,disks=4");

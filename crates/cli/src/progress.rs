@@ -6,24 +6,21 @@ use std::time::{Duration, Instant};
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
-    // The tick has a thread of its own, and is no reason to fail where the system refuses one.
+    // The ticker needs a thread; if the system refuses one, go on without it.
     if !bar.is_hidden() && std::thread::Builder::new().spawn(|| {}).is_ok() {
         bar.enable_steady_tick(Duration::from_millis(250));
     }
     bar
 }
 
-/// A bar of `steps` steps.
 pub(crate) fn bar(steps: u64) -> ProgressBar {
     styled(ProgressBar::new(steps), "{bar:24} {percent:>3} %  {wide_msg}")
 }
 
-/// A bar over a time budget.
 pub(crate) fn time_bar(budget_ns: u64) -> ProgressBar {
     styled(ProgressBar::new(budget_ns / 1_000_000), "{bar:24} {percent:>3} %  {prefix} left  {wide_msg}")
 }
 
-/// Moves a time bar.
 pub(crate) fn at(bar: &ProgressBar, passed_ns: u64, doing: &str) {
     let passed_ms = passed_ns / 1_000_000;
     bar.set_position(passed_ms);
@@ -39,22 +36,18 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// From now on.
     pub(crate) fn new(budget_ns: u64) -> Watch {
         Watch { began: Instant::now(), bar: time_bar(budget_ns) }
     }
 
-    /// Nanoseconds since it began.
     pub(crate) fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Moves the bar.
     pub(crate) fn at(&self, passed_ns: u64, doing: &str) {
         at(&self.bar, passed_ns, doing);
     }
 
-    /// Removes the bar.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }

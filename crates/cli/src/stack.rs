@@ -11,7 +11,7 @@ use machine::{Machine, TargetSpec};
 use results::{Kind, Results};
 use study::{Effort, Plan};
 
-/// What is measured of a stage, by the names of the study's experiments.
+/// The measurements of each layer, as names of the study's experiments.
 const MEASURED: [&str; 4] = ["memory", "buffered", "unbuffered", "depth"];
 
 /// Options of `stack`.
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Measures each stage that can be reached alone, and shows the ladder.
+/// Measures each layer that can be reached separately, and prints the ladder.
 pub(crate) fn stack(arguments: &Arguments) -> Result<(), Failure> {
     crate::studies::check_budget(arguments.budget)?;
     let plan = Plan {

@@ -1,4 +1,4 @@
-//! `halfpower study`, and `halfpower report`, which shows a study again.
+//! `halfpower study`, and `halfpower report`, which recreates a study's report.
 
 use crate::Failure;
 use crate::arguments::{ReportArguments, StudyArguments};
@@ -12,10 +12,9 @@ use twin::Setup;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The shortest budget in which a study says anything.
-const LEAST_BUDGET_NS: u64 = 5 * SECOND_NS;
+/// The shortest useful budget of a study.
+const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
-/// Studies a target and writes its report.
 pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     let (effort, usual) = match (arguments.quick, arguments.full) {
         (true, _) => (Effort::Quick, 50 * SECOND_NS),
@@ -27,7 +26,7 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     let plan = Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
     let (place, spec) = resolve(&arguments.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
-    // The last thing a long study should meet is a file that it cannot write.
+    // Find an unwritable output before the study, not after it.
     let directory = Directory::new(&arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
     let simulated = simulated(&place);
     let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
@@ -42,12 +41,9 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     written.and(report).map(drop)
 }
 
-/// Refuses a time in which nothing can be measured.
-///
-/// # Errors
-/// It is too short.
+/// Refuses a budget that is too short to measure anything.
 pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
-    if budget_ns < LEAST_BUDGET_NS {
+    if budget_ns < MIN_BUDGET_NS {
         return Err(Failure::Usage(format!(
             "--budget {}: too short to measure anything; give at least 5s",
             units::show_time(budget_ns as f64)
@@ -56,7 +52,7 @@ pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The settings of a simulated machine, before it is used.
+/// The settings of a simulated machine in its initial state.
 fn simulated(place: &Where) -> Option<Setup> {
     match place {
         Where::Twin(twin) => Some(twin.setup().clone()),
@@ -64,10 +60,6 @@ fn simulated(place: &Where) -> Option<Setup> {
     }
 }
 
-/// Studies a target on a machine, with a bar that shows how far it is.
-///
-/// # Errors
-/// The target cannot be opened, or the user interrupts.
 pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
     let results = study::study(machine, spec, plan, crate::program(), &mut |progress| {
@@ -77,7 +69,6 @@ pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) 
     Ok(results?)
 }
 
-/// Writes the report of a document again.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let text = results::DOCUMENT
@@ -92,13 +83,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     output::show_study(&results, Some(&report), false)
 }
 
-/// The page of surfaces of a document that `halfpower iozone` wrote: it holds the rates over file and record sizes beside the points.
+/// Draws the surfaces of a document of `halfpower iozone`, which holds rates over file and record
+/// sizes in addition to the points.
 fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
     #[derive(serde::Deserialize)]
     struct Document {
         iozone: dialect::iozone::IozoneResult,
     }
-    // A document of another command has none.
+    // Documents of other commands have no surfaces.
     let Ok(Document { iozone: own }) = serde_json::from_str(text) else { return Ok(()) };
     if own.surfaces.is_empty() {
         return Ok(());
@@ -116,7 +108,7 @@ mod tests {
     use twin::Twin;
     use workload::Workload;
 
-    /// What a command of one run or one sweep asks, and of which target.
+    /// The workloads and the target of a printed `run` or `sweep` command.
     fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
         let words = shlex::split(command).expect("words of a shell");
         let arguments = match Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{command}: {error}")).command {
@@ -127,7 +119,7 @@ mod tests {
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
 
-    /// Every command that a finding or a peak of a study gives asks the questions that the study asked.
+    /// Every command in a finding or a peak of a study repeats the workloads of the study.
     #[test]
     fn commands_of_a_study_ask_what_it_measured() {
         let mut found = 0;

@@ -1,4 +1,4 @@
-//! Finds the machine that a command line names, and the target on it.
+//! Finds the machine and the target that a command line names.
 
 use crate::Failure;
 use crate::arguments::TargetArguments;
@@ -8,15 +8,12 @@ use std::path::{Path, PathBuf};
 use twin::Twin;
 use twin::settings::split_file;
 
-/// The machine of a target.
 pub(crate) enum Where {
-    /// This computer.
     Host(Host),
-    /// A simulated computer.
     Twin(Box<Twin>),
 }
 
-/// Evaluates the body with the machine, whichever it is.
+/// Evaluates the body for either kind of machine.
 macro_rules! on_machine {
     ($place:expr, |$machine:ident| $body:expr) => {
         match $place {
@@ -30,15 +27,10 @@ macro_rules! on_machine {
 }
 pub(crate) use on_machine;
 
-/// The name is a simulated machine's.
 pub(crate) fn is_twin(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().starts_with(b"twin:")
 }
 
-/// The machine and the target that the arguments name.
-///
-/// # Errors
-/// A simulated machine beside other targets, an unknown one, a name that is too long.
 pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec), Failure> {
     let mut places = arguments.targets.clone();
     if places.is_empty() {
@@ -56,7 +48,7 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         destroy_signed: arguments.destroy_signature,
         chunk: arguments.chunk.unwrap_or(0),
         raid5: raid5(arguments)?,
-        // A replacement gets what the others make of it.
+        // A replacement's content is reconstructed from the others.
         as_is: arguments.rebuild,
         seed: arguments.seed,
         ..TargetSpec::default()
@@ -64,7 +56,6 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
     Ok((machine, spec))
 }
 
-/// How the targets keep parity, where that was asked.
 fn raid5(arguments: &TargetArguments) -> Result<Option<Raid5>, Failure> {
     match (arguments.raid.as_deref(), arguments.failed) {
         (Some("5"), failed) => Ok(Some(Raid5 { failed, rebuild: arguments.rebuild })),
@@ -81,28 +72,22 @@ fn not_alone(name: &Path) -> Failure {
     Failure::Usage(format!("{}: {why}", name.display()))
 }
 
-/// No system call takes a longer name (`PATH_MAX` without its NUL).
-const LONGEST_PATH: usize = 4095;
+/// The longest path that a system call accepts (`PATH_MAX` without its NUL).
+const MAX_PATH_BYTES: usize = 4095;
 
-/// Refuses a name that no system call takes, and does not repeat all of it.
-///
-/// # Errors
-/// The name is too long.
+/// Refuses a name longer than any system call accepts, and quotes only its beginning.
 pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     let bytes = name.as_os_str().len();
-    if bytes <= LONGEST_PATH {
+    if bytes <= MAX_PATH_BYTES {
         return Ok(());
     }
     let start: String = name.to_string_lossy().chars().take(60).collect();
     Err(Failure::Usage(format!(
-        "{start}...: this name has {bytes} bytes, and a path has at most {LONGEST_PATH}; use a shorter one"
+        "{start}...: this name has {bytes} bytes, and a path has at most {MAX_PATH_BYTES}; use a shorter one"
     )))
 }
 
-/// The machine on which these names lie: this computer, or the one simulated machine that they all name.
-///
-/// # Errors
-/// A simulated machine beside other targets, an unknown one, a name that is too long.
+/// Finds the machine of these names: the local one, or the simulated machine that they all name.
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
@@ -116,17 +101,14 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     Ok(Where::Twin(Box::new(twin)))
 }
 
-/// The file that describes a simulated machine: `twin:FILE.toml`, with any settings.
+/// The description file of a simulated machine: `twin:FILE.toml`, with any settings.
 pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix("twin:")?;
     let machine = split_file(name).0.split(',').next()?;
     machine.ends_with(".toml").then(|| PathBuf::from(machine))
 }
 
-/// Refuses a simulated machine where files are created and deleted.
-///
-/// # Errors
-/// The name is that of a simulated machine, or too long.
+/// Refuses a simulated machine for commands that create and delete files.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     check_length(name)?;
     if is_twin(name) {

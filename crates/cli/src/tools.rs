@@ -1,4 +1,4 @@
-//! Other tools: reads their command lines, prints their reports, writes our results as JSON.
+//! Runs other tools' command lines, prints their reports, and writes our results as JSON.
 
 use crate::target::{machine_of, on_machine};
 use crate::{Failure, output};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Prints the help where the words ask for it, and says whether they did.
+/// Prints the help if the arguments ask for it; returns whether they did.
 fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
     let asks = words.iter().any(|word| word == "--help");
     if asks {
@@ -20,9 +20,9 @@ fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
     Ok(asks)
 }
 
-/// What a document of results holds beside a tool's own result.
+/// The common part of a results document, next to a tool's own result.
 struct Document<'a> {
-    /// The tool, and the key of its own results.
+    /// Also the JSON key of the tool's own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
@@ -30,14 +30,14 @@ struct Document<'a> {
     seed: u64,
 }
 
-/// The document that `report` reads.
+/// The full results document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, began, seed, .. } = document;
     let results = Results::new(machine, Kind::Sweep, crate::program(), began, target.clone(), seed);
     Results { points, warnings, ..results }
 }
 
-/// Keeps what was measured in the history, and writes the document if it was asked for.
+/// Adds the results to the history, and writes the document if it was requested.
 fn keep_document<M: Machine>(
     output: Option<&Output>,
     machine: &M,
@@ -54,7 +54,6 @@ fn keep_document<M: Machine>(
     output::save(output, &output::json(text)?)
 }
 
-/// `halfpower iozone`.
 pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
     let asks = |option: &str| words.iter().any(|word| word == option);
     if asks("-h") || asks("--help") {
@@ -108,10 +107,6 @@ where
     written.and(drawn)
 }
 
-/// The rates over file and record sizes as a page.
-///
-/// # Errors
-/// The page cannot be drawn.
 pub(crate) fn surface_page(results: &Results, result: &dialect::iozone::IozoneResult) -> Result<String, Failure> {
     let surfaces: Vec<Surface> = result.surfaces.iter().map(|surface| drawn(surface, result)).collect();
     report::surfaces::surfaces(results, &surfaces)
@@ -147,7 +142,6 @@ fn drawn(surface: &dialect::iozone::Surface, result: &dialect::iozone::IozoneRes
     }
 }
 
-/// `halfpower sqlio`.
 pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::sqlio::HELP)? {
         return Ok(());
@@ -197,7 +191,6 @@ where
     )
 }
 
-/// `halfpower diskspd`.
 pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
@@ -246,7 +239,6 @@ where
     kept
 }
 
-/// Runs the published study with a progress bar.
 fn matrix<M: Machine>(
     machine: &M,
     options: &dialect::sqlio::Options,
@@ -264,7 +256,7 @@ fn matrix<M: Machine>(
     });
     bar.finish_and_clear();
     let result = result?;
-    // A file that was created under a given name stays, as in other runs.
+    // Keep a file that was created under a given name, as other runs do.
     machine.keep(&mut target);
     Ok(result)
 }

@@ -26,19 +26,20 @@ use tune::{LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tun
 use twin::Twin;
 use workload::{Stop, Workload};
 
-/// Length of a run, unless one is named: short, so that blocks are many.
+/// Default length of a run: short, to get many blocks.
 const RUN_NS: u64 = 400_000_000;
 
 /// Options of `tune`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
-    /// Try it. Without this the plan is shown and nothing is touched
+    /// Run the trials. Without this option only the plan is shown
     #[arg(long, help_heading = "Tuning")]
     yes: bool,
-    /// Try only this knob, with these values in place of the usual ones. The only way to try a value that can lose data
+    /// Try only this knob, with these values instead of the defaults. Required to try a value that
+    /// can lose data
     #[arg(long, value_name = "NAME[=VALUE,...]", value_parser = Wanted::from_str, help_heading = "Tuning")]
     knob: Vec<Wanted>,
-    /// The workload of a usual program, in place of the options below
+    /// Workload of a typical program, instead of the options below
     #[arg(
         long,
         value_parser = PossibleValuesParser::new(PROFILES.map(|profile| profile.name)),
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
         help_heading = "Tuning"
     )]
     profile: Option<String>,
-    /// Stop when a difference is decided, or none larger than this can be there
+    /// Stop when a difference is decided, or when any difference is known to be smaller than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%", help_heading = "Tuning")]
     until: f64,
     /// Stop when this time is up
@@ -59,7 +60,7 @@ pub(crate) struct Arguments {
     workload: PointArguments,
 }
 
-/// Shows the plan, or tries it and puts everything back.
+/// Shows the plan, or runs it and restores all settings.
 pub(crate) fn tune(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.workload.verify {
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
@@ -95,7 +96,7 @@ pub(crate) fn tune(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The workloads that the options or the profile ask for.
+/// The workloads of the options or the profile.
 fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetFacts) -> Vec<Workload> {
     let asked = &arguments.workload;
     let scene = Scene { facts, engines };
@@ -118,7 +119,7 @@ fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetF
     let cache_is_named = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--cache"));
     for workload in &mut all {
         workload.stop = run;
-        // A cache that is filled already would be measured instead of the storage.
+        // With the data already cached, this would measure memory instead of the storage.
         let reads_cached = !workload.buffering.is_direct() && workload.read_percent > 0;
         if reads_cached && !cache_is_named {
             workload.cache = CacheState::Cold;
@@ -156,14 +157,14 @@ fn limits(arguments: &Arguments, noisy: bool) -> Limits {
     }
 }
 
-/// This computer, whose knobs are set through the journal.
+/// The local machine; its knobs are set through the journal.
 struct OnHost {
     machine: Host,
     target: host::HostTarget,
     facts: TargetFacts,
-    /// None where only settings of the workload are tried.
+    /// `None` if only workload settings are tried.
     session: Option<Session>,
-    /// Knobs of the kernel; the one after them is that of the stripe.
+    /// Number of kernel knobs; the knob after them is the stripe's.
     of_kernel: usize,
     watch: Watch,
 }
@@ -254,7 +255,7 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
         OnHost { machine, target, facts: facts.clone(), session, of_kernel, watch: Watch::new(arguments.budget) };
     let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
     subject.watch.end();
-    // Before anything is printed: who reads the result finds the settings as they were.
+    // Restore before printing, so that a reader of the result finds the original settings.
     let not_put_back = subject.session.map(Session::end).unwrap_or_default();
     told.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
     let mut tuning = tuning?;
@@ -263,7 +264,7 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
     Ok(tuning)
 }
 
-/// What is known of a target before it is opened: enough for a plan.
+/// Facts about an unopened target, enough for a plan.
 fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
     let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
     let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());
@@ -300,7 +301,7 @@ fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
     })
 }
 
-/// The plan for this computer. Without root its own knobs are left out.
+/// The plan for the local machine. Without root it has no kernel knobs.
 fn plan(
     workloads: Vec<Workload>,
     found: &[HostKnob],
@@ -332,19 +333,15 @@ fn plan(
 fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
     if plan.trials.is_empty() && arguments.yes {
         let why: Vec<String> = plan.left_out.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
-        return Err(Failure::Usage(format!(
-            "nothing is to be tried ({}); name another knob or workload",
-            why.join("; ")
-        )));
+        return Err(Failure::Usage(format!("nothing to try ({}); name another knob or workload", why.join("; "))));
     }
     Ok(plan)
 }
 
-/// A simulated machine, which is built anew for each setting.
+/// A simulated machine, rebuilt for each setting.
 struct OnTwin {
     spec: TargetSpec,
     knobs: Vec<Knob>,
-    /// Settings beyond the name.
     wanted: String,
     watch: Watch,
 }
@@ -363,7 +360,7 @@ impl Subject for OnTwin {
         if crate::interrupt::flag().load(Ordering::Relaxed) {
             return Err(machine::Error::Interrupted);
         }
-        // A machine that has run holds data in its caches; each run begins with one as new.
+        // A used machine has data in its caches; each run starts with a new one.
         let name = with_settings(&self.spec.places[0].to_string_lossy(), &self.wanted);
         let machine = Twin::from_name(&name)?;
         let spec = TargetSpec { places: vec![name.into()], ..self.spec.clone() };

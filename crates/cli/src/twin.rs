@@ -1,4 +1,4 @@
-//! `halfpower twin`: the simulated machines, what they are held to, and what they say.
+//! `halfpower twin`: lists, validates, changes and fits simulated machines.
 
 mod cache;
 mod fit;
@@ -12,10 +12,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Name and version of the documents that these commands print as JSON.
 const SCHEMA: &str = "halfpower.twin/1";
 
-/// What the command line says.
+/// Options of `twin`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -24,21 +23,20 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Clone)]
 enum Command {
-    /// The machines, and the settings that may follow their names
+    /// List the machines and the settings that may follow their names
     List(show::ListArguments),
-    /// One machine: its parts, and every number with its source
+    /// Show one machine: its parts, and every number with its source
     Show(show::ShowArguments),
-    /// Every published point of the 1997 study beside the simulation
+    /// Compare every published point of the 1997 study with the simulation
     Validate(validate::Arguments),
-    /// A machine as it is beside the same machine with something changed
+    /// Compare a machine with a changed copy of itself
     Whatif(whatif::Arguments),
     /// Calibrate a machine to the results of a real one; a random third of the points is held out and judges the fit
     Fit(fit::Arguments),
-    /// What a cache in memory would do for a block trace or a workload, by its size
+    /// Predict the effect of a memory cache on a block trace or a workload, by cache size
     Cache(cache::Arguments),
 }
 
-/// Does what is asked.
 pub(crate) fn twin(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::List(arguments) => show::list(arguments),
@@ -66,7 +64,6 @@ impl From<predict::Error> for Failure {
     }
 }
 
-/// A document with its schema and its kind.
 #[derive(Serialize)]
 struct Document<'a, T> {
     schema: &'static str,
@@ -75,24 +72,22 @@ struct Document<'a, T> {
     content: &'a T,
 }
 
-/// A document as JSON.
 fn json<T: Serialize>(kind: &'static str, content: &T) -> Result<String, Failure> {
     serde_json::to_string_pretty(&Document { schema: SCHEMA, kind, content })
         .map_err(|error| Failure::Run(format!("cannot write the results as JSON: {error}")))
 }
 
-/// A table for people.
 fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
     report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour())
 }
 
-/// The directory that `--output` names, tried before anything is computed.
+/// Opens the directory of `--output` before anything is computed.
 fn directory(path: Option<&PathBuf>) -> Result<Option<Directory<'_>>, Failure> {
     path.map(|path| Directory::new(path, &[], &["results.json", "report.html"])).transpose()
 }
 
-/// Writes report.html and the document into a directory, and says where the report is.
+/// Writes report.html and the document into a directory, and prints the path of the report.
 fn write(
     directory: Option<&Directory<'_>>,
     page: &report::validation::Page,
@@ -110,13 +105,12 @@ fn write(
     written.map(drop)
 }
 
-/// A share in percent, with a digit behind the point where it is small.
+/// Formats a share in percent, with one decimal if it is small.
 fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
-/// This program.
 fn program() -> String {
     format!("halfpower {}", env!("CARGO_PKG_VERSION"))
 }

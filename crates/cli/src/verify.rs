@@ -18,10 +18,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use workload::Workload;
 use workload::verify::Verifier;
 
-/// Requests outstanding while data are read back.
+/// Requests outstanding while the data are read back.
 const DEPTH: u32 = 8;
 
-/// Faults that are shown on a terminal.
+/// Maximum number of faults to show on a terminal.
 const SHOWN: usize = 10;
 
 /// Options of `verify`.
@@ -36,22 +36,16 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `halfpower verify --json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     log: String,
-    /// Whole records of the log.
     log_records: u64,
     target: &'a str,
     #[serde(flatten)]
     found: &'a Verification,
 }
 
-/// Measures one workload whose data are verified.
-///
-/// # Errors
-/// See [`measure_verified`].
 pub(crate) fn measured<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -62,19 +56,16 @@ pub(crate) fn measured<M: Machine>(
 ) -> Result<Point, Failure> {
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let facts = machine.target_facts(target);
-    // The members of a stripe have seeds of their own.
+    // Each member of a stripe has its own seed.
     let fill_seed = (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
     let (measured, found) = measure_verified(machine, target, workload, repeats, (run, fill_seed), log, on_progress)?;
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
-/// The log of a run that verifies; it is read a record at a time.
+/// Input limit; the log is read one record at a time.
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
-/// Creates the log. An existing one is never overwritten: it is the only record of what that run wrote.
-///
-/// # Errors
-/// It exists or cannot be created.
+/// Creates the log. Never overwrites an existing one, the only record of what that run wrote.
 pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     let make = || match path.file_name() {
         Some(name) => Directory::held(parent(path))?.create(name, 0o666),
@@ -90,7 +81,6 @@ pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     })
 }
 
-/// An error if faults were found.
 pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
     match found.fault_count() {
         0 => Ok(()),
@@ -105,12 +95,11 @@ pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
     }
 }
 
-/// Checks what an earlier run wrote.
 pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
     let bad_log = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", arguments.log.display()));
     let file = LOG.open(&arguments.log).map_err(|error| bad_log(&error))?;
     let (verifier, resumed) = Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
-    // In a directory a new file would be made, in which nothing that the run wrote can be.
+    // For a directory, a new file would be created, which cannot hold the run's data.
     if let Some(named) = match arguments.target.targets.as_slice() {
         [] => Some("no target".into()),
         targets => targets.iter().find(|target| target.is_dir()).map(|target| target.display().to_string()),

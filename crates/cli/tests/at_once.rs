@@ -1,4 +1,4 @@
-//! Workloads alone and all at once: `run --each` and `run --beside`.
+//! Workloads one at a time and concurrently: `run --each` and `run --beside`.
 
 mod common;
 
@@ -11,9 +11,10 @@ fn workloads(document: &Value) -> &[Value] {
     document["interference"]["workloads"].as_array().expect("they ran at once")
 }
 
-/// A simulated machine repeats itself: what is alone is what a plain run gives, and one disk cannot serve three as it serves one.
+/// Simulations repeat exactly: the separate results equal plain runs, and one disk is slower for
+/// three workloads than for one.
 #[test]
-fn a_scan_beside_random_reads_beside_a_log_on_one_simulated_disk() {
+fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     let target = "twin:gateway-1997 --size 100m --runtime 5s";
     let scan = "--request 64k --depth 3";
     let alone = halfpower(&format!("run {target} {scan} --json")).good_json();
@@ -42,7 +43,7 @@ fn a_scan_beside_random_reads_beside_a_log_on_one_simulated_disk() {
 }
 
 #[test]
-fn each_target_has_a_result_of_its_own() {
+fn each_target_has_its_own_result() {
     let directory = memory_directory();
     let names: Vec<String> =
         (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();
@@ -67,14 +68,14 @@ fn each_target_has_a_result_of_its_own() {
 }
 
 #[test]
-fn what_cannot_run_at_once_is_refused() {
+fn incompatible_options_are_refused() {
     let directory = memory_directory();
     let file = directory.path().join("file");
     fs::write(&file, vec![3; 4 << 20]).unwrap();
     let file = file.display().to_string();
     for (words, named) in [
         (vec!["run", &file, "--each"], "name several"),
-        (vec!["run", &file, &file, "--each", "--chunk", "4k"], "no stripe"),
+        (vec!["run", &file, &file, "--each", "--chunk", "4k"], "each target separately"),
         (vec!["run", &file, "--beside", "--request 4k", "--bytes", "1m"], "--runtime"),
         (vec!["run", &file, "--beside", "--request 4k --runtime 2s"], "belongs to the whole run"),
         (vec!["run", &file, "--beside", "--request 4k other"], "a target belongs to the whole run"),

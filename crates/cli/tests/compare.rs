@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dialect/tests/data");
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/compare-1.json");
 
-/// Runs `halfpower compare` with these words.
+/// Runs `halfpower compare` with these arguments.
 fn compare(words: &[&str]) -> common::Ended {
     finish(command(HALFPOWER, ["compare"].iter().chain(words)))
 }
 
-/// Writes a text in a directory; its path as a word.
+/// Writes a file into a directory; returns its path.
 fn file(directory: &Path, name: &str, text: &str) -> String {
     let path = directory.join(name);
     fs::write(&path, text).unwrap();
@@ -34,13 +34,13 @@ fn validator() -> jsonschema::Validator {
 }
 
 #[test]
-fn the_schema_in_the_repository_is_the_programs() {
+fn the_stored_schema_is_current() {
     let own = results::compare::comparison_schema();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
-    assert!(kept == own, "schema/compare-1.json: UPDATE=1 cargo test -p halfpower --test compare writes it anew");
+    assert!(kept == own, "schema/compare-1.json: UPDATE=1 cargo test -p halfpower --test compare rewrites it");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn two_documents_of_simulated_machines_are_compared_exactly() {
 }
 
 #[test]
-fn a_threshold_ends_with_code_3() {
+fn a_threshold_exits_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let table = "case,iops\nx,100\nx,101\nx,99\n";
     let a = file(directory.path(), "a.csv", table);
@@ -112,7 +112,7 @@ fn a_threshold_ends_with_code_3() {
 }
 
 #[test]
-fn markdown_for_a_pull_request_holds_no_markup_of_names() {
+fn markdown_escapes_names() {
     let directory = tempfile::tempdir().unwrap();
     let a = file(directory.path(), "a|<b>.csv", "case,iops\nx|y,100\nx|y,101\n");
     let b = file(directory.path(), "b.csv", "case,iops\nx|y,100\nx|y,102\n");
@@ -123,7 +123,7 @@ fn markdown_for_a_pull_request_holds_no_markup_of_names() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_the_reason() {
+fn incomparable_results_are_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let text = file(directory.path(), "notes.txt", "nothing of the kind");
     let table = file(directory.path(), "a.csv", "case,iops\nx,1\n");
@@ -152,9 +152,9 @@ fn two_arms_of_simulated_machines() {
     assert_eq!(document["method"]["in_turn"]["blocks"], 1, "the same comes again every time");
 }
 
-/// Real runs in turn on one directory: what differs by a factor is found, and nothing is left behind.
+/// Interleaved real runs in one directory find a large difference and leave nothing behind.
 #[test]
-fn two_arms_of_this_computer_with_commands_before_each_run() {
+fn two_arms_of_this_machine_with_setup_commands() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display().to_string();
@@ -180,7 +180,7 @@ fn two_arms_of_this_computer_with_commands_before_each_run() {
 }
 
 #[test]
-fn an_interrupt_shows_what_was_measured_until_then() {
+fn an_interrupt_shows_the_results_so_far() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let turns = directory.path().join("turns");
@@ -189,7 +189,7 @@ fn an_interrupt_shows_what_was_measured_until_then() {
     let words = ["compare", "--a", &arm, "--b", &arm, "--a-setup", &setup, "--size", "1m", "--runtime", "10ms"];
     let endless = ["--until", "0.0001%", "--budget", "1h"];
     let child = command(HALFPOWER, words.iter().chain(&endless)).spawn().unwrap();
-    // Two runs of A in a block: after twelve there is a sixth one, and five have an interval.
+    // A block has two runs of A: after twelve there is a sixth block, and five give an interval.
     wait_until("six blocks", || fs::read_to_string(&turns).is_ok_and(|text| text.lines().count() >= 12));
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let stopped = ended(child);
@@ -200,7 +200,7 @@ fn an_interrupt_shows_what_was_measured_until_then() {
     assert!(common::test_files(directory.path()).is_empty());
 }
 
-/// A report of each tool, from the tool's own words or halfpower's in its language.
+/// A report of each tool, by the tool itself or by halfpower.
 #[test]
 fn reports_of_other_tools() {
     let directory = tempfile::tempdir().unwrap();
@@ -247,7 +247,7 @@ fn reports_of_other_tools() {
             count * 4096
         )
     };
-    // Tool, both files, questions, the first change in percent.
+    // Tool, both files, number of questions, first change in percent.
     let cases = [
         ("fio.json", both("fio.json", &fio(1000), &fio(900)), 1, -10.0),
         ("sqlio.txt", both("sqlio.txt", &sqlio("400.00"), &sqlio("300.00")), 1, -25.0),
@@ -265,7 +265,7 @@ fn reports_of_other_tools() {
         assert!((first - change).abs() < 0.2, "{name}: {first}");
         assert_eq!(differences[0]["verdict"], "untold", "{name}: one run a side");
     }
-    // The same report three times is three runs.
+    // The same report three times counts as three runs.
     let [a, b] =
         both("many.txt", &["400", "404", "396"].map(&sqlio).concat(), &["300", "303", "297"].map(&sqlio).concat());
     let many = compare(&[&a, &b, "--json"]).good_json();
@@ -282,9 +282,9 @@ fn reports_of_other_tools() {
     compare(&[&cut, &a]).refused(&["cut.json", "fio"]);
 }
 
-/// fio's own JSON beside our driver's of the same job file language.
+/// Compares the JSON of fio and of halfpower for the same job file.
 #[test]
-fn debians_fio_twice() {
+fn debians_fio_results_are_compared() {
     let _one = common::alone();
     let there = command("fio", ["--version"]).spawn().map(drop).map_err(|error| format!("fio: {error}"));
     or_skip!(there);

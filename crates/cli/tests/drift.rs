@@ -1,5 +1,6 @@
-//! Rates that change while they are measured: both are given, with the time, and neither mean nor comparison hides it. And what only
-//! seems to change: a steady throttle, a loaded machine.
+//! Rates that change during a measurement: the result reports both rates and the time of the
+//! change, in the mean and in comparisons. A steady throttle and a loaded machine must not look
+//! like a change.
 
 mod common;
 
@@ -15,7 +16,7 @@ const MIB: u64 = 1 << 20;
 const FAST: u64 = 8_000_000;
 const SLOW: u64 = 800_000;
 
-/// Runs a line during which the limit becomes another after this time.
+/// Runs a command and changes the limit during the run.
 fn while_it_changes(words: &str, throttle: &Throttle, after: Duration, limit: u64) -> Ended {
     let child = command(HALFPOWER, words.split_whitespace()).spawn().unwrap();
     std::thread::sleep(after);
@@ -40,7 +41,7 @@ fn near(rate: f64, limit: u64) -> bool {
 }
 
 #[test]
-fn a_limit_that_falls_in_the_middle_of_runs_is_both_rates_and_when() {
+fn a_limit_that_drops_during_a_run_shows_both_rates_and_the_time() {
     let _alone = alone();
     let device = or_skip!(Loop::make(512 * MIB));
     for (runs, length, after_s) in [(10, "700ms", 4.0), (2, "3s", 4.5), (1, "6s", 3.0), (4, "1500ms", 3.3)] {
@@ -63,7 +64,7 @@ fn a_limit_that_falls_in_the_middle_of_runs_is_both_rates_and_when() {
 }
 
 #[test]
-fn the_terminal_and_the_tools_say_it_too() {
+fn the_terminal_and_tool_reports_show_the_change() {
     let _alone = alone();
     let device = or_skip!(Loop::make(512 * MIB));
     let name = &device.device;
@@ -86,7 +87,7 @@ fn the_terminal_and_the_tools_say_it_too() {
 }
 
 #[test]
-fn a_check_claims_no_difference_that_a_change_explains() {
+fn a_check_ignores_a_difference_explained_by_a_change() {
     let _alone = alone();
     let device = or_skip!(Loop::make(128 * MIB));
     let directory = tempfile::tempdir().unwrap();
@@ -126,7 +127,7 @@ fn a_steady_throttle_shows_no_change() {
     }
 }
 
-/// Programs that want a processor each, until they are dropped.
+/// Processes that each use a processor until dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {
@@ -146,7 +147,7 @@ impl Drop for Busy {
 }
 
 #[test]
-fn a_loaded_machine_is_contention_and_no_stop() {
+fn a_loaded_machine_is_contention_not_a_pause() {
     let _alone = alone();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let _busy = Busy::start(2 * processors);

@@ -1,4 +1,5 @@
-//! The driver beside known truths: limits set by the kernel, its own ceiling, its memory. What it costs is for `bench/`.
+//! The load generator against known truths: kernel limits, its own ceiling, its memory. Its cost is
+//! tested in `bench/`.
 
 mod common;
 
@@ -9,10 +10,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Linux admits throttled requests in slices of 100 ms; a run of 2 s that begins late by a quarter of one is off by as much.
+/// Linux admits throttled requests in slices of 100 ms; a run of 2 s that starts late by a quarter
+/// of one has this error.
 const TOLERANCE: f64 = 0.03;
 
-/// A run that this computer held up by half a slice is off by a burst, 5 % of 2 s; then the median of three tells.
+/// If the machine delays a run by half a slice, a burst adds 5 % of 2 s; so take the median of
+/// three runs.
 const RUNS: usize = 3;
 
 /// The only point of a run.
@@ -40,7 +43,7 @@ fn throttled_devices_are_as_fast_as_their_limits() {
     let limits = [("read_bps", 20_000_000), ("read_iops", 2000), ("write_bps", 10_000_000), ("write_iops", 1000)];
     let _throttle = or_skip!(Throttle::set(&device, &limits));
     let at = &device.device;
-    // Small requests meet the limit of requests, large ones that of bytes.
+    // Small requests meet the IOPS limit, large ones the throughput limit.
     for (op, request, wanted) in [
         ("read", "4k", 2000.0 * 4096.0),
         ("read", "256k", 20e6),
@@ -48,7 +51,7 @@ fn throttled_devices_are_as_fast_as_their_limits() {
         ("write", "128k", 10e6),
     ] {
         let engines = ["io_uring --depth 8", "threads --depth 4", "libaio --depth 8", "sync --depth 1 --threads 2"];
-        // Large requests are few: two mechanisms tell as much as four.
+        // There are few large requests, so two engines are enough.
         for engine in &engines[..if request == "4k" { 4 } else { 2 }] {
             let what = format!("{op} {request} {engine}");
             let words = format!(
@@ -74,7 +77,8 @@ fn throttled_devices_are_as_fast_as_their_limits() {
     }
 }
 
-/// The shares of the stages in which the trace points saw the requests of a run, in percent; none where others' requests came between.
+/// The percentage of time per stage of a run's requests, from trace points; `None` if requests of
+/// others interfered.
 fn stages(words: &str) -> Option<Vec<(String, f64)>> {
     let point = point(words);
     let times = &point["achieved"]["request_times"];
@@ -84,7 +88,7 @@ fn stages(words: &str) -> Option<Vec<(String, f64)>> {
 }
 
 #[test]
-fn a_run_says_where_the_time_of_its_requests_goes() {
+fn a_run_reports_the_time_per_stage() {
     let _one = alone();
     let device = or_skip!(Loop::make(64 << 20));
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
@@ -104,14 +108,14 @@ fn a_run_says_where_the_time_of_its_requests_goes() {
         seen.iter().all(|(name, share)| (0.0..=100.0).contains(share) && (name != "device" || *share > 1.0)),
         "{seen:?}"
     );
-    // A throttle holds requests before the block layer has them.
+    // A throttle holds requests before they enter the block layer.
     let _throttle = or_skip!(Throttle::set(&device, &[("read_iops", 200)]));
     let held = (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
     assert!(held[0].1 > 80.0, "{held:?}");
 }
 
 #[test]
-fn every_result_says_how_near_the_driver_was_to_its_own_ceiling() {
+fn every_result_reports_the_share_of_the_generators_ceiling() {
     let _one = alone();
     let directory = memory_directory();
     let at = directory.path().display();
@@ -137,7 +141,7 @@ fn every_result_says_how_near_the_driver_was_to_its_own_ceiling() {
 }
 
 #[test]
-fn the_engine_null_measures_the_generator_and_says_so() {
+fn the_null_engine_measures_only_the_generator() {
     let _one = alone();
     let directory = memory_directory();
     let file = directory.path().join("file");
@@ -155,9 +159,9 @@ fn the_engine_null_measures_the_generator_and_says_so() {
     );
 }
 
-/// The most memory that a process had resident, less the pages of its program and libraries: those are the page cache's, and an unoptimised
-/// program has many.
-fn greatest_resident(status: &str) -> Option<u64> {
+/// The peak resident memory of a process, without the pages of its program and libraries: those
+/// belong to the page cache, and an unoptimised program has many.
+fn peak_resident(status: &str) -> Option<u64> {
     let text = std::fs::read_to_string(status).ok()?;
     let bytes = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -176,10 +180,11 @@ fn memory_stays_small_at_every_depth() {
             device.device
         );
         let mut child = command(HALFPOWER, words.split_whitespace()).stdout(Stdio::null()).spawn().unwrap();
-        // The kernel's mark of the greatest, as long as there is a process to ask; rusage would count what this test had before exec.
+        // Read the kernel's peak while the process exists; rusage would include this test's memory
+        // before exec.
         let (status, mut resident) = (format!("/proc/{}/status", child.id()), 0);
         let ended = loop {
-            resident = greatest_resident(&status).unwrap_or(resident);
+            resident = peak_resident(&status).unwrap_or(resident);
             if let Some(ended) = child.try_wait().unwrap() {
                 break ended;
             }

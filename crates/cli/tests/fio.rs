@@ -1,4 +1,4 @@
-//! `halfpower fio` as a program: exit codes, where the report goes, what is left.
+//! `halfpower fio` as a program: exit codes, report files, cleanup.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn files(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn usage_ends_with_2_and_writes_nothing() {
+fn usage_errors_exit_with_2_and_write_nothing() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("mine"), vec![7; 1 << 20]).unwrap();
     fs::write(directory.path().join("bad.fio"), "[a]\nsize=1m\nrw=write\nverify=nil\n").unwrap();
@@ -48,7 +48,7 @@ fn usage_ends_with_2_and_writes_nothing() {
 }
 
 #[test]
-fn reports_go_where_they_are_told() {
+fn reports_go_to_the_named_files() {
     let directory = tempfile::tempdir().unwrap();
     let job = [
         "--name=a",
@@ -83,7 +83,7 @@ fn reports_go_where_they_are_told() {
 }
 
 #[test]
-fn a_failed_run_ends_with_1_and_removes_its_files() {
+fn a_failed_run_exits_with_1_and_removes_its_files() {
     let directory = tempfile::tempdir().unwrap();
     let output = fio(directory.path(), &["--name=a", "--size=64k", "--ramp_time=30"]);
     let told = String::from_utf8(output.stderr).unwrap();

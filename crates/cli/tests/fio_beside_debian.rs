@@ -1,4 +1,5 @@
-//! Side by side with Debian's fio: the same job file on the same throttled device gives the same rates and latencies.
+//! Compares with Debian's fio: the same job file on the same throttled device gives the same rates
+//! and latencies.
 
 #[macro_use]
 mod common;
@@ -10,10 +11,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Requests per second that the device admits.
+/// The device's limit in requests per second.
 const ADMITTED: u64 = 400;
 
-/// Debian's fio.
 fn fio() -> Result<&'static Path, String> {
     let fio = Path::new("/usr/bin/fio");
     if fio.exists() { Ok(fio) } else { Err("fio is not installed: apt-get install fio".into()) }
@@ -22,7 +22,7 @@ fn fio() -> Result<&'static Path, String> {
 /// Runs one of the two programs to its end.
 fn outcome(program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
-    // fio leaves states of verification where it runs.
+    // fio leaves verification states in its working directory.
     command.env("HALFPOWER_HISTORY", "none").current_dir(std::env::temp_dir());
     if program == Path::new(HALFPOWER) {
         command.arg("fio");
@@ -30,7 +30,6 @@ fn outcome(program: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).output().unwrap()
 }
 
-/// The document that it printed.
 fn document(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
@@ -44,13 +43,13 @@ fn figure(document: &Value, path: &str) -> f64 {
 fn within(what: &str, ours: f64, theirs: f64, share: f64) {
     assert!(
         (ours / theirs - 1.0).abs() <= share,
-        "{what}: {ours} beside fio's {theirs}, more than {} % apart",
+        "{what}: {ours} and fio's {theirs} differ by more than {} %",
         share * 100.0
     );
 }
 
 #[test]
-fn rates_and_latencies_are_those_of_debians_fio() {
+fn rates_and_latencies_match_debians_fio() {
     let fio = or_skip!(fio());
     let slow = or_skip!(Loop::make(64 << 20));
     let _throttle = or_skip!(Throttle::set(&slow, &[("read_iops", ADMITTED), ("write_iops", ADMITTED)]));
@@ -79,7 +78,7 @@ fn rates_and_latencies_are_those_of_debians_fio() {
             let (ours, theirs) = pair(field);
             within(&format!("{side} {field}"), ours, theirs, share);
         }
-        // The throttle is what was measured, and not the file under the device.
+        // The throttle is the limit, not the file under the device.
         let (rate, _) = pair("iops");
         within("the admitted rate", rate, ADMITTED as f64, 0.05);
         assert_eq!(ours.pointer(&format!("/jobs/{job}/jobname")), theirs.pointer(&format!("/jobs/{job}/jobname")));
@@ -92,10 +91,10 @@ fn rates_and_latencies_are_those_of_debians_fio() {
 }
 
 #[test]
-fn a_job_goes_on_after_the_errors_that_it_may() {
+fn a_job_continues_after_ignored_errors() {
     let fio = or_skip!(fio());
     let device = or_skip!(Loop::make(8 << 20));
-    // The device is longer than the file below it: what lies beyond cannot be read. Writes would extend the file.
+    // The device is longer than its file, so reads beyond it fail. Writes would extend the file.
     let below = fs::File::options().write(true).open(&device.file).unwrap();
     below.set_len(4 << 20).unwrap();
     for engine in [["--ioengine=psync", "--iodepth=1"], ["--ioengine=libaio", "--iodepth=4"]] {
@@ -109,7 +108,7 @@ fn a_job_goes_on_after_the_errors_that_it_may() {
             let ours = outcome(Path::new(HALFPOWER), &[&job[..], &[format]].concat());
             assert_eq!(ours.status.code(), theirs.status.code(), "{job:?}");
             let (theirs, ours) = (document(&theirs), document(&ours));
-            // Of a job that ends at its first error fio also counts what was still under way.
+            // For a job that ends at its first error, fio also counts the requests in flight.
             let went_on = theirs.pointer("/jobs/0/total_err").and_then(Value::as_u64).is_some_and(|errors| errors > 0);
             let mut fields = vec!["error".to_owned(), "total_err".into(), "first_error".into(), "read/io_bytes".into()];
             if went_on {
@@ -123,7 +122,7 @@ fn a_job_goes_on_after_the_errors_that_it_may() {
     }
 }
 
-/// Jobs whose requests and bytes follow from the options alone.
+/// Jobs whose requests and bytes are determined by the options.
 const COUNTED: &str = "\
 [global]\nsize=4m\n\
 [files]\nnrfiles=4\nrw=read\nbs=16k\n\
@@ -148,7 +147,7 @@ const COUNTED: &str = "\
 [steady]\nstonewall\nrw=randread\nbs=4k\nrate_iops=500\nruntime=20\ntime_based\nsteadystate=iops:10%\nsteadystate_duration=3\n";
 
 #[test]
-fn counts_are_those_of_debians_fio() {
+fn counts_match_debians_fio() {
     let fio = or_skip!(fio());
     let run = |program: &Path, first: &[&str]| -> Value {
         let directory = tempfile::tempdir().unwrap();
@@ -187,7 +186,7 @@ fn counts_are_those_of_debians_fio() {
                 let (ours, theirs) = pair("steadystate/data/iops_mean");
                 within("steady", ours, theirs, 0.05);
             }
-            // Sizes are drawn by generators of their own.
+            // Each program draws sizes from its own generator.
             "split" | "range" => assert_eq!(pair("write/io_bytes"), (4_194_304.0, 4_194_304.0), "{name}"),
             "uneven" => assert_eq!(pair("read/io_bytes"), (19_456.0, 19_456.0), "{name}"),
             "several" => assert_eq!(pair("write/io_bytes"), (1_048_576.0, 1_048_576.0), "{name}"),
@@ -199,23 +198,25 @@ fn counts_are_those_of_debians_fio() {
             }
         }
         if *name == "batches" {
-            // fio counts its attempts to submit nothing, too.
+            // fio also counts its attempts to submit nothing.
             let (ours, theirs) = pair("iodepth_submit/8");
             assert!(ours == 100.0 && theirs > 50.0, "eight at a time: {ours} and {theirs} %");
         }
     }
 }
 
-/// With io_size and loops a job makes whole passes where something ends each of them, and else as many requests as were asked for.
+/// With io_size and loops a job runs whole passes if each pass has an end; otherwise it runs the
+/// requested number of requests.
 #[test]
-fn passes_are_those_of_debians_fio() {
+fn passes_match_debians_fio() {
     let fio = or_skip!(fio());
     let directory = tempfile::tempdir().unwrap();
     let (mine, own) = (directory.path().join("ours"), directory.path().join("theirs"));
     for mode in ["write", "write:4k", "write:48k", "randwrite", "read"] {
         for more in ["", "--verify=crc32c"] {
             for (io_size, loops) in [("256k", 2), ("1m", 1), ("1m", 2), ("2560k", 1), ("2560k", 2), ("3m", 4)] {
-                // fio reads once to verify, however often it was asked to, and so it does after passes with no end of their own.
+                // fio verifies only once, however many passes are requested, and so it does after
+                // passes without an end.
                 if !more.is_empty() && (mode == "read" || (mode == "write:48k" && loops > 1)) {
                     continue;
                 }

@@ -1,4 +1,5 @@
-//! `latency_target`, `max_latency` and `rate_min`: on a simulated machine, where each depth has one latency, and beside Debian's fio.
+//! `latency_target`, `max_latency` and `rate_min`: on a simulated machine with one latency per
+//! depth, and compared with Debian's fio.
 
 #[macro_use]
 mod common;
@@ -10,14 +11,14 @@ fn figure(job: &Value, pointer: &str) -> f64 {
     job.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {pointer}"))
 }
 
-/// Random reads of a simulated solid-state disk, with these options.
+/// Random reads of a simulated SSD, with these options.
 fn simulated(directory: &std::path::Path, options: &str) -> Value {
     let job = "--name=j --filename=twin:sata-ssd --size=1g --rw=randread --bs=4k --direct=1 --ioengine=io_uring";
     jobs_of(&run(true, directory, &format!("{job} {options} --output-format=json"))).remove(0)
 }
 
 #[test]
-fn the_depth_is_found_that_plain_jobs_confirm() {
+fn plain_jobs_confirm_the_depth_found() {
     let directory = tempfile::tempdir().unwrap();
     let search =
         "--iodepth=64 --latency_target=300 --latency_window=200ms --latency_percentile=99 --runtime=60 --time_based";
@@ -28,20 +29,20 @@ fn the_depth_is_found_that_plain_jobs_confirm() {
         ["/latency_target", "/latency_percentile", "/latency_window"].map(|name| figure(&found, name)),
         [300_000.0, 99.0, 200_000.0]
     );
-    // The last window alone is reported.
+    // Only the last window is reported.
     assert!((199.0..=202.0).contains(&figure(&found, "/read/runtime")), "{}", found["read"]["runtime"]);
     let late = |depth: u64| {
         let plain = format!("--iodepth={depth} --runtime=1 --time_based --percentile_list=99");
         figure(&simulated(directory.path(), &plain), "/read/clat_ns/percentile/99.000000") > 300_000.0
     };
     assert_eq!([depth - 1, depth + 2].map(late), [false, true], "{depth}");
-    // A search that goes on reports the whole run.
+    // A search that continues reports the whole run.
     let on = simulated(directory.path(), &format!("{search} --runtime=3 --latency_run=1"));
     assert!(figure(&on, "/read/runtime") >= 2990.0 && (figure(&on, "/latency_depth") - depth as f64).abs() <= 2.0);
 }
 
 #[test]
-fn what_is_slower_than_it_may_be_ends_its_job_as_in_fio() {
+fn exceeding_a_limit_ends_the_job_as_in_fio() {
     if !fio_is_here() {
         return;
     }
@@ -70,7 +71,7 @@ fn a_search_ends_as_in_fio() {
     if !fio_is_here() {
         return;
     }
-    // Any depth holds: the greatest is the job's own.
+    // Every depth meets the target: the result is the job's own, the maximum.
     let job = "--name=j --size=8m --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --latency_target=10s --latency_window=100ms --runtime=20 --time_based --output-format=json";
     for ours in [true, false] {
         let directory = tempfile::tempdir().unwrap();

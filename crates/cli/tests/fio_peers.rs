@@ -1,4 +1,5 @@
-//! The same options in halfpower and in Debian's fio: the same files, the same work, the same lines. Nothing here is timed.
+//! Runs the same options in halfpower and in Debian's fio: same files, same work, same lines.
+//! Nothing is timed.
 
 mod common;
 
@@ -42,7 +43,7 @@ fn each_program_verifies_what_the_other_wrote() {
             let keep = if writer { "--keep" } else { "" };
             succeeds(writer, at, &format!("{common} --rw=randwrite --do_verify=0 {keep}"));
             succeeds(reader, at, &format!("{common} --rw=read"));
-            // The last byte of a block is in every checksum but that of the header alone.
+            // Every checksum covers the last byte of a block, except the header's own.
             let mut bytes = fs::read(at.join("data")).unwrap();
             let changed = if method == "meta" { 8192 + 20 } else { 8192 + 4095 };
             bytes[changed] ^= 1;
@@ -57,7 +58,7 @@ fn each_program_verifies_what_the_other_wrote() {
 }
 
 #[test]
-fn fixed_work_is_the_same_work() {
+fn jobs_of_fixed_size_do_the_same_work() {
     if !fio_is_here() {
         return;
     }
@@ -113,7 +114,7 @@ fn fixed_work_is_the_same_work() {
             let arguments = format!("--name=j {file} --size=64k --bs=4k {options} --output-format=json");
             let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &arguments)).unwrap();
             let sides = ["read", "write", "trim"];
-            // The latencies of what is read back on the way are not split in two here.
+            // Latencies of verification reads are not split in two here.
             let fields = ["total_ios", "io_bytes", "clat_ns/N", "lat_ns/N", "slat_ns/N"];
             let fields = if options.contains("verify") { &fields[..2] } else { &fields[..] };
             let of_sides = sides.iter().flat_map(|side| fields.iter().map(move |field| format!("{side}/{field}")));
@@ -149,7 +150,7 @@ fn flags_of_engines_take_no_value_from_the_next_argument() {
 }
 
 #[test]
-fn files_of_a_job_are_as_long_as_fios() {
+fn files_of_a_job_have_fios_length() {
     if !fio_is_here() {
         return;
     }
@@ -168,7 +169,7 @@ fn files_of_a_job_are_as_long_as_fios() {
         };
         assert_eq!(lengths(true), lengths(false), "{options}");
     }
-    // Each verifies what the other laid out over several files.
+    // Each program verifies the files that the other wrote.
     for (writer, reader) in [(true, false), (false, true)] {
         let directory = tempfile::tempdir().unwrap();
         let common = "--name=j --size=64k --bs=4k --nrfiles=3 --verify=md5";
@@ -179,7 +180,7 @@ fn files_of_a_job_are_as_long_as_fios() {
 }
 
 #[test]
-fn both_directions_of_a_mix_with_holes_go_over_the_whole_file() {
+fn both_directions_of_a_mix_with_holes_cover_the_file() {
     if !fio_is_here() {
         return;
     }
@@ -200,7 +201,7 @@ fn both_directions_of_a_mix_with_holes_go_over_the_whole_file() {
 }
 
 #[test]
-fn trims_are_trims_in_a_trace() {
+fn traces_record_trims() {
     if !fio_is_here() {
         return;
     }
@@ -214,7 +215,7 @@ fn trims_are_trims_in_a_trace() {
     };
     let (ours, theirs) = (actions(true), actions(false));
     assert!(ours.len() == 16 && ours == theirs, "{ours:?} {theirs:?}");
-    // And are replayed as such.
+    // The trace can also be replayed.
     let directory = tempfile::tempdir().unwrap();
     let trace = "fio version 3 iolog\n0 f add\n0 f open\n0 f write 0 65536\n1 f trim 0 32768\n2 f read 32768 4096\n";
     fs::write(directory.path().join("log"), trace).unwrap();
@@ -229,7 +230,7 @@ fn trims_are_trims_in_a_trace() {
 }
 
 #[test]
-fn what_is_read_back_is_what_fio_reads_back() {
+fn verification_reads_match_fio() {
     if !fio_is_here() {
         return;
     }
@@ -246,11 +247,11 @@ fn what_is_read_back_is_what_fio_reads_back() {
             places.dedup();
             (job["error"].as_i64(), job["read"]["total_ios"].as_u64().unwrap(), places.len() as u64)
         };
-        // Where the time is over nothing is.
+        // Nothing runs after the time limit.
         for timed in ["--time_based --runtime=1 --rate_iops=40", "--runtime=1 --rate_iops=40"] {
             assert_eq!(of(timed).1, 0, "halfpower: {ours}: {timed}");
         }
-        // A place that was written twice is read once.
+        // An offset that was written twice is read once.
         for repeats in ["--norandommap", "--random_distribution=zipf:1.2", "--norandommap --verify_backlog=32"] {
             let (error, reads, places) = of(repeats);
             let once = if repeats.contains("backlog") { reads > places && reads < 64 } else { reads == places };
@@ -260,7 +261,7 @@ fn what_is_read_back_is_what_fio_reads_back() {
 }
 
 #[test]
-fn a_job_whose_file_does_not_fit_keeps_no_other_from_running() {
+fn a_job_whose_file_does_not_fit_does_not_stop_others() {
     // As in fio, which would fill the file system first.
     let jobs = "[global]\nbs=64k\n[a]\nfilename=a\nsize=100t\nrw=read\n[b]\nfilename=b\nsize=128k\nrw=write\n\
                 [c]\nstonewall\nfilename=c\nsize=64k\nrw=read\n[d]\nstonewall\nfilename=a\nsize=100t\nrw=read\n";
@@ -276,7 +277,7 @@ fn a_job_whose_file_does_not_fit_keeps_no_other_from_running() {
 }
 
 #[test]
-fn a_file_that_one_job_laid_out_has_its_size_for_the_next() {
+fn the_next_job_sees_the_size_of_a_laid_out_file() {
     if !fio_is_here() {
         return;
     }
@@ -291,7 +292,7 @@ fn a_file_that_one_job_laid_out_has_its_size_for_the_next() {
 }
 
 #[test]
-fn how_far_a_job_wrote_is_saved_unless_that_is_not_wanted() {
+fn the_verification_state_is_saved_unless_disabled() {
     if !fio_is_here() {
         return;
     }
@@ -308,7 +309,7 @@ fn how_far_a_job_wrote_is_saved_unless_that_is_not_wanted() {
             }
         }
     }
-    // Somebody else's file of this name stays, and is no reason to fail.
+    // Another user's file of this name is kept and is not an error.
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("local-j-0-verify.state");
     fs::write(&state, "precious").unwrap();
@@ -317,7 +318,7 @@ fn how_far_a_job_wrote_is_saved_unless_that_is_not_wanted() {
 }
 
 #[test]
-fn a_job_file_may_come_from_the_standard_input() {
+fn a_job_file_may_come_from_standard_input() {
     if !fio_is_here() {
         return;
     }
@@ -348,7 +349,7 @@ fn terse_lines_have_the_same_fields() {
         let (ours, theirs) = (lines(true), lines(false));
         assert_eq!(ours.len(), theirs.len(), "version {version}");
         let counts = |lines: &[Vec<String>]| lines.iter().map(Vec::len).collect::<Vec<_>>();
-        // A file system without a device of its own has no disk at the end of either line, or a disk in both.
+        // A file system without a device has no disk at the end of either line, or a disk in both.
         let disks = |lines: &[Vec<String>]| (counts(lines)[0] - if version == 2 { 0 } else { 1 }) % 9;
         assert_eq!(disks(&ours), disks(&theirs), "version {version}: {ours:?}\n{theirs:?}");
         let first = if version == 2 { 0 } else { 1 };
@@ -361,7 +362,7 @@ fn terse_lines_have_the_same_fields() {
 }
 
 #[test]
-fn directions_as_one_have_the_same_fields() {
+fn unified_directions_have_the_same_fields() {
     if !fio_is_here() {
         return;
     }
@@ -378,7 +379,7 @@ fn directions_as_one_have_the_same_fields() {
             let figures = ["total_ios", "io_bytes"].map(|name| job["mixed"][name].clone());
             let counts = ["slat_ns", "clat_ns", "lat_ns"].map(|name| job["mixed"][name]["N"].clone());
             let line = succeeds(ours, directory.path(), &format!("{options} --minimal"));
-            // Disks at the end, nine fields each, may differ in number.
+            // The number of disks at the end, with nine fields each, may differ.
             let fields = line.trim_end().split(';').count() % 9;
             (sections.map(String::from).collect(), figures.into_iter().chain(counts).collect(), fields)
         };
@@ -418,7 +419,7 @@ fn the_report_has_the_lines_that_scripts_look_for() {
     }
     let total = |text: &str| text.lines().find(|line| line.contains("issued rwts")).unwrap().trim().to_string();
     assert!(total(&ours).ends_with("short=0,0,0,0 dropped=0,0,0,0"));
-    // Requests of both directions together are those of the size.
+    // Requests of both directions add up to the size.
     let sum = |text: &str| -> u64 {
         let list = total(text);
         let list = list.split("total=").nth(1).unwrap().split(' ').next().unwrap();
@@ -428,7 +429,7 @@ fn the_report_has_the_lines_that_scripts_look_for() {
 }
 
 #[test]
-fn both_programs_go_on_after_the_same_errors() {
+fn both_programs_ignore_the_same_errors() {
     if !fio_is_here() {
         return;
     }
@@ -463,7 +464,7 @@ fn both_programs_go_on_after_the_same_errors() {
 }
 
 #[test]
-fn what_has_no_end_is_read_and_written_as_both_do() {
+fn endless_files_are_used_as_in_fio() {
     if !fio_is_here() {
         return;
     }
@@ -481,7 +482,7 @@ fn what_has_no_end_is_read_and_written_as_both_do() {
         };
         assert_eq!((of(true), of(false)), ([256, 1 << 20], [256, 1 << 20]), "{words}");
     }
-    // There is nothing in it.
+    // The file is empty.
     for ours in [true, false] {
         let read = run(ours, directory.path(), "--name=j --filename=/dev/null --rw=read --size=1m --bs=4k");
         assert!(!read.status.success(), "{ours}: {read:?}");
@@ -491,7 +492,7 @@ fn what_has_no_end_is_read_and_written_as_both_do() {
     assert!(sizeless.status.code() == Some(2) && said.contains("/dev/null has no size of its own"), "{said}");
 }
 
-/// The last column of the log of each request's latency.
+/// The last column of the log of request latencies.
 fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
     let words = format!("--name=j --filename=f --size=16k --bs=4k --rw=write --write_lat_log=log {options}");
     let said = succeeds(ours, directory, &words);
@@ -503,7 +504,7 @@ fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
 }
 
 #[test]
-fn requests_have_the_priority_that_the_job_gives_them() {
+fn requests_have_the_priority_of_the_job() {
     if !fio_is_here() {
         return;
     }
@@ -512,7 +513,7 @@ fn requests_have_the_priority_that_the_job_gives_them() {
         let of = |ours| logged_priority(ours, directory.path(), options);
         assert_eq!(of(true), of(false), "{options}");
     }
-    // What the kernel says of the threads while they run.
+    // Read the priority of the running threads from the kernel.
     let mut command = Command::new(HALFPOWER);
     command.args(["fio", "--name=j", "--size=1m", "--rw=randread", "--time_based", "--runtime=20", "--prioclass=3"]);
     command.arg("--nice=7").env("HALFPOWER_HISTORY", "none").current_dir(directory.path());
@@ -522,7 +523,7 @@ fn requests_have_the_priority_that_the_job_gives_them() {
         let number = thread.file_name().unwrap().to_string_lossy().into_owned();
         let told = Command::new("ionice").args(["-p", &number]).output().unwrap();
         let status = fs::read_to_string(thread.join("stat")).unwrap_or_default();
-        // Behind the name, which may hold blanks: state, then 15 numbers, then the priority for processors.
+        // After the name, which may contain blanks: state, then 15 numbers, then the nice value.
         let nice = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(16).map(String::from));
         String::from_utf8_lossy(&told.stdout).trim() == "idle" && nice.as_deref() == Some("7")
     };

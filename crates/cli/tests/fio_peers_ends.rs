@@ -1,4 +1,5 @@
-//! How jobs end beside Debian's fio: where no space is left, and where the file refuses their requests.
+//! Compares how jobs end with Debian's fio: on a full file system, and if the file refuses their
+//! requests.
 
 #[macro_use]
 mod common;
@@ -23,7 +24,7 @@ fn written(ours: bool, directory: &Path, options: &str) -> Vec<[u64; 3]> {
 }
 
 #[test]
-fn a_job_fills_its_file_system_and_ends_well() {
+fn a_job_that_fills_its_file_system_succeeds() {
     if !fio_is_here() {
         return;
     }
@@ -42,13 +43,13 @@ fn a_job_fills_its_file_system_and_ends_well() {
     }
     let mount = or_skip!(Mount::tmpfs("4m"));
     let deep = "--rw=write --fill_device=1 --ioengine=io_uring --iodepth=4";
-    // How many were under way when the first failed is chance.
+    // The number of requests in flight at the first failure is random.
     let [ours, theirs] = [true, false].map(|ours| written(ours, &mount.at, deep)[0][2]);
     assert_eq!((ours, theirs), (4 << 20, 4 << 20));
 }
 
 #[test]
-fn a_job_whose_file_does_not_fit_has_the_error_in_its_report_alone_or_not() {
+fn a_file_that_does_not_fit_is_reported_as_in_fio() {
     if !fio_is_here() {
         return;
     }
@@ -70,7 +71,7 @@ fn a_job_whose_file_does_not_fit_has_the_error_in_its_report_alone_or_not() {
 }
 
 #[test]
-fn requests_that_the_file_refuses_are_an_error_of_their_job_alone() {
+fn refused_requests_are_an_error_of_their_job_only() {
     if !fio_is_here() {
         return;
     }

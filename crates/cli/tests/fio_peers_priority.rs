@@ -1,4 +1,5 @@
-//! Requests with a priority of their own beside Debian's fio: their shares, where they are told, and that the kernel has them.
+//! Compares request priorities with Debian's fio: their shares, their place in the reports, and the
+//! kernel's view of them.
 
 mod common;
 
@@ -9,10 +10,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-/// Requests of a job by side and priority as its log has it, and as its report has it; and the fields of an entry of the report.
-type Told = (BTreeMap<(u64, String), u64>, BTreeMap<(u64, String), u64>, Vec<String>);
+/// Requests by direction and priority, from the job's log and from its report; and the fields of a
+/// report entry.
+type Priorities = (BTreeMap<(u64, String), u64>, BTreeMap<(u64, String), u64>, Vec<String>);
 
-fn told(ours: bool, options: &str) -> Told {
+fn priorities(ours: bool, options: &str) -> Priorities {
     let directory = tempfile::tempdir().unwrap();
     let words = "--name=j --size=8m --bs=4k --rw=randrw --direct=1 --iodepth=4 --write_lat_log=log --log_prio=1";
     let text = succeeds(ours, directory.path(), &format!("{words} {options} --output-format=json"));
@@ -36,7 +38,7 @@ fn told(ours: bool, options: &str) -> Told {
 }
 
 #[test]
-fn requests_have_priorities_in_the_shares_that_are_asked_for() {
+fn priorities_have_the_requested_shares() {
     if !fio_is_here() {
         return;
     }
@@ -54,7 +56,7 @@ fn requests_have_priorities_in_the_shares_that_are_asked_for() {
     ] {
         let mut both = Vec::new();
         for ours in [true, false] {
-            let (logged, reported, fields) = told(ours, options);
+            let (logged, reported, fields) = priorities(ours, options);
             assert_eq!(logged, reported, "halfpower: {ours}: {options}");
             for ((side, bits), share) in &shares {
                 let of_side: u64 = logged.iter().filter(|((of, _), _)| of == side).map(|(_, count)| count).sum();
@@ -68,11 +70,12 @@ fn requests_have_priorities_in_the_shares_that_are_asked_for() {
 }
 
 #[test]
-fn the_kernel_has_the_priority_of_each_request() {
+fn the_kernel_sees_the_priority_of_each_request() {
     if !fio_is_here() {
         return;
     }
-    // Without these capabilities it refuses requests of the first class, and so tells that it saw them.
+    // Without these capabilities the kernel refuses requests of the first class, which proves that
+    // it saw the priority.
     let setpriv = ["--bounding-set=-sys_admin,-sys_nice", "--inh-caps=-sys_admin,-sys_nice"];
     if !Command::new("setpriv").args(setpriv).arg("true").status().is_ok_and(|status| status.success()) {
         return skip("setpriv gives no capability away here");

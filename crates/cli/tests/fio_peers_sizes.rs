@@ -1,4 +1,5 @@
-//! Random requests of several sizes beside Debian's fio: where they go, and which of them are read back.
+//! Random requests of several sizes, compared with Debian's fio: their offsets, and which of them
+//! are verified.
 
 mod common;
 
@@ -6,11 +7,11 @@ use common::fio::{fio_is_here, jobs_of, run};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What a job did, as its trace and its report have it.
+/// The trace and the report of a job.
 struct Done {
-    /// First byte and length of each write.
+    /// Offset and length of each write.
     writes: Vec<(u64, u64)>,
-    /// Reads and writes, and bytes of them.
+    /// Number of reads and writes, and their bytes.
     counts: [u64; 2],
     bytes: [u64; 2],
     error: i64,
@@ -38,7 +39,7 @@ fn done(ours: bool, options: &str) -> Done {
     }
 }
 
-/// Writes and bytes that are left where each takes all of the older ones away that it overlaps.
+/// Number and bytes of the remaining writes if each removes all older writes that it overlaps.
 fn left(writes: &[(u64, u64)]) -> [u64; 2] {
     let mut kept: BTreeMap<u64, u64> = BTreeMap::new();
     for &(offset, len) in writes {
@@ -49,7 +50,7 @@ fn left(writes: &[(u64, u64)]) -> [u64; 2] {
 }
 
 #[test]
-fn every_byte_is_gone_to_once_where_the_map_is_kept() {
+fn with_a_random_map_every_byte_is_written_once() {
     if !fio_is_here() {
         return;
     }
@@ -74,7 +75,7 @@ fn every_byte_is_gone_to_once_where_the_map_is_kept() {
 }
 
 #[test]
-fn what_is_read_back_is_what_no_later_write_overlaps() {
+fn only_writes_that_were_not_overwritten_are_verified() {
     if !fio_is_here() {
         return;
     }
@@ -96,7 +97,7 @@ fn what_is_read_back_is_what_no_later_write_overlaps() {
 }
 
 #[test]
-fn passes_are_read_back_one_by_one_where_the_map_is_kept() {
+fn with_a_random_map_each_pass_is_verified() {
     if !fio_is_here() {
         return;
     }
@@ -110,7 +111,7 @@ fn passes_are_read_back_one_by_one_where_the_map_is_kept() {
 }
 
 #[test]
-fn passes_of_engines_that_queue_are_read_back_one_by_one() {
+fn with_a_queueing_engine_each_pass_is_verified() {
     if !fio_is_here() {
         return;
     }

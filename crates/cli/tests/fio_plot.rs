@@ -1,12 +1,12 @@
-//! The Python package fio-plot (its `bench-fio` and its `fio-plot`) takes `halfpower fio` for fio: it runs job files with it and draws
-//! from the files that come out, without change.
+//! The Python package fio-plot (`bench-fio` and `fio-plot`) works with `halfpower fio` instead of
+//! fio: it runs job files and plots the unmodified output.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is missing is told, and a failure where everything is required.
+/// Reports a missing tool; fails if all tools are required.
 fn missing(what: &str) {
     assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
     eprintln!("skipped: {what}");
@@ -21,7 +21,8 @@ fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The directory of the package's programs: of a virtual environment beside the build, made once, where Python and pip can.
+/// The directory with the package's programs: a virtual environment in the build directory, created
+/// once if Python and pip are installed.
 fn programs() -> Result<PathBuf, String> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
     let programs = environment.join("bin");
@@ -37,7 +38,7 @@ fn programs() -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// The places of one test: a `fio` that is halfpower, data, output.
+/// The files of one test: a `fio` that is halfpower, data, output.
 struct Bench {
     directory: tempfile::TempDir,
     path: String,
@@ -66,7 +67,7 @@ impl Bench {
         Bench { directory, path, programs }
     }
 
-    /// Runs one of the package's programs to its good end.
+    /// Runs one of the package's programs successfully.
     fn run(&self, program: &str, arguments: &[&str]) {
         let output = Command::new(self.programs.join(program))
             .args(arguments)
@@ -80,7 +81,7 @@ impl Bench {
         assert!(output.status.success(), "{program} {arguments:?}: {told}");
     }
 
-    /// Draws a figure; it must be a picture.
+    /// Plots a figure and checks that it is an image.
     fn draw(&self, name: &str, arguments: &[&str]) {
         let file = format!("{name}.png");
         let mut all = vec!["-i", "out/data/4k", "-T", "halfpower", "-o", &file];
@@ -88,7 +89,7 @@ impl Bench {
         self.run("fio-plot", &all);
         let picture =
             fs::read(self.directory.path().join(&file)).unwrap_or_else(|error| panic!("{file} was not drawn: {error}"));
-        assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000, "{file} is no picture");
+        assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000, "{file} is not an image");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Buffered writes: until when their rate counts, and how much of them the page cache had. A loop device that admits a known rate is the truth.
+//! Buffered writes: when their rate includes the flush, and how much stayed in the page cache. A
+//! throttled loop device gives the true rate.
 
 #[macro_use]
 mod common;
@@ -9,14 +10,14 @@ use common::{Ended, alone, halfpower_in, number, points};
 use serde_json::Value;
 use std::path::Path;
 
-/// Bytes per second that the device admits.
+/// The device's limit in bytes per second.
 const ADMITTED: u64 = 20_000_000;
-/// How far a rate may be from the truth, or a time from fio's.
+/// Allowed error of a rate, or of a time relative to fio's.
 const TOLERANCE: f64 = 0.15;
-/// Runs of one comparison before it counts as a failure: others use the computer, too.
+/// Maximum attempts of a comparison, because the machine is shared.
 const TRIES: u32 = 3;
 
-/// A file system on a device that admits [`ADMITTED`]; the throttle goes first.
+/// A file system on a device throttled to [`ADMITTED`]; the throttle is removed first.
 struct Slow {
     _throttle: Throttle,
     mount: Mount,
@@ -33,7 +34,7 @@ fn near(value: f64, truth: f64) -> bool {
     (value / truth - 1.0).abs() < TOLERANCE
 }
 
-/// Runs until the values are as they should be.
+/// Repeats a run until its values are as expected.
 fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     let mut last = Ok(());
     for _ in 0..TRIES {
@@ -45,7 +46,7 @@ fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     panic!("{what}: {}", last.unwrap_err());
 }
 
-/// Every option by which fio brings data to stable storage: 20 MiB in all, so a second.
+/// Every fio option that flushes data to stable storage. Each writes 20 MiB, which takes a second.
 const FLUSHES: [&str; 12] = [
     "--size=20m --end_fsync=1",
     "--size=20m --fsync_on_close=1",
@@ -62,7 +63,7 @@ const FLUSHES: [&str; 12] = [
 ];
 
 #[test]
-fn fio_jobs_count_their_flush_as_fio_does() {
+fn fio_jobs_time_their_flush_as_fio_does() {
     if !fio_is_here() {
         return;
     }
@@ -83,7 +84,7 @@ fn fio_jobs_count_their_flush_as_fio_does() {
     }
 }
 
-/// Of each job its time in ms, its bytes per second, and the number of its syncs, which have times of their own.
+/// For each job: time in ms, bytes per second, number of syncs (which are timed separately).
 fn writes(ours: bool, directory: &Path, options: &str) -> Vec<[f64; 3]> {
     for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_file() {
@@ -98,7 +99,7 @@ fn writes(ours: bool, directory: &Path, options: &str) -> Vec<[f64; 3]> {
 }
 
 #[test]
-fn fios_group_lines_and_own_point_have_the_same_rate() {
+fn fio_group_lines_and_points_have_the_same_rate() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("end_fsync", || {
@@ -122,7 +123,7 @@ fn fios_group_lines_and_own_point_have_the_same_rate() {
 }
 
 #[test]
-fn fio_counts_the_flush_of_a_raw_device() {
+fn fio_times_the_flush_of_a_raw_device() {
     let _one = alone();
     let device = or_skip!(Loop::make(64 << 20));
     let _throttle = or_skip!(Throttle::set(&device, &[("write_bps", ADMITTED)]));
@@ -138,7 +139,7 @@ fn fio_counts_the_flush_of_a_raw_device() {
     });
 }
 
-/// The only point of `run` with these words.
+/// The only point of `run` with these arguments.
 fn point(directory: &Path, words: &str) -> Value {
     let document =
         halfpower_in(directory, &format!("run --no-history --json --repeats 2 --max-repeats 2 {words}")).good_json();
@@ -149,7 +150,7 @@ fn warnings(point: &Value) -> String {
     point["warnings"].to_string()
 }
 
-/// Words of the doubts about writes that a cache has, and about reads that it served.
+/// Words of the warnings about writes left in a cache, and about reads from it.
 const TAKEN: &str = "in the page cache and not on a device when the last write returned";
 const SERVED: &str = "came from the page cache and not from a device";
 
@@ -177,7 +178,7 @@ fn a_run_that_flushes_has_one_rate() {
 }
 
 #[test]
-fn a_run_that_does_not_flush_says_that_the_cache_has_its_data() {
+fn a_run_without_a_flush_warns_about_cached_data() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     let at = &slow.mount.at;
@@ -197,7 +198,7 @@ fn a_run_that_does_not_flush_says_that_the_cache_has_its_data() {
 }
 
 #[test]
-fn what_reaches_the_device_raises_no_doubt() {
+fn flushed_data_causes_no_warning() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     let at = &slow.mount.at;
@@ -217,7 +218,7 @@ fn what_reaches_the_device_raises_no_doubt() {
 }
 
 #[test]
-fn every_tools_report_says_that_a_cache_was_measured() {
+fn every_tools_report_warns_about_a_measured_cache() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     let at = &slow.mount.at;
@@ -255,7 +256,7 @@ fn every_tools_report_says_that_a_cache_was_measured() {
 }
 
 #[test]
-fn iozone_counts_the_flush_that_e_asks_for() {
+fn iozone_e_includes_the_flush_in_the_time() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("-e", || {
@@ -272,7 +273,7 @@ fn iozone_counts_the_flush_that_e_asks_for() {
 }
 
 #[test]
-fn memory_is_the_device_of_a_file_system_in_memory() {
+fn a_tmpfs_causes_no_cache_warning() {
     let _one = alone();
     let mount = or_skip!(Mount::tmpfs("32m"));
     let one = point(&mount.at, "--op write --request 1m --buffered --bytes 8m --size 8m .");
@@ -283,7 +284,7 @@ fn memory_is_the_device_of_a_file_system_in_memory() {
 }
 
 #[test]
-fn a_simulated_cache_is_no_device_either() {
+fn a_simulated_cache_causes_a_warning() {
     let directory = tempfile::tempdir().unwrap();
     let machine = "--op write --request 64k --buffered --bytes 1m --size 16m twin:nvme";
     let one = point(directory.path(), machine);

@@ -1,4 +1,4 @@
-//! The history: what every command keeps, what it shows, and what never fails a measurement.
+//! The history: every command stores its result, and a failing history never fails a measurement.
 
 mod common;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A history of its own.
+/// A separate history.
 struct History {
     directory: tempfile::TempDir,
 }
@@ -39,7 +39,7 @@ impl History {
         ended.stdout
     }
 
-    /// The entries, the newest first.
+    /// The entries, newest first.
     fn entries(&self) -> Vec<Value> {
         serde_json::from_str(&self.good("history --json")).unwrap()
     }
@@ -48,7 +48,7 @@ impl History {
 const RUN: &str = "run twin:nvme --pattern random --request 4k";
 
 #[test]
-fn every_command_keeps_its_result_unless_told_otherwise() {
+fn every_command_stores_its_result_unless_disabled() {
     let history = History::new();
     let place = history.directory.path().join("files");
     fs::create_dir(&place).unwrap();
@@ -69,7 +69,7 @@ fn every_command_keeps_its_result_unless_told_otherwise() {
         history.entries().iter().rev().map(|one| one["kind"].as_str().unwrap().to_string()).collect();
     assert_eq!(kinds, ["run", "sweep", "metadata", "sweep", "run", "compare", "tune"]);
     assert!(history.good("compare 6 --markdown").contains("slower than twin:nvme"));
-    // Those without points are shown by their own reports, and are no side of a comparison.
+    // Entries without points are shown by their own reports and cannot be compared.
     for (id, words) in [(6, "slower than twin:nvme"), (7, "Worth keeping: depth of the workload: 8")] {
         assert!(history.good(&format!("history show {id}")).contains(words), "entry {id}");
         history.run(&format!("compare 1 {id}")).refused(&["holds no points"]);
@@ -136,7 +136,7 @@ fn a_trend_has_a_line_and_a_page() {
 }
 
 #[test]
-fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
+fn a_check_detects_a_slower_target() {
     let history = History::new();
     history.run("check twin:nvme").refused(&["no history"]);
     history.good("sweep twin:nvme --op read,write --pattern seq,random --request 4k,64k");
@@ -146,7 +146,7 @@ fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
     let checked = history.run("check twin:nvme --json").good_json();
     let rates = checked["differences"].as_array().unwrap().iter().filter(|one| one["measure"] == "throughput");
     assert_eq!(rates.count(), 4, "one of each kind");
-    // A machine that is slower than what the baseline was measured on.
+    // A slower machine than the baseline's.
     let slower = history.run("check twin:virtio --baseline 1 --size 1g");
     assert_eq!(slower.code, Some(3), "{slower:?}");
     assert!(slower.stderr.contains("slower:10%"), "{}", slower.stderr);
@@ -155,7 +155,7 @@ fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
 }
 
 #[test]
-fn a_check_of_this_computer_measures_reads_and_its_own_test_file() {
+fn a_check_of_this_machine_measures_reads_and_its_own_test_file() {
     let _one = common::alone();
     let history = History::new();
     let place = history.directory.path().join("files");
@@ -164,7 +164,7 @@ fn a_check_of_this_computer_measures_reads_and_its_own_test_file() {
     history.good(&format!(
         "sweep {at} --op read,write --size 4m --request 4k --runtime 100ms --repeats 2 --max-repeats 2"
     ));
-    // The limit is out of reach: this machine may be busy.
+    // An unreachable limit, because this machine may be busy.
     let checked = history.run(&format!("check {at} --slower 1000% --budget 5s"));
     assert_eq!(checked.code, Some(0), "{checked:?}");
     assert!(checked.stdout.contains("read") && checked.stdout.contains("write"), "{}", checked.stdout);
@@ -172,7 +172,7 @@ fn a_check_of_this_computer_measures_reads_and_its_own_test_file() {
 }
 
 #[test]
-fn a_history_that_cannot_be_written_fails_no_measurement() {
+fn an_unwritable_history_does_not_fail_a_measurement() {
     let directory = tempfile::tempdir().unwrap();
     let foreign = directory.path().join("notes.txt");
     fs::write(&foreign, "these are notes, longer than the header of a database, and they are somebody's: they stay as they are, all of them").unwrap();
@@ -187,14 +187,14 @@ fn a_history_that_cannot_be_written_fails_no_measurement() {
     assert_eq!(fs::read(&foreign).unwrap(), before);
 }
 
-/// A full disk at every step of making and writing the file: the measurement is told as if nothing were wrong.
+/// A full disk at every step of creating and writing the file: the measurement still succeeds.
 #[test]
-fn a_full_disk_fails_no_measurement() {
+fn a_full_disk_does_not_fail_a_measurement() {
     for size in ["4k", "12k", "40k", "72k"] {
         let small = or_skip!(Mount::tmpfs(size));
         let file = small.at.join("history.sqlite");
         let mut kept = 0;
-        // Whatever fits is kept; then the disk is full.
+        // Fill the disk with entries.
         for _ in 0..4 {
             let mut run = command(HALFPOWER, RUN.split(' '));
             let run = finish({
@@ -209,7 +209,7 @@ fn a_full_disk_fails_no_measurement() {
     }
 }
 
-/// Writers that are killed at any moment lose at most their own run.
+/// Killed writers lose at most their own run.
 #[test]
 fn killed_writers_leave_a_history_that_opens() {
     let history = History::new();
@@ -218,7 +218,7 @@ fn killed_writers_leave_a_history_that_opens() {
     for round in 0..50 {
         let mut two = [history.prepared(RUN), history.prepared(RUN)].map(|mut command| command.spawn().unwrap());
         let wal = history.directory.path().join("history.sqlite-wal");
-        // Killed at another moment each time, some in the middle of a write.
+        // Kill at different times, sometimes in the middle of a write.
         if round % 2 == 0 {
             wait_until("a writer", || wal.exists() || two[0].try_wait().unwrap().is_some());
         } else {

@@ -1,4 +1,5 @@
-//! Every parser on mutations of its corpus: the fuzz targets, for a bounded time in every test run.
+//! Runs every parser on mutations of its corpus: the fuzz targets, for a bounded time in every test
+//! run.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod parsers;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
 
-/// Mutations of each parser's corpus.
+/// Number of mutations per parser.
 const CASES: u32 = 500;
 
-/// The same for parsers whose every case draws reports or writes a file.
+/// The same for parsers that draw reports or write a file in each case.
 const SLOW_CASES: u32 = 50;
 
-/// Words that end or bound something in one of the languages.
+/// Delimiters and keywords of the languages.
 const WORDS: [&str; 16] = [
     "0",
     "-1",
@@ -37,7 +38,7 @@ const WORDS: [&str; 16] = [
     "/../",
 ];
 
-/// One change of the bytes; positions are taken modulo the length.
+/// A change of the bytes; positions are modulo the length.
 #[derive(Debug, Clone)]
 enum Change {
     Flip(usize, u8),
@@ -122,7 +123,7 @@ fn try_all(only: impl Fn(&str) -> bool, cases: u32) {
     }
 }
 
-/// Those whose every case writes a file.
+/// Whether each case writes a file.
 fn is_slow(name: &str) -> bool {
     ["results", "signature", "machine_file"].contains(&name)
 }
@@ -133,7 +134,7 @@ fn no_parser_panics() {
 }
 
 #[test]
-fn no_reader_of_files_panics() {
+fn no_file_reader_panics() {
     try_all(is_slow, SLOW_CASES);
 }
 

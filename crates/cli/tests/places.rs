@@ -1,4 +1,5 @@
-//! Values and places: what is refused, with which words, and what unusual file systems are studied with. Faults are in `faults/`.
+//! Values and locations: invalid ones and their messages, and studies of unusual file systems.
+//! Faults are in `faults/`.
 
 mod common;
 
@@ -12,7 +13,7 @@ use std::process::Child;
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn values_that_make_no_sense() {
+fn invalid_values_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
     for (command, options, words) in [
@@ -56,7 +57,7 @@ fn values_that_make_no_sense() {
 }
 
 #[test]
-fn places_that_are_not_there_or_nothing_to_measure() {
+fn missing_or_unsuitable_targets_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let inside = |name: &str| directory.path().join(name).display().to_string();
     fs::write(inside("empty"), "").unwrap();
@@ -86,11 +87,11 @@ fn places_that_are_not_there_or_nothing_to_measure() {
 }
 
 #[test]
-fn a_file_system_that_does_not_count_its_space_is_used_as_told() {
+fn a_file_system_without_free_space_data_needs_size() {
     let _one = common::alone();
     let mount = or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"]));
     halfpower(&format!("run {}", mount.name())).refused(&[mount.name(), "how much space is free", "--size"]);
-    // It takes no direct I/O: that point fails with the reason, the others have numbers.
+    // The file system refuses direct I/O: that point fails with the reason, the others succeed.
     let words = format!("sweep {} --size 8m --direct --buffered --bytes 1m --repeats 1 --json", mount.name());
     let document = halfpower(&words).good_json();
     let [direct, buffered] = points(&document) else { panic!("two points: {document:#}") };
@@ -102,7 +103,7 @@ fn a_file_system_that_does_not_count_its_space_is_used_as_told() {
 }
 
 #[test]
-fn an_overlay_is_studied_with_what_it_takes() {
+fn an_overlay_is_studied_with_the_io_it_supports() {
     let _one = common::alone();
     let layers = or_skip!(Mount::tmpfs("512m"));
     for name in ["lower", "upper", "work"] {
@@ -113,7 +114,7 @@ fn an_overlay_is_studied_with_what_it_takes() {
     let mount = or_skip!(Mount::with(&["-t", "overlay", "-o", &options, "halfpower-test"]));
     let probe = mount.at.join("probe");
     fs::write(&probe, vec![1; 4096]).unwrap();
-    // Whether an overlay takes direct I/O depends on what is below and on the kernel.
+    // Whether overlayfs supports direct I/O depends on the lower layer and on the kernel.
     let takes = tool("dd", &[&format!("if={}", probe.display()), "of=/dev/null", "iflag=direct", "bs=4096"]).is_ok();
     if takes {
         assert_eq!(study(&mount.at, "--size 64m")["target"]["direct"], true);
@@ -132,7 +133,7 @@ fn study(target: &Path, options: &str) -> serde_json::Value {
     halfpower(&words).good_json()
 }
 
-/// A study leaves the direct experiments out, with the reason, and has numbers for others.
+/// A study skips the direct experiments, gives the reason, and runs the others.
 fn study_skips_direct(target: &Path, options: &str, why: &str) {
     let document = study(target, options);
     let experiments = document["experiments"].as_array().unwrap();
@@ -155,7 +156,7 @@ fn hash_of(device: &str) -> u64 {
 }
 
 #[test]
-fn a_device_that_is_not_named_for_destruction_is_only_read() {
+fn a_device_without_destroy_data_is_only_read() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(16 * MIB));
     fs::OpenOptions::new().write(true).open(&device.device).unwrap().write_all_at(&vec![0x37; 1 << 20], MIB).unwrap();
@@ -174,7 +175,7 @@ fn a_device_that_is_not_named_for_destruction_is_only_read() {
     assert_ne!(hash_of(name), before, "now it was named");
 }
 
-/// A run that goes on for a minute, its file filled or being filled.
+/// A run that lasts a minute, filling its file or measuring.
 struct Running {
     child: Option<Child>,
 }
@@ -192,7 +193,7 @@ impl Running {
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// Sends a signal that ends the program in order.
+    /// Sends a signal that ends the program cleanly.
     fn stop(mut self, signal: i32) -> Ended {
         self.signal(signal);
         wait_until("the end of an interrupted run", || self.child.as_mut().unwrap().try_wait().unwrap().is_some());
@@ -219,7 +220,7 @@ fn bytes_read(id: u32) -> u64 {
 }
 
 #[test]
-fn requests_that_wait_long_do_not_make_the_user_wait_as_long() {
+fn slow_requests_do_not_delay_the_end() {
     let _one = common::alone();
     let slow = or_skip!(Loop::make(64 * MIB));
     let _throttle = or_skip!(Throttle::set(&slow, &[("read_bps", 4_000_000)]));

@@ -1,4 +1,4 @@
-//! The program's `postmark` and `metadata` from end to end: what it prints, what it leaves behind, what it exits with.
+//! The program's `postmark` and `metadata` from end to end: output, leftovers, exit codes.
 
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// What is missing is told, and a failure where everything is required.
+/// Reports a missing tool; fails if all tools are required.
 fn missing(what: &str) {
     assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
     eprintln!("skipped: {what}");
 }
 
-/// Runs a program in a directory with these bytes on its standard input.
+/// Runs a program in a directory with this standard input.
 fn program<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S], directory: &Path, input: &[u8]) -> Output {
     let mut child = Command::new(program)
         .args(arguments)
@@ -57,14 +57,14 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The text without our own section, and with `_` for what depends on the time: whole seconds and what is per second.
+/// The text without our own section, with `_` for whole seconds and rates.
 fn normalised(text: &str) -> String {
     let mut kept = Vec::new();
     let mut ours = false;
     for line in text.lines() {
         if line == "Halfpower:" {
             ours = true;
-            // The empty line before it is ours, too.
+            // The empty line before it is also ours.
             kept.pop();
         }
         ours &= line.is_empty() || line == "Halfpower:" || line.starts_with('\t');
@@ -83,7 +83,7 @@ fn normalised(text: &str) -> String {
     kept.join("\n")
 }
 
-/// The same input gives both programs' standard output, up to times.
+/// Both programs give the same standard output for the same input, except for times.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
     let Some(original) =
         ["/usr/bin/postmark", "/usr/games/postmark"].iter().map(PathBuf::from).find(|path| path.exists())
@@ -108,16 +108,16 @@ fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]
 }
 
 #[test]
-fn a_piped_session_is_the_originals_byte_for_byte() {
+fn a_piped_session_matches_the_original() {
     assert_beside_debian(&[], &[], b"");
     assert_beside_debian(&[], &[], b"run\nset report terse\nrun\nshow\nquit\nshow\n");
     assert_beside_debian(&[], &[], b"set number 0\nset nothing\n\nshow\nset subdirectories 4\nrun\nexit\n");
-    // Both say so and report nothing.
+    // Both report the error and print no report.
     assert_beside_debian(&[], &[], b"set number 5\nset transactions 3000\nset bias create 0\nrun\nquit\n");
 }
 
 #[test]
-fn a_file_of_commands_is_obeyed_as_by_the_original() {
+fn a_file_of_commands_matches_the_original() {
     let runs =
         ("commands", "set number 100\nset transactions 300\nset size 1000 3000\nrun\nset report terse\nrun\nexit\n?\n");
     let quits = ("quits", "set seed 7\nrun\nquit\nrun\n");
@@ -130,7 +130,7 @@ fn a_file_of_commands_is_obeyed_as_by_the_original() {
     assert_beside_debian(&[start, runs], &["commands"], b"show\n");
 }
 
-/// The default run, whose counts are those that the original's manual session shows.
+/// The default run has the counts of the original's manual.
 #[test]
 fn the_default_run_without_the_original() {
     let here = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn the_default_run_without_the_original() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
-    assert!(text.ends_with("\npm>"), "the last prompt stands alone: {text}");
+    assert!(text.ends_with("\npm>"), "the last line is only the prompt: {text}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_documents_hold_every_complete_run() {
 }
 
 #[test]
-fn json_that_cannot_be_written_is_told_before_the_first_run() {
+fn unwritable_json_is_reported_before_the_first_run() {
     let here = tempfile::tempdir().unwrap();
     for (file, words) in [(".", "it is a directory"), ("none/r.json", "make it first")] {
         let output = halfpower(&["postmark", "--json", file], here.path(), b"run\n");
@@ -203,7 +203,7 @@ fn json_that_cannot_be_written_is_told_before_the_first_run() {
 }
 
 #[test]
-fn what_is_refused_and_what_fails_is_in_the_exit_code() {
+fn exit_codes_distinguish_refusals_and_failures() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("plain"), "").unwrap();
     for (input, code, words) in [
@@ -234,7 +234,7 @@ fn what_is_refused_and_what_fails_is_in_the_exit_code() {
 }
 
 #[test]
-fn hostile_lines_do_no_harm() {
+fn hostile_lines_are_harmless() {
     let here = tempfile::tempdir().unwrap();
     let mut input = b"set location ".to_vec();
     input.extend(vec![b'x'; 1 << 20]);
@@ -245,7 +245,7 @@ fn hostile_lines_do_no_harm() {
     assert!(out(&output).contains("Random number generator seed is 3"), "a line after the long one is obeyed");
     assert!(!out(&output).contains("Time:") && names(here.path()).is_empty(), "{:?}", names(here.path()));
     assert!(err(&output).lines().all(|line| line.len() < 400), "a message repeats no megabyte");
-    // The same in a file of commands, and a file without end.
+    // The same from a file of commands, and from an endless file.
     fs::write(here.path().join("commands"), &input).unwrap();
     let output = halfpower(&["postmark", "commands"], here.path(), b"");
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
@@ -254,7 +254,7 @@ fn hostile_lines_do_no_harm() {
     assert_eq!(names(here.path()), ["commands"]);
 }
 
-/// A small file system that is unmounted in the end.
+/// A small file system, unmounted at the end.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -277,7 +277,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_disk_that_fills_up_in_mid_run() {
+fn a_disk_fills_up_during_a_run() {
     let Some(small) = Small::mount() else { return };
     let here = small.0.path();
     let output = halfpower(&["postmark"], here, b"run\nset number 10\nset transactions 20\nrun\n");
@@ -290,7 +290,7 @@ fn a_disk_that_fills_up_in_mid_run() {
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
 
-/// Starts a command that would run for a long time, waits until it has made its directory, and sends a signal.
+/// Starts a long command, waits until it has created its directory, and sends a signal.
 fn interrupted(arguments: &[&str], directory: &Path, input: &[u8], signal: &str) -> (Option<i32>, String) {
     let mut child = Command::new(HALFPOWER)
         .env("HALFPOWER_HISTORY", "none")
@@ -314,7 +314,7 @@ fn interrupted(arguments: &[&str], directory: &Path, input: &[u8], signal: &str)
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    // Standard input stays open until here: its end is not what ended the program.
+    // Standard input stays open until here, so end of input did not end the program.
     let code = child.wait().unwrap().code();
     drop(stdin);
     (code, said)
@@ -437,14 +437,15 @@ fn metadata_that_cannot_be_measured() {
     assert_eq!(names(here.path()), ["plain"]);
 }
 
-/// At a terminal lines are edited, earlier ones come back, and Ctrl-C gives up a line or a run but not the session.
+/// At a terminal, lines are editable and have a history; Ctrl-C cancels a line or a run, but not
+/// the session.
 #[test]
 fn a_session_at_a_terminal() {
     if Command::new("script").arg("--version").output().is_err() {
         return missing("script is not installed: apt-get install bsdutils");
     }
     let here = tempfile::tempdir().unwrap();
-    // Without `exec` a shell like dash stands between, which takes the interrupt for its own and ends with 130.
+    // Without `exec` a shell such as dash handles the interrupt itself and ends with 130.
     let command = format!("exec {HALFPOWER} postmark");
     let mut child = Command::new("timeout")
         .args(["--foreground", "300", "script", "-qec", &command, "/dev/null"])
@@ -460,7 +461,7 @@ fn a_session_at_a_terminal() {
     let mut keys = child.stdin.take().unwrap();
     let mut screen = child.stdout.take().unwrap();
     let mut seen = String::new();
-    // Waits until the screen has shown this, after all that was waited for before.
+    // Waits until the screen shows this text, after all previously awaited text.
     let mut wait_for = |wanted: &str| {
         let mut bytes = Vec::new();
         while !bytes.ends_with(wanted.as_bytes()) {
@@ -475,7 +476,7 @@ fn a_session_at_a_terminal() {
         }
         seen.push_str(&String::from_utf8_lossy(&bytes));
     };
-    // Keys are read by the editor from when it has switched the terminal over and shown the prompt.
+    // The editor reads keys only after it has switched the terminal mode and shown the prompt.
     let mut at_prompt = |typed: &str, then: &[(&str, &str)]| {
         wait_for("\x1b[?2004h");
         wait_for("pm>");
@@ -489,7 +490,7 @@ fn a_session_at_a_terminal() {
     at_prompt("xyz\x03", &[]);
     at_prompt("set transactions 2000000000\r", &[]);
     at_prompt("run\r", &[("Performing transactions", "\x03"), ("the files of the run were removed", "")]);
-    // Two lines up in the history stands what was typed before `run`; its last zeros go.
+    // Two lines up in the history is the line before `run`; delete its last zeros.
     at_prompt("\x1b[A\x1b[A\x7f\x7f\x7f\x7f\x7f\x7f\x7f\r", &[]);
     at_prompt("show\r", &[("Transactions: 200\r\n", ""), ("generator seed is 4\r\n", "")]);
     at_prompt("\x04", &[]);
@@ -503,9 +504,10 @@ fn a_session_at_a_terminal() {
     assert_eq!(names(here.path()), [".local"]);
 }
 
-/// The published PostMark run on a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB in front of the volume.
+/// The published PostMark run on a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB in
+/// front of the volume.
 #[test]
-fn a_simulated_server_gains_from_a_ram_cache_what_was_published() {
+fn a_simulated_server_gains_as_published_from_a_ram_cache() {
     let here = tempfile::tempdir().unwrap();
     let run = |machine: &str| -> f64 {
         let commands = "set number 10000\nset transactions 20000\nset subdirectories 5\nset size 500 100000\nset read 4096\nset write 4096";
@@ -529,7 +531,7 @@ fn a_simulated_server_gains_from_a_ram_cache_what_was_published() {
     let (without, with) = (run("twin:server-2003"), run("twin:server-2003,ramcache=256m"));
     assert_eq!(run("twin:server-2003"), without, "the same on every run");
     assert!((1.6..2.4).contains(&(without / with)), "{without} s without, {with} s with");
-    // The published disk is not known to be the same.
+    // The published disk may differ.
     assert!((250.0..600.0).contains(&without), "{without} s");
     assert_eq!(names(here.path()), ["run.json", "run.pm"]);
 }

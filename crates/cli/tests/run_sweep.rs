@@ -1,4 +1,4 @@
-//! `halfpower run` and `halfpower sweep`: what is asked is what is done.
+//! `halfpower run` and `halfpower sweep` do what the options say.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use workload::{Cursor, Pattern, Sequence, Workload};
 
 #[test]
-fn bytes_asked_are_bytes_moved() {
+fn exactly_the_requested_bytes_are_transferred() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -60,7 +60,7 @@ fn a_sweep_is_every_combination_in_order() {
 }
 
 #[test]
-fn every_engine_and_every_state_of_space_works_on_a_directory() {
+fn every_engine_and_allocation_works_on_a_directory() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -80,7 +80,7 @@ fn every_engine_and_every_state_of_space_works_on_a_directory() {
 }
 
 #[test]
-fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
+fn rate_and_think_time_slow_a_run_down() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -88,7 +88,7 @@ fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
         "run {at} --size 4m --request 4k --bytes 200k --rate 200 --repeats 1 --max-repeats 1 --json"
     ))
     .good_json();
-    // 50 requests have 49 intervals of 5 ms between them, however fast the target is.
+    // 50 requests have 49 intervals of 5 ms, however fast the target is.
     assert!(number(&rated, "/points/0/iops") <= 50.0 / 0.245 * 1.01, "{rated:#}");
     let thinking = halfpower(&format!(
         "run {at} --size 4m --request 4k --bytes 80k --think 5ms --repeats 1 --max-repeats 1 --json"
@@ -98,7 +98,7 @@ fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
 }
 
 #[test]
-fn the_first_run_reads_the_documents_numbers_for_people() {
+fn the_terminal_shows_the_documents_numbers() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let ended = halfpower(&format!("run {} --size 4m --bytes 1m", directory.path().display()));
@@ -108,9 +108,10 @@ fn the_first_run_reads_the_documents_numbers_for_people() {
     listed.refused(&["--request", "2", "halfpower sweep"]);
 }
 
-/// The same seed is the same sequence on every machine, for each pattern; another seed is another where anything is random.
+/// A seed gives the same sequence on every machine, for each pattern; another seed changes every
+/// random pattern.
 #[test]
-fn a_seed_is_a_sequence() {
+fn a_seed_determines_the_sequence() {
     let region = (0, 64 << 20);
     let fingerprint = |pattern: Pattern, seed: u64, stream: u32| {
         let workload =
@@ -137,9 +138,9 @@ fn a_seed_is_a_sequence() {
     }
 }
 
-/// The patterns that draw their places, by their names on the command line.
+/// The random patterns, by their names on the command line.
 #[test]
-fn skewed_patterns_are_named_and_measured() {
+fn skewed_patterns_are_measured() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
@@ -155,9 +156,10 @@ fn skewed_patterns_are_named_and_measured() {
     halfpower(&format!("run {at} --pattern normal:x")).refused(&["normal:20"]);
 }
 
-/// What half a file of random writes leaves tells which blocks were written, with what, and what was written last.
+/// A file after half of it was written randomly shows which blocks were written, their data, and
+/// the last write.
 #[test]
-fn the_program_does_the_same_with_the_same_seed() {
+fn runs_with_the_same_seed_are_identical() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let mut left: HashMap<u64, Vec<u64>> = HashMap::new();
@@ -188,7 +190,7 @@ fn a_latency_goal_finds_the_depth() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
     let usual = "--size 16m --request 4k --pattern random --runtime 20ms --repeats 2 --max-repeats 2 --precision 50";
-    // Whatever the computer: everything is within an hour, and nothing within a nanosecond.
+    // On any machine everything is within an hour, and nothing within a nanosecond.
     let document = halfpower(&format!("sweep {at} {usual} --p99 1h --json")).good_json();
     let goal = &document["latency_goals"][0];
     let best = goal["best"].as_u64().expect("a depth holds") as usize;

@@ -1,4 +1,5 @@
-//! The user's data: everything is checked before the first byte is written, and files that halfpower itself made are told from the user's.
+//! The user's data: everything is checked before the first write, and halfpower distinguishes its
+//! own files from the user's.
 
 mod common;
 
@@ -11,7 +12,7 @@ use std::process::{Child, Stdio};
 
 const MIB: u64 = 1 << 20;
 
-/// A file of the user's.
+/// A user's file.
 fn precious(directory: &Path, name: &str) -> String {
     let path = directory.join(name);
     fs::write(&path, vec![7; MIB as usize]).unwrap();
@@ -23,7 +24,7 @@ fn is_untouched(path: &str) -> bool {
 }
 
 #[test]
-fn what_is_refused_was_not_overwritten() {
+fn refused_targets_are_not_overwritten() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();
     let (a, b) = (precious(here.path(), "a"), precious(here.path(), "b"));
@@ -53,7 +54,7 @@ fn what_is_refused_was_not_overwritten() {
 }
 
 #[test]
-fn a_second_member_that_may_not_be_written_keeps_the_first() {
+fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let mount = or_skip!(Mount::on_loop("ext4", 32 * MIB));
@@ -67,7 +68,8 @@ fn a_second_member_that_may_not_be_written_keeps_the_first() {
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
 }
 
-/// A dialect's run that makes `data` in the current directory and writes it for long, or for a moment.
+/// Runs of each dialect that create `data` in the current directory, one that lasts long and one
+/// short.
 fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
@@ -89,7 +91,8 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Kills each writer: what it left is refused. Then lets it run, run again over what it kept, and again over what the user wrote since.
+/// Kills each writer: the file it leaves is refused. Then runs it again, over its own kept file,
+/// and over the file after a change by the user.
 fn made_by_halfpower(here: &Path) {
     let data = here.join("data.dat");
     for (tool, long, short) in writers("data.dat") {
@@ -103,7 +106,7 @@ fn made_by_halfpower(here: &Path) {
         for round in ["at first", "over what it kept"] {
             let ended = halfpower_in(here, &short);
             assert_eq!(ended.code, Some(0), "{tool} {round}: {ended:?}");
-            assert!(data.exists(), "{tool} {round}: it was to be kept");
+            assert!(data.exists(), "{tool} {round}: it must be kept");
         }
         let mut own = fs::read(&data).unwrap();
         own[0] ^= 1;
@@ -120,13 +123,13 @@ fn made_by_halfpower(here: &Path) {
 }
 
 #[test]
-fn what_halfpower_made_the_next_run_uses_and_what_the_user_wrote_since_stays() {
+fn own_files_are_reused_unless_the_user_changed_them() {
     let _one = common::alone();
     made_by_halfpower(memory_directory().path());
 }
 
 #[test]
-fn so_it_is_where_files_have_no_attributes() {
+fn own_files_are_reused_without_extended_attributes() {
     let _one = common::alone();
     let mount = or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"]));
     made_by_halfpower(&mount.at);
@@ -148,7 +151,7 @@ fn a_file_that_another_run_uses_is_not_removed() {
 }
 
 #[test]
-fn data_are_read_back_only_from_what_the_run_wrote() {
+fn only_the_runs_own_target_is_verified() {
     let _one = common::alone();
     let here = memory_directory();
     let (file, log) = (here.path().join("file"), here.path().join("log"));
@@ -198,7 +201,7 @@ fn bytes_read(child: &Child) -> u64 {
 }
 
 #[test]
-fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
+fn a_stopped_run_is_discarded_and_repeated() {
     let _one = common::alone();
     let here = memory_directory();
     let words =
@@ -208,7 +211,7 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
     signal(&child, libc::SIGSTOP);
     let stat = format!("/proc/{}/stat", child.id());
     wait_until("the stop", || fs::read_to_string(&stat).unwrap().contains(") T "));
-    // The time in which it does not run is the fault itself.
+    // The pause itself is the fault.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     signal(&child, libc::SIGCONT);
     let document = ended(child).good_json();
@@ -219,7 +222,7 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
 }
 
 #[test]
-fn what_lies_under_a_device_is_no_output_even_by_force() {
+fn a_file_under_a_device_is_refused_as_output_even_with_force() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let (name, file) = (&device.device, device.file.display());
@@ -242,7 +245,7 @@ fn what_lies_under_a_device_is_no_output_even_by_force() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_an_error_as_a_full_disk_is() {
+fn the_file_size_limit_is_an_error_like_a_full_disk() {
     let _one = common::alone();
     let here = memory_directory();
     let at = here.path().display();
@@ -260,14 +263,14 @@ fn a_file_that_may_not_grow_is_an_error_as_a_full_disk_is() {
 }
 
 #[test]
-fn what_was_mounted_is_measured_or_nothing_is() {
+fn an_unmounted_target_is_not_replaced_by_the_disk_below() {
     let _one = common::alone();
     let mount = or_skip!(Mount::tmpfs("64m"));
     let words = format!(
         "sweep {} --size 8m --buffered --op write --allocate written,extend --request 4k,64k --bytes 8m --repeats 20 --max-repeats 20 --json",
         mount.name()
     );
-    // Nobody reads while it runs, and the document is larger than a pipe.
+    // The output is not read during the run, and the document is larger than a pipe.
     let mut child = command(HALFPOWER, words.split(' ')).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the test file", || !test_files(&mount.at).is_empty());
     if let Err(why) = tool("umount", &["--lazy", mount.name()]) {
@@ -275,7 +278,7 @@ fn what_was_mounted_is_measured_or_nothing_is() {
         child.wait().unwrap();
         return common::skip(&why);
     }
-    // From now on the name leads to the disk below.
+    // The name now refers to the disk below.
     while child.try_wait().unwrap().is_none() {
         assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0, "nothing is made on the disk below");
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -286,7 +289,7 @@ fn what_was_mounted_is_measured_or_nothing_is() {
 }
 
 #[test]
-fn warnings_about_the_target_are_in_the_text_and_in_the_document() {
+fn target_warnings_are_in_the_text_and_the_document() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();
     let file = here.path().join("holes");
@@ -304,7 +307,7 @@ fn warnings_about_the_target_are_in_the_text_and_in_the_document() {
 }
 
 #[test]
-fn storage_that_does_not_answer_is_named_and_left_at_the_second_interrupt() {
+fn hanging_storage_is_named_and_abandoned_at_the_second_interrupt() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let _throttle = or_skip!(Throttle::set(&device, &[("read_bps", 400_000)]));

@@ -1,4 +1,4 @@
-//! The document: the schema in the repository is the program's own, and what the program writes obeys it.
+//! The document: the stored schema is up to date, and the program's output conforms to it.
 
 mod common;
 
@@ -14,14 +14,14 @@ fn validator() -> Validator {
     jsonschema::validator_for(&schema).unwrap()
 }
 
-fn assert_obeys(validator: &Validator, document: &Value) {
+fn assert_conforms(validator: &Validator, document: &Value) {
     let errors: Vec<String> =
         validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 #[test]
-fn the_schema_in_the_repository_is_the_programs() {
+fn the_stored_schema_is_current() {
     let own = results::schema();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema")).unwrap();
@@ -30,12 +30,12 @@ fn the_schema_in_the_repository_is_the_programs() {
     let kept = fs::read_to_string(KEPT).unwrap();
     assert!(
         kept == own,
-        "schema/results-1.json is not the program's: UPDATE=1 cargo test -p halfpower --test schema writes it anew"
+        "schema/results-1.json is out of date: UPDATE=1 cargo test -p halfpower --test schema rewrites it"
     );
 }
 
 #[test]
-fn a_run_and_a_sweep_obey_it() {
+fn a_run_and_a_sweep_conform() {
     let _one = common::alone();
     let validator = validator();
     let directory = tempfile::tempdir().unwrap();
@@ -43,12 +43,12 @@ fn a_run_and_a_sweep_obey_it() {
     let run =
         halfpower(&format!("run {at} --size 8m --op mix --pattern random --depth 4 --bytes 2m --repeats 3 --json"))
             .good_json();
-    assert_obeys(&validator, &run);
+    assert_conforms(&validator, &run);
     assert_eq!((run["kind"].as_str(), points(&run).len()), (Some("run"), 1));
     let sweep =
         halfpower(&format!("sweep {at} --size 8m --op read,write --request 4k,64k --bytes 1m --buffered --json"))
             .good_json();
-    assert_obeys(&validator, &sweep);
+    assert_conforms(&validator, &sweep);
     assert_eq!((sweep["kind"].as_str(), points(&sweep).len()), (Some("sweep"), 4));
     for document in [&run, &sweep] {
         assert_eq!(document["schema"], "halfpower.results/1");
@@ -76,13 +76,13 @@ fn a_run_and_a_sweep_obey_it() {
 }
 
 #[test]
-fn what_does_not_obey_is_found() {
+fn nonconforming_documents_are_found() {
     let _one = common::alone();
     let validator = validator();
     let directory = tempfile::tempdir().unwrap();
     let good =
         halfpower(&format!("run {} --size 1m --bytes 256k --repeats 1 --json", directory.path().display())).good_json();
-    assert_obeys(&validator, &good);
+    assert_conforms(&validator, &good);
     let breaks: [fn(&mut Value); 4] = [
         |document| document["points"] = json!("none"),
         |document| drop(document.as_object_mut().unwrap().remove("machine")),
@@ -102,18 +102,18 @@ fn a_failed_point_has_an_error_and_no_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("data");
     fs::write(&file, vec![3; 1 << 20]).unwrap();
-    // Only in a directory can files be made whose space is reserved.
+    // Only files created in a directory can have reserved space.
     let words = ["sweep", file.to_str().unwrap(), "--destroy-data", file.to_str().unwrap()];
     let more = "--op write --allocate written,reserved --bytes 1m --repeats 1 --json".split(' ');
     let document = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();
-    assert_obeys(&validator(), &document);
+    assert_conforms(&validator(), &document);
     let [good, failed] = points(&document) else { panic!("two points: {document:#}") };
     assert!(has_numbers(good) && !has_numbers(failed));
     assert!(failed["error"].as_str().unwrap().contains("reserved"), "{failed:#}");
 }
 
 #[test]
-fn a_study_obeys_it_and_its_report_can_be_made_again() {
+fn a_study_conforms_and_its_report_can_be_recreated() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out");
@@ -121,7 +121,7 @@ fn a_study_obeys_it_and_its_report_can_be_made_again() {
     fs::create_dir(&target).unwrap();
     let words = format!("study {} --size 32m --budget 8s --quick --json --output {}", target.display(), out.display());
     let document = halfpower(&words).good_json();
-    assert_obeys(&validator(), &document);
+    assert_conforms(&validator(), &document);
     let written: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
     assert_eq!(written, document, "the file and standard output are the same document");
     let again = directory.path().join("again");

@@ -5,13 +5,13 @@ mod common;
 use common::{halfpower, number};
 use serde_json::Value;
 
-/// The stages of a document of `stack`.
+/// The layers of a document of `stack`.
 fn stages(document: &Value) -> &Vec<Value> {
     assert_eq!(document["kind"], "stack");
     document["ladder"]["stages"].as_array().unwrap_or_else(|| panic!("no ladder: {document:#}"))
 }
 
-/// The rate of a stage for reads.
+/// The read rate of a layer.
 fn reads<'a>(document: &'a Value, kind: &str) -> &'a Value {
     let stage = stages(document).iter().find(|stage| stage["kind"] == kind);
     let stage = stage.unwrap_or_else(|| panic!("no {kind}: {:#}", document["ladder"]));
@@ -19,7 +19,7 @@ fn reads<'a>(document: &'a Value, kind: &str) -> &'a Value {
 }
 
 #[test]
-fn of_a_simulated_machine_whose_bus_is_the_limit() {
+fn the_bus_of_a_simulated_machine_is_the_limit() {
     let words = "stack twin:gateway-1997,disks=3";
     let document = halfpower(&format!("{words} --json")).good_json();
     assert_eq!(document["answer"]["limits"][0]["what"], "bus");
@@ -38,7 +38,7 @@ fn of_a_simulated_machine_whose_bus_is_the_limit() {
 }
 
 #[test]
-fn of_a_directory() {
+fn the_layers_of_a_directory() {
     let _one = common::alone();
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let document =
@@ -55,7 +55,7 @@ fn of_a_directory() {
 }
 
 #[test]
-fn a_time_too_short_is_refused() {
+fn a_short_budget_is_refused() {
     let ended = halfpower("stack twin:nvme --budget 1s");
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("--budget 1"), "{}", ended.stderr);

@@ -1,4 +1,5 @@
-//! Stripe sets that halfpower keeps itself, on loop devices: what a RAID 5 set gives back without any of its members.
+//! Stripe sets of halfpower on loop devices: a RAID 5 set returns its data without any one of its
+//! members.
 
 mod common;
 
@@ -7,14 +8,14 @@ use common::{halfpower, number, points};
 use std::fs;
 use std::path::Path;
 
-/// Bytes of a member.
+/// Bytes per member.
 const MEMBER: u64 = 4 << 20;
 
 fn names(set: &[Loop]) -> String {
     set.iter().map(|member| member.device.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads back through the set what the run of the log wrote, with these options.
+/// Verifies the data of a logged run through the set, with these options.
 fn verified(log: &Path, set: &[Loop], options: &str) -> Option<i32> {
     let ended = halfpower(&format!("verify {} --raid 5 --chunk 16k {} {options} --json", log.display(), names(set)));
     let found = ended.json();
@@ -23,7 +24,7 @@ fn verified(log: &Path, set: &[Loop], options: &str) -> Option<i32> {
 }
 
 #[test]
-fn a_raid_5_set_gives_its_data_back_without_any_member_and_after_its_rebuild() {
+fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
     let set: Result<Vec<Loop>, String> = (0..4).map(|_| Loop::make(MEMBER)).collect();
     let set = or_skip!(set);
     let directory = memory_directory();
@@ -60,7 +61,7 @@ fn a_raid_5_set_gives_its_data_back_without_any_member_and_after_its_rebuild() {
         assert_eq!(number(&rebuild, "/target/size_bytes"), MEMBER as f64);
         assert_eq!(verified(&log, &set, ""), Some(0), "it holds again what it held");
     }
-    // What is written while a member is missing.
+    // Data written while a member is missing.
     let log = directory.path().join("degraded");
     write(&log, "--failed 1");
     for lost in [0, 2, 3] {
@@ -70,7 +71,7 @@ fn a_raid_5_set_gives_its_data_back_without_any_member_and_after_its_rebuild() {
 }
 
 #[test]
-fn parity_is_told_where_it_is_computed() {
+fn parity_time_is_reported_if_parity_is_computed() {
     let directory = memory_directory();
     let files: Vec<String> =
         (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();
@@ -93,7 +94,7 @@ fn parity_is_told_where_it_is_computed() {
 }
 
 #[test]
-fn sets_that_make_no_sense_are_refused() {
+fn invalid_sets_are_refused() {
     let directory = memory_directory();
     let files: Vec<String> =
         (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();

@@ -1,4 +1,4 @@
-//! `halfpower study` on the places that it is for, and on devices whose speed is known because a throttle sets it.
+//! `halfpower study` on typical targets, and on devices with a known, throttled speed.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Ends well, says how fast it is, leaves a report and nothing else.
+/// Checks that a study succeeds, reports the speed, and leaves only its report.
 fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("MiB/s") && ended.stdout.contains("report.html"), "{}", ended.stdout);
@@ -39,9 +39,9 @@ fn study_directory(target: &Path) -> Value {
 }
 
 #[test]
-fn of_the_current_directory() {
+fn studies_the_current_directory() {
     let _one = common::alone();
-    // Beside the built program: on the disk that the project is on.
+    // In the build directory, which is on the project's disk.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let ended = halfpower_in(directory.path(), "study --budget 8s --quick");
     assert_answered(&ended, &directory.path().join("halfpower-out"), true);
@@ -50,7 +50,7 @@ fn of_the_current_directory() {
 }
 
 #[test]
-fn of_a_tmpfs_an_xfs_and_a_btrfs() {
+fn studies_a_tmpfs_an_xfs_and_a_btrfs() {
     let _one = common::alone();
     let tmpfs = or_skip!(Mount::tmpfs("512m"));
     let document = study_directory(&tmpfs.at);
@@ -62,14 +62,14 @@ fn of_a_tmpfs_an_xfs_and_a_btrfs() {
             document["target"]["layers"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
         assert!(layers.iter().any(|name| name.contains(kind)), "{layers:?}");
         assert!(layers.iter().any(|name| name.contains("loop")), "{layers:?}");
-        // Btrfs takes direct reads of less than its sectors, and serves them from the page cache.
+        // Btrfs accepts direct reads smaller than its sectors and serves them from the page cache.
         let least = if kind == "btrfs" { 4096 } else { 512 };
         assert_eq!(document["target"]["direct_align_bytes"], least, "{kind}");
     }
 }
 
 #[test]
-fn of_a_device_that_may_be_written() {
+fn studies_a_writable_device() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(256 * MIB));
     let out = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ fn assert_near(what: &str, is: f64, should: f64, tolerance: f64) {
 }
 
 #[test]
-fn of_a_device_throttled_by_bytes() {
+fn studies_a_device_throttled_by_bytes() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(256 * MIB));
     let throttle = or_skip!(Throttle::set(&device, &[("read_bps", 20_000_000), ("write_bps", 10_000_000)]));
@@ -102,7 +102,8 @@ fn of_a_device_throttled_by_bytes() {
     drop(throttle);
     for (index, op, rate) in [(0, "read", 20e6), (1, "write", 10e6)] {
         let peak = number(&answer, &format!("/peaks/{index}/throughput_bytes_per_s"));
-        // The kernel admits a slice too many now and then, a tenth of a second's worth: such runs differ, and the interval says so.
+        // The kernel sometimes admits an extra slice, worth a tenth of a second; such runs differ,
+        // which widens the interval.
         let interval = [0, 1].map(|end| number(&answer, &format!("/peaks/{index}/interval_95/{end}")));
         if !(interval[0]..=interval[1]).contains(&rate) {
             assert_near(op, peak, rate, 0.05);
@@ -115,7 +116,7 @@ fn of_a_device_throttled_by_bytes() {
 }
 
 #[test]
-fn of_a_device_throttled_by_requests() {
+fn studies_a_device_throttled_by_requests() {
     let _one = common::alone();
     const ADMITTED: f64 = 500.0;
     let device = or_skip!(Loop::make(256 * MIB));
@@ -130,7 +131,8 @@ fn of_a_device_throttled_by_requests() {
             .unwrap_or_else(|| panic!("no model: {service:#?}"));
         assert_near(&format!("fixed time of a {op} in ns"), number(model, "/fixed_ns"), 1e9 / ADMITTED, 0.10);
     }
-    // A request takes 1/500 s whatever its size, until the kernel divides it: half of the peak is where half as many bytes go in one.
+    // Each request takes 1/500 s until the kernel splits it, so half of the peak is at half the
+    // request size.
     for (index, op) in [(0, "read"), (1, "write")] {
         let peak = number(&answer, &format!("/peaks/{index}/throughput_bytes_per_s"));
         let half = answer["half_power"].as_array().unwrap().iter().find(|half| {
@@ -145,7 +147,7 @@ fn of_a_device_throttled_by_requests() {
 }
 
 #[test]
-fn two_throttled_devices_striped_are_twice_one() {
+fn a_stripe_of_two_throttled_devices_is_twice_as_fast() {
     let _one = common::alone();
     let devices = [or_skip!(Loop::make(128 * MIB)), or_skip!(Loop::make(128 * MIB))];
     let _throttles = [

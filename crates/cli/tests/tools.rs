@@ -1,4 +1,4 @@
-//! The program with other tools' command lines: exit codes, what goes where, the document beside the report.
+//! Other tools' command lines: exit codes, output streams, the document next to the report.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The document beside a report; its points are those that every command of halfpower reads.
+/// The document of a tool's run; every halfpower command can read its points.
 fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
     let read = results::read(path).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read.points.len(), points);
@@ -46,7 +46,7 @@ fn iozone() {
 }
 
 #[test]
-fn iozone_tells_its_version_and_its_machine() {
+fn iozone_prints_its_version_and_machine() {
     let here = tempfile::tempdir().unwrap();
     let said = |line: &str| {
         let done = halfpower(here.path(), line);
@@ -58,8 +58,9 @@ fn iozone_tells_its_version_and_its_machine() {
     assert!(said("iozone -M -s 64k -r 64k -i 0 --repeats 1").contains("\tMachine = Linux"));
 }
 
-/// What a first run wrote a second one writes again; what the user changed in between stays.
-fn written_again(here: &Path) {
+/// A second run may replace the outputs of the first, but not a file that the user changed in
+/// between.
+fn replaces_its_own_outputs(here: &Path) {
     let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
     let lines = [
         format!("{jobs} --output=normal.txt"),
@@ -88,13 +89,13 @@ fn written_again(here: &Path) {
 }
 
 #[test]
-fn outputs_of_a_run_are_written_again_by_the_next() {
-    written_again(tempfile::tempdir().unwrap().path());
+fn a_run_replaces_its_own_outputs() {
+    replaces_its_own_outputs(tempfile::tempdir().unwrap().path());
 }
 
 #[test]
-fn so_are_they_where_files_have_no_attributes() {
-    written_again(&or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"])).at);
+fn a_run_replaces_its_own_outputs_without_extended_attributes() {
+    replaces_its_own_outputs(&or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"])).at);
 }
 
 #[test]
@@ -117,7 +118,8 @@ fn sqlio() {
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
 
-/// The published alignment study live: files that begin 31.5 KiB into a row of chunks, and at a row, on simulated machines.
+/// The published alignment study on simulated machines: one file starts 31.5 KiB into a row of
+/// chunks, the other at a row.
 #[test]
 fn sqlios_study_on_two_targets() {
     let here = tempfile::tempdir().unwrap();
@@ -137,13 +139,13 @@ fn sqlios_study_on_two_targets() {
         let of_kind = comparison.summaries.iter().find(|one| one.kind.as_deref() == Some(kind)).unwrap();
         assert!(of_kind.mean_percent > 2.0, "{kind}: chunks in whole, {:.1} %", of_kind.mean_percent);
     }
-    // It is read again for another view.
+    // The document can be shown in other formats.
     let done = halfpower(here.path(), "compare two.json --markdown --html page.html");
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success() && text.contains("| read | random | 1 |"), "{text}");
     assert!(std::fs::read_to_string(here.path().join("page.html")).unwrap().contains("<svg class=\"changes\""));
     assert_eq!(halfpower(here.path(), "compare two.json --worth 5%").status.code(), Some(2));
-    // Two directories: their files go, whatever the difference is.
+    // In two directories: the temporary files are removed, whatever the result.
     let places = ["a", "b"].map(|name| here.path().join(name));
     places.iter().for_each(|place| std::fs::create_dir(place).unwrap());
     let done = halfpower(here.path(), "sqlio --matrix -BY --runtime 10ms --size 4m --max-threads 1 --repeats 10 a b");
@@ -196,7 +198,7 @@ fn usage_is_2_and_a_failed_run_is_1() {
         assert!(said.starts_with("halfpower: ") && said.lines().count() == 1, "{line}: {said}");
         assert!(entries(here.path()).is_empty(), "{line}");
     }
-    // A reader that takes nothing: the run fails, and its files go.
+    // Output to a closed pipe: the run fails and removes its files.
     for line in ["iozone -s 64 -i 0", "sqlio -kW --runtime 50ms -BY new.dat"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let done = Command::new(env!("CARGO_BIN_EXE_halfpower"))
@@ -217,7 +219,7 @@ fn usage_is_2_and_a_failed_run_is_1() {
 }
 
 #[test]
-fn a_simulated_machine_serves_files_and_nothing_else() {
+fn a_simulated_machine_only_serves_files() {
     let here = tempfile::tempdir().unwrap();
     let done = halfpower(
         here.path(),
@@ -250,14 +252,14 @@ fn a_simulated_machine_serves_files_and_nothing_else() {
         (&value["jobs"][1]["read"]["total_ios"], value["disk_util"].as_array().map(Vec::len)),
         (&256.into(), Some(0))
     );
-    // Virtual time gives the same figures each time.
+    // Virtual time makes runs reproducible.
     let again = halfpower(
         here.path(),
         "fio --name=a --filename=twin:gateway-1997 --size=16m --rw=read --bs=64k --direct=1 --numjobs=2 --output-format=json",
     );
     let again: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["jobs"][0]["read"]["bw_bytes"], value["jobs"][0]["read"]["bw_bytes"]);
-    // Jobs of different engines, buffering and files run together.
+    // Jobs with different engines, buffering and files run together.
     let done = halfpower(
         here.path(),
         "fio --size=4m --name=log --filename=twin:gateway-1997#log --rw=write --bs=64k --ioengine=psync \

@@ -1,4 +1,5 @@
-//! `halfpower tune`: the plan touches nothing, what helps is found, and settings are put back whatever happens.
+//! `halfpower tune`: planning changes nothing, improvements are found, and settings are always
+//! restored.
 
 mod common;
 
@@ -22,16 +23,17 @@ fn assert_obeys(document: &Value) {
 }
 
 #[test]
-fn the_schema_in_the_repository_is_the_programs() {
+fn the_stored_schema_is_current() {
     let own = tune::tuning_schema();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
-    assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune writes it anew");
+    assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune rewrites it");
 }
 
-/// A loop device whose read-ahead is known, and a state directory of the test's own. Both are as before when it is dropped.
+/// A loop device with a known read-ahead, and a separate state directory. Both are restored when
+/// dropped.
 struct Place {
     device: Loop,
     state: tempfile::TempDir,
@@ -39,7 +41,7 @@ struct Place {
 }
 
 impl Place {
-    /// A device of 16 MiB that reads so far ahead.
+    /// A device of 16 MiB with this read-ahead.
     fn make(read_ahead_kb: u32) -> Result<Place, String> {
         let device = Loop::make(16 << 20)?;
         let mut place = Place { device, state: tempfile::tempdir().unwrap(), before: String::new() };
@@ -66,7 +68,7 @@ impl Place {
         self.state.path().join("tune.journal")
     }
 
-    /// halfpower with these words; `DEVICE` is the device.
+    /// Runs halfpower with these arguments; `DEVICE` is the device.
     fn halfpower(&self, words: &str) -> Command {
         let words = words.split_whitespace().map(|word| if word == "DEVICE" { &self.device.device } else { word });
         let mut command = command(HALFPOWER, words);
@@ -74,7 +76,7 @@ impl Place {
         command
     }
 
-    /// A tune that goes on until it is stopped: both values of the knob are alike to direct reads.
+    /// A tune that runs until stopped: direct reads do not depend on the knob.
     fn endless(&self, seed: u64) -> Child {
         let words = format!(
             "tune DEVICE --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h --seed {seed}"
@@ -90,7 +92,7 @@ impl Drop for Place {
 }
 
 #[test]
-fn a_plan_touches_nothing() {
+fn a_plan_changes_nothing() {
     let place = or_skip!(Place::make(4));
     let ended = finish(place.halfpower("tune DEVICE --buffered --request 4k"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -115,7 +117,7 @@ fn a_plan_touches_nothing() {
 }
 
 #[test]
-fn what_can_lose_data_is_planned_only_by_name() {
+fn risky_values_are_planned_only_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let plan = |more: &str| {
         let words = format!("tune {} --op write --json {more}", directory.path().display());
@@ -133,9 +135,10 @@ fn what_can_lose_data_is_planned_only_by_name() {
     assert!(named["plan"][0]["risk"].is_string());
 }
 
-/// Each read of 4 KiB goes to the device alone with a read-ahead of 4 KiB, and 32 at a time with 128 KiB.
+/// With a read-ahead of 4 KiB the device reads single blocks of 4 KiB, with 128 KiB it reads 32 at
+/// a time.
 #[test]
-fn a_small_read_ahead_is_found_and_put_back() {
+fn a_small_read_ahead_is_found_and_restored() {
     let _one = common::alone();
     let place = or_skip!(Place::make(4));
     let out = place.state.path().join("tune.json");
@@ -149,7 +152,7 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert_obeys(&document);
     assert_eq!(document, serde_json::from_str::<Value>(&fs::read_to_string(&out).unwrap()).unwrap());
     let tried = document["tried"].as_array().unwrap();
-    assert_eq!(tried.len(), 1, "the present value is no alternative: {document:#}");
+    assert_eq!(tried.len(), 1, "the current value is not an alternative: {document:#}");
     for one in [&tried[0], &document["combination"]] {
         assert_eq!((one["outcome"].as_str(), one["to"].as_str()), (Some("helps"), Some("128")), "{one:#}");
         let rate = &one["differences"][0];
@@ -159,7 +162,7 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert!(keep.contains("ATTR{queue/read_ahead_kb}=\"128\""), "{keep}");
     let prove = document["prove"][0].as_str().unwrap();
     assert!(prove.starts_with("halfpower compare --a "), "{prove}");
-    // The printed command measures the same again, and leaves the knob as it was.
+    // The printed command measures the same again, and restores the knob.
     let repeat = prove.replacen("halfpower", &format!("'{HALFPOWER}'"), 1);
     let ended = finish(command("sh", ["-c", &repeat]));
     assert_eq!(ended.code, Some(0), "{repeat}\n{}", ended.stderr);
@@ -167,9 +170,10 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert_eq!(place.read_ahead(), "4");
 }
 
-/// A scheduler that is set again gives the device its tags back: a kernel that shows `nr_requests` 128 may hold fewer (6.18 does).
+/// Setting the scheduler again restores the device's tags: a kernel that shows `nr_requests` 128
+/// may hold fewer (6.18 does).
 #[test]
-fn a_queue_has_the_tags_that_it_tells() {
+fn a_restored_queue_has_the_tags_it_shows() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let debug = or_skip!(common::places::Mount::with(&["-t", "debugfs", "nodev"]));
@@ -190,11 +194,11 @@ fn a_queue_has_the_tags_that_it_tells() {
 }
 
 #[test]
-fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
+fn any_command_restores_settings_after_a_kill() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let mut caught = 0;
-    // A linear congruential generator (Numerical Recipes) chooses the moments.
+    // A linear congruential generator (Numerical Recipes) chooses the times.
     let mut seed: u32 = 12;
     for moment in 0..20 {
         let mut child = place.endless(moment);
@@ -212,7 +216,7 @@ fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
 }
 
 #[test]
-fn an_interrupt_puts_settings_back_and_a_living_tune_is_left_alone() {
+fn an_interrupt_restores_settings_and_running_tunes_are_untouched() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let child = place.endless(1);
@@ -228,7 +232,7 @@ fn an_interrupt_puts_settings_back_and_a_living_tune_is_left_alone() {
 }
 
 #[test]
-fn a_value_of_somebody_else_is_left_and_told() {
+fn a_value_changed_by_another_process_is_kept_and_reported() {
     let _one = common::alone();
     let place = or_skip!(Place::make(128));
     let mut child = place.endless(2);
@@ -246,7 +250,7 @@ fn a_value_of_somebody_else_is_left_and_told() {
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
 }
 
-/// The kernel's line of a mount, without the numbers of the mount.
+/// The kernel's line of a mount, without its numbers.
 fn options_of(mount: &Mount) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();
@@ -254,7 +258,7 @@ fn options_of(mount: &Mount) -> String {
 }
 
 #[test]
-fn options_of_a_mount_are_set_by_remount_and_put_back() {
+fn mount_options_are_set_by_remount_and_restored() {
     let _one = common::alone();
     let mount = or_skip!(Mount::on_loop("ext4", 32 << 20));
     or_skip!(common::places::tool("mount", &["-o", "remount,nodev,nosuid,noatime", mount.name()]));
@@ -271,14 +275,14 @@ fn options_of_a_mount_are_set_by_remount_and_put_back() {
     let document = finish(tune).good_json();
     let tried = document["tried"].as_array().unwrap();
     assert_eq!(tried.len(), 3);
-    // Each value is read back after it is set: one that was not taken has failed.
+    // Each value is read back after setting it; an ineffective one counts as failed.
     assert!(tried.iter().all(|one| one["failed"].is_null()), "{document:#}");
     assert_eq!(options_of(&mount), before);
     assert!(common::test_files(&mount.at).is_empty());
 }
 
 #[test]
-fn the_chunk_of_a_stripe_is_tried_and_kept_by_making_it_anew() {
+fn the_chunk_of_a_stripe_is_changed_by_recreating_it() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
@@ -329,7 +333,7 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let refused = |words: &str, why: &[&str]| finish(command(HALFPOWER, words.split_whitespace())).refused(why);
     refused("tune twin:nvme --knob readahed", &["readahed", "depth"]);
     refused("tune twin:nvme --knob disks=", &["NAME=VALUE"]);
@@ -337,5 +341,5 @@ fn what_makes_no_sense_is_refused() {
     refused("tune twin:nvme --profile mial", &["mail"]);
     refused("tune twin:nvme --verify", &["--verify"]);
     refused("tune /nowhere/at/all --yes", &["/nowhere/at/all"]);
-    refused("tune twin:nvme --knob stripe --yes", &["nothing is to be tried"]);
+    refused("tune twin:nvme --knob stripe --yes", &["nothing to try"]);
 }

@@ -1,4 +1,4 @@
-//! `halfpower twin`, and simulated targets: everything here is deterministic.
+//! `halfpower twin` and simulated targets; everything is deterministic.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Runs `halfpower`, which must end well; what it prints.
+/// The output of a successful `halfpower`.
 fn prints(words: &str) -> String {
     let ended = halfpower(words);
     assert_eq!(ended.code, Some(0), "{words}: {}", ended.stderr);
@@ -57,7 +57,7 @@ fn list_and_show() {
 }
 
 #[test]
-fn the_chunk_of_the_command_line_is_that_of_the_disks() {
+fn the_chunk_option_sets_the_disks_chunk() {
     let words = "--op read --direct --request 64k --depth 3 --bytes 16m";
     let run = |target: &str| halfpower(&format!("run {target} {words} --json")).good_json();
     let given = run("twin:gateway-1997,disks=4 --chunk 8k");
@@ -85,7 +85,7 @@ fn a_machine_file_is_shown_changed_and_used() {
 }
 
 #[test]
-fn a_wrong_machine_file_is_refused_with_its_line() {
+fn an_invalid_machine_file_is_refused_with_the_line() {
     let directory = tempfile::tempdir().unwrap();
     let preset = prints("twin show gateway-1997 --toml");
     let line_of = |text: &str, what: &str| 1 + text.lines().position(|line| line.contains(what)).unwrap();
@@ -114,7 +114,7 @@ fn a_wrong_machine_file_is_refused_with_its_line() {
 }
 
 #[test]
-fn bad_input_names_the_value_and_the_mend() {
+fn errors_name_the_value_and_the_fix() {
     for (words, named) in [
         ("twin show gateway-1998", &["gateway-1998", "gateway-1997"][..]),
         ("twin show no/such.toml", &["no/such.toml"]),
@@ -139,12 +139,12 @@ fn bad_input_names_the_value_and_the_mend() {
 }
 
 #[test]
-fn validate_holds_every_bar() {
+fn validate_meets_every_goal() {
     let text = prints("twin validate");
     assert!(text.contains("15 of 15 bars held") && text.contains("mean error") && !text.contains("missed"), "{text}");
     let every = prints("twin validate --points");
     for of_a_point in ["Bus Utilization 3 disks", "unbuf read"] {
-        assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are told on request alone: {text}");
+        assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are listed only on request: {text}");
     }
     assert!(every.lines().count() > 500 && every.contains("15 of 15 bars held"), "{}", every.lines().count());
     let document = halfpower("twin validate --json").good_json();
@@ -169,7 +169,7 @@ fn validate_holds_every_bar() {
 }
 
 #[test]
-fn whatif_sets_the_figures_side_by_side() {
+fn whatif_compares_the_figures() {
     let words = "twin whatif gateway-1997 --set disks=2 --op read --pattern seq --request 64k --depth 8";
     let document = halfpower(&format!("{words} --json")).good_json();
     let [one] = &document["comparisons"].as_array().unwrap()[..] else { panic!("{document:#}") };
@@ -188,7 +188,7 @@ fn whatif_sets_the_figures_side_by_side() {
         text.contains("read seq 64 KiB x 8") && text.contains("disk mechanics 100%") && text.contains("x2.00"),
         "{text}"
     );
-    // A fifth disk on a full bus gives nothing, a second bus does; several changes at once.
+    // A fifth disk on a full bus gains nothing, a second bus helps; several changes at once.
     let gain = |set: &str| {
         let words =
             format!("twin whatif gateway-1997,disks=4 {set} --op read --pattern seq --request 64k --depth 8 --json");
@@ -218,9 +218,9 @@ fn measured(directory: &Path, machine: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn fit_finds_a_machine_again() {
+fn fit_recovers_a_machine() {
     let directory = tempfile::tempdir().unwrap();
-    // Another machine than any preset: half the latency, as many again.
+    // A machine that differs from every preset: half again the latency, twice the workers.
     let truth = directory.path().join("truth.toml");
     let preset = prints("twin show virtio --toml");
     fs::write(
@@ -241,7 +241,7 @@ fn fit_finds_a_machine_again() {
     assert!(number(&document, "/held_out_median_error") < 0.15, "{:#}", document["fitted"]);
     let text = prints(&words);
     assert!(text.contains("held out: median error") && text.contains("drives.vda.read_us"), "{text}");
-    // The file is a machine, and the machine is as fast.
+    // The fitted file is a valid machine and has the same speed.
     let run = "--op read --pattern random --request 4k --depth 4 --bytes 16m --size 1g";
     let (is, was) = (
         rates(&format!("run twin:{} {run}", machine.display())),
@@ -250,7 +250,7 @@ fn fit_finds_a_machine_again() {
     assert!(near(is[0], was[0], 0.15), "{is:?} {was:?}");
     let shown = prints(&format!("twin show {}", machine.display()));
     assert!(shown.contains("fitted to measurements"), "{shown}");
-    // Another third is held out with another seed.
+    // Another seed holds out another third.
     let other = halfpower(&format!("twin fit {} --preset virtio --seed 8 --json", results.display())).good_json();
     let held = |document: &Value| -> Vec<bool> {
         document["points"].as_array().unwrap().iter().map(|point| point["held_out"] == true).collect()
@@ -259,7 +259,7 @@ fn fit_finds_a_machine_again() {
 }
 
 #[test]
-fn fit_refuses_what_cannot_calibrate() {
+fn fit_refuses_unsuitable_results() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.json");
     fs::write(&file, prints("sweep twin:virtio --request 4k,64k --depth 1,8 --bytes 1m --size 64m --json")).unwrap();
@@ -279,7 +279,7 @@ fn fit_refuses_what_cannot_calibrate() {
     halfpower(&format!("twin fit {}", file.display())).refused(&["few.json"]);
 }
 
-/// A trace that goes over 8 MiB twice, then writes it.
+/// A trace that reads 8 MiB twice, then writes it.
 fn trace(path: &Path) {
     let mut text = String::from("time_ns,op,offset,bytes\n# three passes\n");
     for index in 0..3 * 128u64 {
@@ -304,7 +304,8 @@ fn cache_of_a_trace() {
         let curve = document["misses"]["exact"].as_array().unwrap();
         number(curve.iter().find(|one| number(one, "/cache_bytes") == bytes).unwrap(), "/miss_ratio")
     };
-    // A loop over 8 MiB misses everything in a smaller LRU cache and nothing but the first pass in one that holds it.
+    // A loop over 8 MiB always misses in a smaller LRU cache; one that holds it misses only in the
+    // first pass.
     assert_eq!(misses(2.0 * MIB), 1.0);
     assert!(near(misses(8.0 * MIB), 1.0 / 3.0, 1e-9) && near(misses(16.0 * MIB), 1.0 / 3.0, 1e-9));
     let gains = document["gains"].as_array().unwrap();
@@ -319,14 +320,14 @@ fn cache_of_a_trace() {
         "{text}"
     );
     assert_eq!(text, prints(&words), "the same on every run");
-    // From standard input, and at its own times.
+    // From standard input, at the recorded times.
     let mut child = command(HALFPOWER, ["twin", "cache", "-", "--sizes", "16m", "--recorded", "--json"]);
     let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&fs::read(&file).unwrap()).unwrap();
     let recorded = ended(child).good_json();
     assert_eq!((&recorded["depth"], &recorded["source"]), (&Value::Null, &Value::from("standard input")));
     assert!(number(&recorded, "/gains/0/write_back") > 1.0);
-    // A line that is wrong.
+    // A malformed line.
     fs::write(&file, "1,r,0,4096\n2,x,0,4096\n").unwrap();
     halfpower(&format!("twin cache {}", file.display())).refused(&["trace.csv", "line 2", "'x'", "r or w"]);
     fs::write(&file, "").unwrap();
@@ -351,7 +352,7 @@ fn cache_of_a_workload() {
     assert!(number(&gains[1], "/write_back") > number(&gains[1], "/write_through"), "{gains:#?}");
     let text = prints(&format!("{words} --sample 50"));
     assert!(text.contains("misses, sampled") && text.contains("of the miss ratio, against all blocks"), "{text}");
-    // Four threads eight deep, on another machine.
+    // Four threads at depth 8, on another machine.
     let deep =
         halfpower("twin cache --pattern random --threads 4 --depth 8 --size 8m --machine virtio --sizes 16m --json")
             .good_json();
@@ -370,7 +371,7 @@ fn the_sweep_of_the_published_machine() {
     let rates: Vec<f64> = points.iter().map(|point| number(point, "/throughput_bytes_per_s") / MIB).collect();
     let cpu: Vec<f64> = points.iter().map(|point| number(point, "/cpu_ns_per_request/system")).collect();
     assert!(rates.windows(2).all(|pair| pair[1] > 0.95 * pair[0]), "{rates:?}");
-    // Four disks of 6.7 MB/s on two buses: 64 KB requests reach all of it.
+    // Four disks of 6.7 MB/s on two buses: 64 KB requests reach their full rate.
     assert!((20.0..28.0).contains(&rates[5]) && rates[0] < rates[5] / 2.0, "{rates:?}");
     assert!(cpu.windows(2).all(|pair| pair[1] >= pair[0]) && cpu[0] > 50_000.0, "{cpu:?}");
     assert_eq!(document["points"], halfpower(&words).good_json()["points"], "the same on every run");
@@ -381,7 +382,7 @@ fn raid_5_extending_shifted_and_buffered() {
     let at = |machine: &str, words: &str| {
         rates(&format!("sweep twin:gateway-1997,drive=st15150w,{machine} --bytes 32M {words}"))
     };
-    // Off the chunk, as files lie almost always: a request that is not whole rows.
+    // Not aligned to the chunk, like most files: the request does not cover whole rows.
     let cpu = |parity: &str| {
         let words = format!(
             "sweep twin:gateway-1997,disks=4,raid=5,start=12k,parity={parity} --op write --request 192k --depth 3 --bytes 32M --json"
@@ -420,7 +421,7 @@ fn raid_5_extending_shifted_and_buffered() {
 
 #[test]
 fn a_workload_ends_at_the_disks_end() {
-    // The disk has 4 GiB: a file of 16 GiB does not fit, and without a size all is used and no more.
+    // The disk has 4 GiB: a file of 16 GiB does not fit, and without a size the whole disk is used.
     halfpower("run twin:gateway-1997 --size 16g --request 64k").refused(&["16 GiB", "smaller size"]);
     let document = halfpower("run twin:gateway-1997 --pattern random --request 64k --bytes 8m --json").good_json();
     assert!(number(&document, "/target/size_bytes") < 4.5e9);
@@ -460,14 +461,14 @@ fn the_pages_in_a_browser() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_fault() {
+fn a_closed_pipe_is_not_an_error() {
     let shell = format!("{HALFPOWER} twin validate --points | head -1; exit ${{PIPESTATUS[0]}}");
     let ended = finish(command("bash", ["-c", &shell]));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
-fn the_best_rate_within_a_latency_goal_is_that_of_all_depths_tried_one_by_one() {
+fn the_p99_search_by_depth_matches_an_exhaustive_search() {
     let usual = "twin:virtio --pattern random --request 4k --runtime 500ms";
     let depths: Vec<String> = (1..=40).map(|depth: u32| depth.to_string()).collect();
     let all = halfpower(&format!("sweep {usual} --depth {} --json", depths.join(","))).good_json();
@@ -490,8 +491,8 @@ fn the_best_rate_within_a_latency_goal_is_that_of_all_depths_tried_one_by_one() 
 }
 
 #[test]
-fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one() {
-    // A disk: seeks differ, so requests wait in line long before all of it is busy.
+fn the_p99_search_by_rate_matches_an_exhaustive_search() {
+    // Seek times of a disk vary, so requests queue long before it is fully busy.
     let usual = "twin:gateway-1997 --pattern random --request 8k --runtime 20s";
     let found = |goal_ms: u32| {
         let found = halfpower(&format!("sweep {usual} --p99 {goal_ms}ms --by rate --json")).good_json();
@@ -502,7 +503,7 @@ fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one
     let goals: Vec<_> = [10, 40, 100, 300, 100_000].into_iter().map(|ms| (ms, found(ms))).collect();
     let (_, (_, first)) = &goals[0];
     let (greatest, depth) = (number(first, "/iops"), number(first, "/workload/depth"));
-    assert!(first["workload"]["rate_iops"].is_null(), "the greatest rate is measured without a given one");
+    assert!(first["workload"]["rate_iops"].is_null(), "without a given rate the maximum is measured");
     let step = greatest / 20.0;
     let measured: Vec<(f64, f64)> = (1..=20)
         .map(|at| {
@@ -513,10 +514,10 @@ fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one
         .collect();
     for (goal_ms, (goal, _)) in goals {
         let within = |one: &&(f64, f64)| one.1 <= f64::from(goal_ms) * 1e6;
-        // From 0 up, as long as all hold.
+        // The highest rate from 0 up to which all meet the goal.
         let truth = measured.iter().take_while(within).last().map_or(0.0, |one| one.0);
         let rate = goal["rate_iops"].as_f64().unwrap_or(0.0);
-        // Truth lies between two that were tried; the search ends within 1/32.
+        // The true value is between two that were tried; the search stops within 1/32.
         let [low, high] = [truth * (1.0 - 1.0 / 32.0) - 1.0, (truth + step) * 1.01];
         assert!((low..high).contains(&rate), "{goal_ms} ms: {rate} of {truth}, step {step}: {measured:?} {goal}");
         if rate > 0.0 {
@@ -531,14 +532,14 @@ fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one
 }
 
 #[test]
-fn a_run_says_in_which_phases_its_bus_was() {
+fn a_run_reports_the_bus_phases() {
     let words = "run twin:gateway-1997,drive=st34371w,disks=3,start=12k --op read --request 64k --depth 3 --bytes 32m";
     let document = halfpower(&format!("{words} --json")).good_json();
     let resources = document["points"][0]["achieved"]["resources"].as_array().unwrap();
     let bus = resources.iter().find(|one| one["name"] == "bus").unwrap();
     let phases = bus["phases"].as_array().unwrap();
     let of = |name: &str| phases.iter().find(|phase| phase["name"] == name).unwrap()["percent"].as_f64().unwrap();
-    // Table 4 has 80.4 % Data In of three disks.
+    // Table 4 shows 80.4 % Data In for three disks.
     assert!((72.0..89.0).contains(&of("Data In")), "{phases:?}");
     let all: f64 = phases.iter().map(|phase| phase["percent"].as_f64().unwrap()).sum();
     assert!((all - 100.0).abs() < 1e-6, "{all}");
@@ -550,9 +551,10 @@ fn a_run_says_in_which_phases_its_bus_was() {
     assert!(text.contains("the bus worked") && text.contains("Data In") && text.contains("Message In"), "{text}");
 }
 
-/// Every command that an advice gives, run again, shows its gain: nothing here varies from run to run.
+/// The command of every advice shows the promised gain when run again; nothing here varies between
+/// runs.
 #[test]
-fn every_advice_keeps_its_word() {
+fn every_advice_delivers_its_gain() {
     let out = tempfile::tempdir().unwrap();
     let words = "study twin:gateway-1997,disks=2 --quick --only buffered,unbuffered,depth,allocation --json --output";
     let study = halfpower(&format!("{words} {}", out.path().join("study").display())).good_json();
@@ -562,7 +564,7 @@ fn every_advice_keeps_its_word() {
     };
     let findings = study["answer"]["findings"].as_array().unwrap();
     for finding in findings {
-        // The shell's quotes: no word here has a blank.
+        // Remove the shell's quotes: no argument contains a blank.
         let check = finding["check"].as_str().unwrap().replace('\'', "");
         let documents: Vec<Value> = check
             .split("; ")
@@ -572,7 +574,7 @@ fn every_advice_keeps_its_word() {
         let [before, after] = rates[..] else { panic!("{rates:?}: {check}") };
         let interval = |end: usize| finding["gain_interval_95"][end].as_f64().unwrap();
         let again = after / before;
-        // The study's runs and these do not end with the same request.
+        // The study's runs and these may end with different requests.
         assert!(again > interval(0) * 0.95 && again < interval(1) * 1.05, "{again}: {finding}");
     }
     assert!(findings.len() >= 5, "{findings:?}");

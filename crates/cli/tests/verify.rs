@@ -1,4 +1,4 @@
-//! Verification through the program: what was damaged on purpose is found and named, and a killed run can be checked.
+//! `halfpower verify`: finds and names deliberate damage, and checks a killed run.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 const SIZE: u64 = 16 << 20;
 
-/// A file of its own, written once all over by a verifying run with a log.
+/// A file written once over by a verifying run, and its log.
 fn written(directory: &Path, name: &str) -> (String, String) {
     let (file, log) = (directory.join(name), directory.join(format!("{name}.log")));
     fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
@@ -28,7 +28,7 @@ fn written(directory: &Path, name: &str) -> (String, String) {
     (file, log)
 }
 
-/// What `verify` says of a file: the exit code, the faults by kind, the first of them in words.
+/// Runs `verify` on a file: the exit code, the faults by kind, the first fault in words.
 fn verified(file: &str, log: &str) -> (Option<i32>, serde_json::Value, String) {
     let ended = halfpower(&format!("verify {log} {file} --json"));
     let document = ended.json();
@@ -37,7 +37,7 @@ fn verified(file: &str, log: &str) -> (Option<i32>, serde_json::Value, String) {
 }
 
 #[test]
-fn what_is_damaged_is_found_and_named() {
+fn damage_is_found_and_named() {
     let directory = memory_directory();
     let (file, log) = written(directory.path(), "own");
     let (other, _) = written(directory.path(), "other");
@@ -52,7 +52,7 @@ fn what_is_damaged_is_found_and_named() {
     let whole = fs::read(&file).unwrap();
     let mut flipped = block(&own, 4096 * 1000);
     flipped[700] ^= 0x10;
-    // What is put where, and the fault that it is.
+    // The damage and the expected fault.
     for (at, bytes, kind, words) in [
         (4096 * 1000, flipped, "flipped", "flipped block at offset 4096512 (512 B): 1 bit differs"),
         (4096 * 10, block(&own, 4096 * 20), "misdirected", "generation 1 of offset 81920 lies here"),
@@ -71,7 +71,7 @@ fn what_is_damaged_is_found_and_named() {
 }
 
 #[test]
-fn a_killed_run_is_checked_from_its_log() {
+fn a_killed_run_is_verified_from_its_log() {
     let directory = memory_directory();
     let (file, log) = (directory.path().join("file"), directory.path().join("log"));
     fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
@@ -86,7 +86,7 @@ fn a_killed_run_is_checked_from_its_log() {
     child.wait().unwrap();
     let (code, faults, told) = verified(file, log);
     assert_eq!((code, &faults), (Some(0), &serde_json::json!({})), "{told}");
-    // A write that the log calls done, and that is not there.
+    // A write that the log records as complete, but which is missing.
     OpenOptions::new().write(true).open(file).unwrap().write_all_at(&vec![0; SIZE as usize], 0).unwrap();
     let (code, faults, _) = verified(file, log);
     assert_eq!(code, Some(1));
@@ -94,7 +94,7 @@ fn a_killed_run_is_checked_from_its_log() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused() {
+fn unverifiable_targets_are_refused() {
     let directory = memory_directory();
     let at = directory.path().display();
     let (file, log) = written(directory.path(), "file");
@@ -127,9 +127,10 @@ fn what_cannot_be_verified_is_refused() {
     missing.refused(&["--verify"]);
 }
 
-/// Seeded runs whose requests overlap all the time, over engines, patterns, sizes, file systems and stripes; bench/verify_alarms.py makes 2,000.
+/// Seeded runs with overlapping requests over engines, patterns, sizes, file systems and stripes;
+/// bench/verify_alarms.py runs 2,000 of them.
 #[test]
-fn sound_storage_raises_no_alarm_and_damage_is_found() {
+fn intact_data_passes_and_damage_is_found() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/verify_alarms.py");
     let _alone = alone();
     let mut command = Command::new("python3");

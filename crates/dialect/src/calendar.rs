@@ -1,19 +1,18 @@
-//! Points in time as the tools print them, in UTC.
+//! Dates and times as the tools print them, in UTC.
 
 use jiff::Timestamp;
 
-/// Seconds since 1970 in a form of `strftime`.
+/// Formats seconds since 1970 with `strftime`.
 fn formatted(unix_s: u64, form: &str) -> String {
     let second = i64::try_from(unix_s).unwrap_or(i64::MAX).min(Timestamp::MAX.as_second());
     Timestamp::from_second(second).unwrap_or_default().strftime(form).to_string()
 }
 
-/// As C's `ctime` has it: `Wed Jan 14 21:32:08 2004`.
+/// The format of C's `ctime`: `Wed Jan 14 21:32:08 2004`.
 pub(crate) fn ctime(unix_s: u64) -> String {
     formatted(unix_s, "%a %b %e %H:%M:%S %Y")
 }
 
-/// Year first: `2004/01/14 21:32:08 UTC`.
 pub(crate) fn year_first(unix_s: u64) -> String {
     formatted(unix_s, "%Y/%m/%d %H:%M:%S UTC")
 }

@@ -1,7 +1,8 @@
-//! Concurrent jobs of a tool: several workloads, each on a target of its own, in one run of parts that start together.
+//! Runs a tool's concurrent jobs: several workloads, each on its own target, started together.
 //!
-//! [`measure::sample`] runs one workload on one target. The tools also run a file per process, a file's threads from different starting
-//! points, or readers beside writers, and report each job by itself.
+//! [`measure::sample`] runs one workload on one target. The tools also run one file per process,
+//! start a file's threads at different offsets, or mix readers with writers, and report each job
+//! separately.
 
 use machine::{
     Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, Start, TargetFacts, TargetKind, Usage,
@@ -17,43 +18,44 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use pool::{Pool, TargetRan, run_pool};
+pub(crate) use pool::{Pool, TargetResult, run_pool};
 
 /// How the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ThreadOrder {
-    /// As the workload's pattern has it.
+    /// As in the workload's pattern.
     #[default]
     Pattern,
-    /// They take the next block of one common sequence.
+    /// Each takes the next block of one common sequence.
     Interlocked,
-    /// Each goes through all of the region, and begins so many bytes after the one before it. Where that is no whole number of steps, its places lie
-    /// between the others', as far as `room_bytes` from the region's first byte.
+    /// Each covers the whole region, starting `bytes` after the previous thread. If that is not a
+    /// multiple of the step, its offsets fall between the others', up to `room_bytes` from the
+    /// region's first byte.
     Apart { bytes: u64, room_bytes: u64 },
 }
 
-/// What a tool does to the requests of a workload.
+/// A tool's changes to the requests of a workload.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestShape {
     pub(crate) threads: ThreadOrder,
-    /// Requests begin so many bytes apart instead of a request's length. The region then has a request's length for each of them,
-    /// wherever that ends.
+    /// Distance between requests, instead of their length. The region then counts one request
+    /// length per request, wherever it ends.
     pub(crate) step_bytes: Option<u64>,
-    /// So many percent of the requests follow the one before instead of going where the workload says.
+    /// Percentage of requests that follow the previous one instead of the workload's pattern.
     pub(crate) follows_percent: Option<u8>,
-    /// So many percent of the requests go to so many percent of the region, range after range; 100 of both. Empty: the workload says.
+    /// Pairs of percentages: of the requests, and of the region that they go to, range after range;
+    /// both sum to 100. If empty, the workload decides.
     pub(crate) ranges: Vec<(u8, u8)>,
-    /// After so many requests a pause.
+    /// Number of requests in a burst, and the pause that follows.
     pub(crate) burst: Option<(u32, Nanos)>,
-    /// Writes carry this pattern, and reads must find it.
+    /// Pattern that writes carry and reads verify.
     pub(crate) pattern: Option<u64>,
-    /// Writes carry these bytes, each going on where the one before ended.
+    /// Data of the writes; each continues at the end of the previous one.
     pub(crate) source: Option<Arc<[u8]>>,
-    /// The data of reads is copied once more, in blocks of so many bytes.
+    /// Block size in which the data of reads is copied again.
     pub(crate) copy_block: Option<usize>,
-    /// Keep offset and latency of every request.
     pub(crate) log: bool,
-    /// Count completions in intervals of so many nanoseconds, reads and writes apart.
+    /// Length of the intervals in which completions are counted, reads and writes separately.
     pub(crate) interval_ns: Option<Nanos>,
 }
 
@@ -71,7 +73,7 @@ impl<T> ToolJob<'_, T> {
     }
 }
 
-/// Bytes that a target of `size_bytes` must seem to have for the workload's region.
+/// The target size that the workload's region must be computed from.
 fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u64 {
     match (shape.step_bytes, workload.region_bytes) {
         (Some(_), Some(bytes)) => size_bytes.max(workload.region_start_bytes + bytes),
@@ -79,14 +81,14 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
     }
 }
 
-/// How a run is made.
+/// Timing of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
-    /// Time at the start that is run but not measured.
+    /// Initial time that runs without being measured.
     pub(crate) ramp_ns: Nanos,
-    /// Time before it.
+    /// Idle time before the run.
     pub(crate) rest_ns: Nanos,
-    /// When the first stream has done its bytes, the others go on but count no more ([`Trace::counted`]).
+    /// When the first stream finishes, the others continue but stop counting ([`Trace::counted`]).
     pub(crate) stonewall: bool,
 }
 
@@ -97,16 +99,16 @@ impl RunPlan {
     }
 }
 
-/// What one job measured.
+/// The measurements of one job.
 #[derive(Debug)]
 pub(crate) struct ToolResult {
     pub(crate) sample: Sample,
     pub(crate) streams: Vec<StreamResult>,
-    /// When the first stream began and the last ended, on the machine's clock.
+    /// Start of the first stream and end of the last one, on the machine's clock.
     pub(crate) span: (Nanos, Nanos),
 }
 
-/// What one stream measured and traced.
+/// The measurements and the trace of one stream.
 #[derive(Debug)]
 pub(crate) struct StreamResult {
     pub(crate) stream: Stream,
@@ -116,20 +118,19 @@ pub(crate) struct StreamResult {
 /// The requests that completed in an interval, and their latencies in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Interval {
-    /// Requests.
     pub requests: u64,
-    /// The shortest latency; 0 without requests.
+    /// Shortest latency; 0 without requests.
     pub least_ns: u64,
-    /// The longest.
+    /// Longest latency.
     pub most_ns: u64,
-    /// Their sum, and the sum of their squares.
+    /// Sum of the latencies.
     pub sum_ns: f64,
-    /// See `sum_ns`.
+    /// Sum of the squared latencies.
     pub squares_ns2: f64,
 }
 
 impl Interval {
-    /// One more request.
+    /// Adds a request.
     #[inline]
     pub fn add(&mut self, latency_ns: Nanos) {
         let one = latency_ns as f64;
@@ -142,7 +143,7 @@ impl Interval {
         });
     }
 
-    /// Both together.
+    /// Merges two intervals.
     #[inline]
     pub fn plus(&self, other: &Interval) -> Interval {
         let least_ns = match (self.requests, other.requests) {
@@ -170,25 +171,25 @@ impl Interval {
     }
 }
 
-/// What a stream keeps beside its measurements.
+/// Details that a stream records in addition to its measurements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     /// Offset in bytes and latency of every request, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
     /// Reads and writes completed in each interval.
     pub(crate) intervals: Vec<[Interval; 2]>,
-    /// When the stream began and when its last request ended.
+    /// Time of the start and of the last completion.
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
-    /// Requests done, and the time, when the first stream of a run with a stonewall was done.
+    /// Completed requests and time when the first stream of a stonewalled run finished.
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
-/// Runs all jobs at once.
+/// Runs all jobs at once; the first error ends the run.
 ///
 /// # Errors
-/// A workload that makes no sense on its target, an access mode that a target refuses, a failed request, data that is not
-/// what was written. The first error ends the run.
+/// A workload is invalid on its target, a target refuses an access mode, a request failed, or a
+/// read returned wrong data.
 pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan: RunPlan) -> Result<Vec<ToolResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
@@ -206,7 +207,7 @@ pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan
     Ok(results)
 }
 
-/// One run of all jobs: their streams, and what they used.
+/// Runs all jobs once; returns their streams and resource usage.
 fn run_once<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -246,7 +247,7 @@ fn tool_streams<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts], plan: RunPlan
     jobs.iter().zip(facts).map(of).collect()
 }
 
-/// A simulated machine moves no data.
+/// Refuses data checks on a simulated machine, which moves no data.
 fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<()> {
     let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else { return Ok(()) };
     if jobs.iter().any(|job| job.shape.pattern.is_some()) {
@@ -256,7 +257,7 @@ fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<
     Ok(())
 }
 
-/// Refuses a job that makes no sense on its target.
+/// Refuses a job that is invalid on its target.
 ///
 /// # Errors
 /// The reason.
@@ -270,7 +271,7 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }
 
-/// The workload of each thread by itself, where they do not share the pattern.
+/// The workload of a single thread, if the threads do not share the pattern.
 fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
     let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;
@@ -295,7 +296,7 @@ fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<
     (0..workload.threads).map(stream).collect()
 }
 
-/// What the streams of a job measured.
+/// Combines the measurements of a job's streams.
 fn result<T>(job: &ToolJob<'_, T>, sources: Vec<ToolStream>, usage: Usage) -> Result<ToolResult> {
     if let Some(offset) = sources.iter().find_map(|source| source.wrong) {
         let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "the data is not what was written");

@@ -1,15 +1,15 @@
-//! What the reports of all tools share.
+//! Shared by the reports of all tools.
 
 use machine::{Error, Machine, Result};
 use results::Point;
 use std::io::Write;
 
-/// Prints at once.
+/// Prints and flushes.
 pub(crate) fn print(out: &mut dyn Write, text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("cannot print to", "standard output"))
 }
 
-/// Says that another engine worked than would have where the system offered all, if so.
+/// Reports an engine other than the preferred one, which this system lacks.
 pub(crate) fn fallback<'a, M: Machine>(machine: &M, points: impl IntoIterator<Item = &'a Point>) -> Option<String> {
     let engines = machine.capabilities().engines;
     points.into_iter().find_map(|point| point.workload.engine.fallback(&engines))

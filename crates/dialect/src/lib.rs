@@ -1,4 +1,4 @@
-//! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.
+//! Parsers and reports of other tools: PostMark, IOzone, SQLIO, diskspd, fio.
 
 mod calendar;
 mod concurrent;

@@ -1,23 +1,23 @@
-//! What the command lines of all tools share.
+//! Shared by the command-line parsers of all tools.
 
 use machine::{Error, Result};
 
-/// A refused word: what, why not, and the hint.
+/// Refuses an argument: the argument, the reason, and a hint.
 pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>, hint: &str) -> Result<T> {
     Err(Error::refused(what, why, hint))
 }
 
-/// The beginning of what may be very long.
+/// The beginning of a text that may be very long.
 pub(crate) fn shortened(text: &str) -> String {
     if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "..." } else { text.into() }
 }
 
-/// Whether a name is that of a simulated machine, and no file.
+/// Whether the name refers to a simulated machine instead of a file.
 pub(crate) fn is_twin(path: &std::path::Path) -> bool {
     path.to_string_lossy().starts_with("twin:")
 }
 
-/// No system call takes a name with a NUL.
+/// Refuses NUL characters, which no system call accepts in a name.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {
         Some(bad) => refuse(shortened(&bad.replace('\0', "\\0")), "it contains a NUL", "leave it out"),
@@ -25,12 +25,11 @@ pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     }
 }
 
-/// A whole number of a range.
 pub(crate) fn number(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     number_of(&format!("{option} {}", shortened(text)), text, least, most)
 }
 
-/// A whole number of a range; a refusal names the words as their user wrote them.
+/// Parses an integer within a range; errors quote the argument as the user wrote it.
 pub(crate) fn number_of(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
@@ -39,10 +38,11 @@ pub(crate) fn number_of(words: &str, text: &str, least: u64, most: u64) -> Resul
     }
 }
 
-/// What a tool's original knows and halfpower does not serve: the beginning of the word, why not, and the hint.
+/// An option of the original that halfpower does not support: prefix of the argument, reason, hint.
 pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
-/// Refuses a word that no option took: one of the original's is told apart from one that nobody knows.
+/// Refuses an unrecognised argument; distinguishes unsupported options of the original from unknown
+/// ones.
 pub(crate) fn refuse_option<T>(words: &str, option: &str, not_served: &[NotServed], help: &str) -> Result<T> {
     match not_served.iter().find(|(name, _, _)| option.starts_with(name)) {
         Some((_, why, hint)) => refuse(shortened(words), *why, hint),
@@ -50,13 +50,13 @@ pub(crate) fn refuse_option<T>(words: &str, option: &str, not_served: &[NotServe
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes an argument for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// Words as a shell takes them.
+/// Quotes and joins arguments for a shell.
 pub(crate) fn joined(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

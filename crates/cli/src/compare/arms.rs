@@ -1,4 +1,4 @@
-//! Two arms measured now, in turn, in random blocks.
+//! Measures two arms in turn, in random blocks.
 
 use super::Arguments;
 use crate::Failure;
@@ -13,10 +13,10 @@ use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH
 use std::process::Stdio;
 use workload::Workload;
 
-/// Length of a run, unless one is named: short, so that blocks are many.
+/// Default length of a run: short, to get many blocks.
 const RUN_NS: u64 = 400_000_000;
 
-/// The words of a command line that are options of `run` with their values, in their order.
+/// The options of `run` on a command line, with their values, in order.
 pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> {
     let cli = Cli::command();
     let Some(sweep) = cli.find_subcommand("sweep") else { return Vec::new() };
@@ -26,7 +26,7 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
         let Some(option) = word.strip_prefix("--") else { continue };
         let name = option.split('=').next().unwrap_or(option);
         let Some(known) = sweep.get_arguments().find(|one| one.get_long() == Some(name)) else {
-            // The value of another option, which may look like one of these, goes with it.
+            // Skip the value of another option, which may look like one of these.
             if takes_value(&cli, name) && !option.contains('=') {
                 words.next();
             }
@@ -41,7 +41,7 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
     kept
 }
 
-/// Whether an option of `compare` alone has a value.
+/// Whether an option that only `compare` has takes a value.
 fn takes_value(cli: &clap::Command, name: &str) -> bool {
     let compare = cli.find_subcommand("compare");
     compare
@@ -49,15 +49,15 @@ fn takes_value(cli: &clap::Command, name: &str) -> bool {
         .is_some_and(|one| one.get_action().takes_values())
 }
 
-/// The name of an option: `--depth` of `--depth=8`.
+/// The name of an option: `--depth` for `--depth=8`.
 fn option_name(word: &str) -> Option<&str> {
     word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
 }
 
-/// Options of which an arm's own replaces the common one.
+/// Options that exclude each other: an arm's own replaces the common one.
 const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
-/// An arm's arguments: its own words, and those of both arms that it does not replace.
+/// Parses an arm: its own options, then the common ones that it does not replace.
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{name} '{own}': {why}"));
     let own_words = shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;
@@ -79,7 +79,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
         }
     }
     let cli = Cli::try_parse_from(words).map_err(|error| wrong(error.to_string()))?;
-    let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is no arm".into())) };
+    let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is not a valid arm".into())) };
     crate::points::check_grid(&arguments)?;
     if arguments.target.targets.is_empty() {
         return Err(wrong("it names no target; begin it with a directory, a file, a device or twin:NAME".into()));
@@ -94,10 +94,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     Ok(arguments)
 }
 
-/// Both arms on their machines. Nothing is overwritten before both are checked.
-///
-/// # Errors
-/// Arms that do not ask as many questions, or cannot be opened.
+/// Opens both arms. Overwrites nothing before both pass the checks.
 fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
     let [(first, first_spec), (second, second_spec)] = [resolve(&of[0].target)?, resolve(&of[1].target)?];
     let asked = [workloads_on(&first, &of[0])?, workloads_on(&second, &of[1])?];
@@ -118,7 +115,7 @@ fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
             let [first_asked, second_asked] = asked;
             [Box::new(arm(first, a, first_asked)?), Box::new(arm(second, b, second_asked)?)]
         }
-        // A simulated arm overwrites nothing: it is opened first.
+        // Open a simulated arm first: it overwrites nothing.
         (first, second) => {
             let [first_asked, second_asked] = asked;
             let first_is_simulated = matches!(first, Where::Twin(_));
@@ -134,7 +131,7 @@ fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
     })
 }
 
-/// What an arm asks, as far as it can be checked without its target.
+/// The workloads of an arm, checked as far as possible without its target.
 fn workloads_on(place: &Where, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
     fn on<M: Machine>(machine: &M, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
         let workloads = grid(arguments, &machine.capabilities().engines);
@@ -159,19 +156,19 @@ fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<
     })
 }
 
-/// An open target and what it is asked: once more checked, now that its size is sure.
+/// Combines an open target with its workloads, checked again now that its size is known.
 fn arm<M: Machine>(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
     crate::points::check(&workloads, &machine.target_facts(&target))?;
     Ok(OnMachine::new(machine, target, workloads))
 }
 
-/// A bar, a clock and the commands before each run.
-struct Beside<'a> {
+/// Progress, clock and the setup commands of each run.
+struct RunHooks<'a> {
     setups: [Option<&'a str>; 2],
     watch: Watch,
 }
 
-impl Conduct for Beside<'_> {
+impl Conduct for RunHooks<'_> {
     type Error = Failure;
 
     fn now(&self) -> Nanos {
@@ -187,20 +184,12 @@ impl Conduct for Beside<'_> {
     }
 }
 
-/// Arguments of both arms.
-///
-/// # Errors
-/// An arm that is none, or names no target.
 pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failure> {
     let common = words_of_runs(super::words_typed());
     let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
     Ok([arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?])
 }
 
-/// Compares two arms.
-///
-/// # Errors
-/// Arms that cannot be opened or do not ask as many questions, an interrupt before anything could be said.
 pub(super) fn compare(
     arguments: &Arguments,
     [a, b]: [&str; 2],
@@ -224,19 +213,18 @@ pub(super) fn compare(
         more: "--budget",
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let mut beside = Beside { setups, watch: Watch::new(arguments.budget) };
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut beside, crate::program())?;
-    beside.watch.end();
+    let mut hooks = RunHooks { setups, watch: Watch::new(arguments.budget) };
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::program())?;
+    hooks.watch.end();
     crate::history::keep_comparison(&comparison, &arms, began_unix_s);
     Ok(comparison)
 }
 
-/// Runs a command of the user's before a run.
 fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
     let option = ["--a-setup", "--b-setup"][arm];
     let wrong = |why: String| Failure::Usage(format!("{option} '{command}': {why}"));
     let mut shell = std::process::Command::new("sh");
-    // What it prints is no result.
+    // Its output is not part of the result.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null());
     let ended = shell.status().map_err(|error| wrong(format!("cannot be started: {error}")))?;
     if ended.success() { Ok(()) } else { Err(wrong(format!("it ended with {ended}; nothing was measured after it"))) }

@@ -1,4 +1,4 @@
-//! SQLIO's published study live: its points on two targets, in turn.
+//! Runs SQLIO's published study on two targets in turn.
 
 use crate::Failure;
 use crate::output::{self, print};
@@ -10,13 +10,12 @@ use measure::turns::Limits;
 use results::Output;
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
 
-/// What tells the points of the study from one another.
+/// The parameters that identify a point of the study.
 const KEYS: [&str; 3] = ["op", "pattern", "threads"];
 
-/// A bar and a clock.
-struct Beside(Watch);
+struct Progress(Watch);
 
-impl Conduct for Beside {
+impl Conduct for Progress {
     type Error = Failure;
 
     fn now(&self) -> Nanos {
@@ -28,7 +27,7 @@ impl Conduct for Beside {
     }
 }
 
-/// Opens both. On this computer nothing is filled before both are found to be fit.
+/// Opens both targets. On a real machine it fills neither before both pass the checks.
 fn open_both(specs: &[TargetSpec; 2], options: &Options) -> Result<[Box<dyn Arm>; 2], Failure> {
     let [a, b] = specs.each_ref().map(|spec| machine_of(&[&spec.places[0]]));
     let (a, b) = match (a?, b?) {
@@ -59,9 +58,6 @@ fn arm<M: Machine + 'static>(machine: M, target: M::Target, options: &Options) -
 }
 
 /// Measures the study on two targets and prints the table of their differences.
-///
-/// # Errors
-/// A target that cannot be opened or may not be written, an interrupt before anything could be said, nothing measured on both.
 pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;
@@ -84,10 +80,10 @@ pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Fa
         keys: &KEYS,
         more: "--repeats or --runtime",
     };
-    let mut beside = Beside(Watch::new(in_turn.least_ns));
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut beside, crate::program())?;
-    beside.0.end();
-    // A file that was created under a given name stays, as in other runs.
+    let mut progress = Progress(Watch::new(in_turn.least_ns));
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::program())?;
+    progress.0.end();
+    // Keep a file that was created under a given name, as other runs do.
     arms.iter_mut().for_each(|arm| arm.keep_files());
     crate::history::keep_comparison(&comparison, &arms, began_unix_s);
     let saved = match json {

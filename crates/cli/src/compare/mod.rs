@@ -15,16 +15,17 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
-/// The exit code where `--fail-if` is met.
+/// The exit code if a `--fail-if` condition is met.
 pub(crate) const FAILED: u8 = 3;
 
 /// Options of `compare`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
-    /// Measure now: the target of arm A with any options of `run` that it alone has, in one word: '/mnt/ext4 --depth 8'
+    /// Measure now: the target of arm A with its own options of `run`, in one word: '/mnt/ext4
+    /// --depth 8'
     #[arg(long, value_name = "TARGET [OPTIONS]", requires = "b", help_heading = "Two arms, measured in turn")]
     a: Option<String>,
-    /// The same of arm B
+    /// The same for arm B
     #[arg(long, value_name = "TARGET [OPTIONS]", requires = "a", help_heading = "Two arms, measured in turn")]
     b: Option<String>,
     /// Shell command to run before each run of arm A
@@ -33,19 +34,21 @@ pub(crate) struct Arguments {
     /// Shell command to run before each run of arm B
     #[arg(long, value_name = "COMMAND", requires = "a", help_heading = "Two arms, measured in turn")]
     b_setup: Option<String>,
-    /// Stop when a difference is decided, or none larger than this can be there
+    /// Stop when a difference is decided, or when any difference is known to be smaller than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%", help_heading = "Two arms, measured in turn")]
     until: f64,
     /// Stop when this time is up
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1m", help_heading = "Two arms, measured in turn")]
     budget: u64,
-    /// Columns of a CSV to compare, where their names do not say it
+    /// Columns of a CSV to compare, if their names do not identify them
     #[arg(long, value_name = "A,B", value_parser = columns, help_heading = "Comparison")]
     columns: Option<Columns>,
-    /// Smallest change that matters: surer but smaller ones are no difference [default: 2%, or half of --until]
+    /// Smallest change that matters; smaller ones do not count, even if significant [default: 2%,
+    /// or half of --until]
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Comparison")]
     worth: Option<f64>,
-    /// End with exit code 3 if B is worse beyond chance: slower:5%, latency:10%, p50:, p99:, p99.9: or cpu:
+    /// End with exit code 3 if B is significantly worse: slower:5%, latency:10%, p50:, p99:, p99.9:
+    /// or cpu:
     #[arg(long, value_name = "WHAT:PERCENT", value_parser = FailIf::from_str, help_heading = "Comparison")]
     fail_if: Vec<FailIf>,
     /// Write a page with all changes, intervals and runs to this file
@@ -79,13 +82,11 @@ fn columns(text: &str) -> Result<Columns, String> {
     }
 }
 
-/// Where a comparison goes beside standard output.
 struct Outputs {
     html: Option<Output>,
     csv: Option<Output>,
 }
 
-/// Compares two results, or two arms that are measured now.
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let results = &arguments.workload.target.targets;
     let arms = match (&arguments.a, &arguments.b) {
@@ -125,7 +126,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     fail(&arguments.fail_if, &comparison)
 }
 
-/// Compares two results; one that is a comparison already is shown once more.
+/// Compares two results; a stored comparison is shown again.
 fn read(results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failure> {
     if let Some(kept) = read::kept(results)? {
         if arguments.worth.is_some() {
@@ -139,17 +140,18 @@ fn read(results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failur
     Ok(results::compare::compare(&a, &b, crate::program(), worth))
 }
 
-/// What two arms said until Ctrl-C is shown, and the exit code tells of it.
+/// An interrupted comparison shows the results so far and ends with the exit code of an interrupt.
 fn not_interrupted() -> Result<(), Failure> {
     if crate::interrupt::flag().load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// The words of the command line. What is not UTF-8 is a name, and no option.
+/// The arguments of this program, except those that are not UTF-8: they are file names, not
+/// options.
 fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// An option of a workload on the command line, which only arms can have.
+/// The first workload option on the command line; only arms accept them.
 fn workload_option() -> Option<String> {
     arms::words_of_runs(words_typed()).into_iter().find(|word| word.starts_with("--") && word != "--json")
 }
@@ -174,7 +176,7 @@ fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Re
     printed.and(html).and(csv)
 }
 
-/// Exit code 3 where a condition is met.
+/// Ends with exit code 3 if a condition is met.
 fn fail(conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
     let failed: Vec<_> = conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();
     for one in &failed {

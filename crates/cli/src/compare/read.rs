@@ -1,4 +1,4 @@
-//! Results as sides of a comparison, whoever wrote them.
+//! Reads results of any tool as sides of a comparison.
 
 use crate::Failure;
 use machine::input::Input;
@@ -6,19 +6,15 @@ use results::Results;
 use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
 use std::path::{Path, PathBuf};
 
-/// A report of halfpower or of another tool, or a table.
 const REPORT: Input = Input::new("a report", 64 << 20);
 
-/// A document of halfpower, as far as it says how to read the rest.
+/// The fields of a halfpower document that say how to parse the rest.
 #[derive(serde::Deserialize)]
 struct Document {
     schema: String,
 }
 
-/// The two sides that one or two results hold.
-///
-/// # Errors
-/// Another number of sides, a file that cannot be read or is no result.
+/// Reads two sides from one or two results.
 pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[Side; 2], Failure> {
     let mut sides = Vec::new();
     for result in results {
@@ -40,10 +36,7 @@ pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[S
     Ok([a, b])
 }
 
-/// A comparison that is kept already, where one result is named and it is one.
-///
-/// # Errors
-/// A file or an entry that cannot be read.
+/// Returns the stored comparison if the only argument is one.
 pub(super) fn kept(results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
     let [path] = results else { return Ok(None) };
     let text = match entry(path) {
@@ -65,13 +58,12 @@ pub(super) fn kept(results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
     serde_json::from_str(&text).map(Some).map_err(damaged)
 }
 
-/// What a report holds.
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
     REPORT.read(path).map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
 }
 
-/// The number of an entry of the history, where no file has this name.
+/// The number of a history entry, unless a file has this name.
 fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
 }
@@ -95,7 +87,7 @@ fn read(path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
     dialect::reading::read_report(&name, &text).map(|side| vec![side]).map_err(|error| usage(&error))
 }
 
-/// UTF-8, or UTF-16 with its mark, as Windows' shells write what is redirected to a file.
+/// Decodes UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
 fn text(bytes: &[u8]) -> String {
     let units = |bytes: &[u8], order: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]])).collect();
@@ -109,7 +101,7 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// A file's name without its directories, except for the last one where the name alone says nothing.
+/// The file name, with its last directory if the name is too generic.
 fn name(path: &Path) -> String {
     let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let within = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
@@ -119,12 +111,12 @@ fn name(path: &Path) -> String {
     }
 }
 
-/// A name with the target, which says more than a file's name.
+/// Adds the target, which identifies a result better than a file name.
 fn named(name: &str, results: &Results) -> String {
     format!("{name} ({})", results.target.name)
 }
 
-/// A table by its name, or by a first line of several columns.
+/// Detects a CSV table by its extension, or by several columns in the first line.
 fn is_csv(path: &Path, text: &str) -> bool {
     let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let first = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where a session's files are: directories of this computer, or a simulated machine.
+//! The file systems of a session: local directories or a simulated machine.
 
 use crate::target::is_twin;
 use host::files::HostFiles;
@@ -10,13 +10,13 @@ use std::sync::OnceLock;
 use twin::settings::split_file;
 use twin::{Setup, Twin, TwinFiles};
 
-/// The file systems of a session. All of its runs are on one machine, which the first run chooses.
+/// The file systems of a session. All runs share one machine, chosen by the first run.
 pub(super) struct Places {
     host: HostFiles,
     chosen: OnceLock<Option<Simulated>>,
 }
 
-/// A simulated machine, its files, and when the session's work on it began.
+/// A simulated machine with its files and the start time of the session.
 pub(super) struct Simulated {
     name: PathBuf,
     files: TwinFiles,
@@ -37,7 +37,7 @@ impl Simulated {
         Ok(Simulated { name: name.to_owned(), files, twin, began })
     }
 
-    /// The machine's volume, after as much time as the session took.
+    /// The machine's volume, advanced by the time of the session.
     pub fn facts(&self) -> TargetFacts {
         self.twin.pause(self.files.now().saturating_sub(self.twin.now()));
         self.twin.target_facts(&self.twin.volume())
@@ -45,17 +45,15 @@ impl Simulated {
 }
 
 impl Places {
-    /// No machine is chosen yet.
     pub fn new() -> Places {
         Places { host: HostFiles::new(), chosen: OnceLock::new() }
     }
 
-    /// The simulated machine, where the session is on one.
     pub fn simulated(&self) -> Option<&Simulated> {
         self.chosen.get().and_then(Option::as_ref)
     }
 
-    /// The machine of these locations: the one that the session is on.
+    /// Chooses the machine of these locations; it must be the session's.
     fn choose(&self, locations: &[PathBuf]) -> Result<Option<&Simulated>, FileError> {
         let refused = |path: &Path, why: &str| Err(FileError::Refused { path: path.to_owned(), why: why.into() });
         let twin = locations.iter().find(|location| is_twin(location));
@@ -104,13 +102,12 @@ impl FileSystem for Places {
     }
 }
 
-/// An area of either.
 pub(super) enum Area {
     Host(<HostFiles as FileSystem>::Area),
     Twin(<TwinFiles as FileSystem>::Area),
 }
 
-/// Evaluates the body with what is in either.
+/// Evaluates the body for either variant.
 macro_rules! either {
     ($of:ident, $any:expr, |$one:ident| $body:expr) => {
         match $any {
@@ -139,7 +136,6 @@ impl FileArea for Area {
     }
 }
 
-/// A worker of either.
 pub(super) enum Work {
     Host(Box<<<HostFiles as FileSystem>::Area as FileArea>::Work>),
     Twin(<<TwinFiles as FileSystem>::Area as FileArea>::Work),

@@ -1,4 +1,4 @@
-//! `halfpower twin cache`: what a cache in memory would do for a trace or a workload.
+//! `halfpower twin cache`: the effect of a memory cache on a trace or a workload.
 
 mod source;
 
@@ -17,16 +17,16 @@ use source::Source;
 use std::path::PathBuf;
 use twin::Setup;
 
-/// Accesses up to which every block is counted unless a sample is asked for.
+/// Up to this many accesses every block is counted unless --sample is given.
 const MANY_ACCESSES: u64 = 20_000_000;
 
-/// Blocks that a sample of a long trace should have.
+/// Target number of blocks in a sample of a long trace.
 const SAMPLE_BLOCKS: f64 = 262_144.0;
 
-/// Sizes that are replayed where none is named.
-const MOST_SIZES: usize = 8;
+/// Number of sizes to replay by default.
+const MAX_SIZES: usize = 8;
 
-/// What the command line says.
+/// Options of `twin cache`.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -34,10 +34,11 @@ pub(super) struct Arguments {
     /// The machine without the cache: a name of `halfpower twin list`, or a machine file
     #[arg(long, value_name = "NAME", default_value = "server-2003")]
     machine: String,
-    /// Sizes of the cache to be tried [default: powers of two up to all that the trace touches]
+    /// Cache sizes to try [default: powers of two up to the footprint of the trace]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     sizes: Vec<u64>,
-    /// Count this percentage of the blocks instead of all; done by itself for a trace of more than 20 million accesses
+    /// Count this percentage of the blocks instead of all; automatic for a trace of more than 20
+    /// million accesses
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     sample: Option<f64>,
     /// Count all blocks of the longest trace
@@ -58,14 +59,12 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10"))
 }
 
-/// What a trace is.
 #[derive(Serialize)]
 struct Facts {
     requests: usize,
     reads: usize,
     bytes: u64,
     block_bytes: u64,
-    /// To blocks.
     accesses: u64,
 }
 
@@ -74,14 +73,13 @@ struct Caching {
     source: String,
     machine: String,
     trace: Facts,
-    /// Requests that the replay keeps outstanding; none at the trace's own times.
+    /// Requests that the replay keeps outstanding; `None` at the recorded times.
     depth: Option<u32>,
     misses: MissCurve,
     without_cache: Replay,
     gains: Vec<CacheGain>,
 }
 
-/// Miss ratios and speed-ups by size.
 pub(super) fn cache(arguments: &Arguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
     let output = directory(arguments.output.as_ref())?;
@@ -136,16 +134,17 @@ fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], pace: Pace)
     })
 }
 
-/// Powers of two up to the first that holds everything.
+/// Powers of two up to the first that holds the whole footprint.
 fn usual_sizes(footprint: f64) -> Vec<u64> {
     let mut sizes = vec![(footprint.max(MIB as f64) as u64).next_power_of_two()];
-    while sizes.len() < MOST_SIZES && sizes[sizes.len() - 1] > MIB {
+    while sizes.len() < MAX_SIZES && sizes[sizes.len() - 1] > MIB {
         sizes.push(sizes[sizes.len() - 1] / 2);
     }
     sizes
 }
 
-/// The sizes replayed and four steps between each two: a curve costs little more than a point of it.
+/// The replayed sizes plus four steps between neighbours: a curve costs little more than one of its
+/// points.
 fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
     let mut sizes: Vec<u64> = replayed.to_vec();
     for pair in replayed.windows(2) {

@@ -1,4 +1,4 @@
-//! `halfpower twin fit`: a simulated machine calibrated to the results of a real one.
+//! `halfpower twin fit`: calibrates a simulated machine to the results of a real one.
 
 use super::{json, percent, table};
 use crate::Failure;
@@ -14,27 +14,27 @@ use twin::Setup;
 use twin::description::Drive;
 use workload::Pattern;
 
-/// The largest request that is fitted: beyond it only the rate of the whole is told, at the price of long simulations.
+/// Largest request to fit. Larger ones only add the overall rate, at the price of long simulations.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
-/// Machines that are tried where none is named.
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
 
-/// A disk whose small random reads take longer than this turns.
+/// A disk with slower small random reads than this is a rotating disk.
 const ROTATING_US: f64 = 2500.0;
 
-/// What the command line says.
+/// Options of `twin fit`.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
     /// A results.json of halfpower study, sweep or run --json
     results: PathBuf,
-    /// The machine whose numbers are moved [default: that of virtio, cloud, nvme, sata-ssd or hdd-20tb which comes nearest]
+    /// The machine to calibrate [default: the closest of virtio, cloud, nvme, sata-ssd and
+    /// hdd-20tb]
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// Draws the third of the points that is held out
+    /// Seed of the random third of the points that is held out
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write the fitted machine into this file; it is then twin:FILE.toml
+    /// Write the fitted machine to this file; use it as twin:FILE.toml
     #[arg(long, value_name = "FILE.toml")]
     output: Option<PathBuf>,
     /// Print as JSON on standard output
@@ -42,7 +42,6 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Calibrates a machine.
 pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) =
         arguments.output.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "toml"))
@@ -88,19 +87,18 @@ pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What is told of a fit.
 #[derive(Serialize)]
 struct Shown<'a> {
     results: String,
     target: &'a str,
     seed: u64,
-    /// Points left out because the kernel had merged their requests.
+    /// Points left out because the kernel merged their requests.
     merged: usize,
     #[serde(flatten)]
     fit: &'a Fit,
 }
 
-/// The machine named, or those of today that may be meant.
+/// The named machine, or the modern ones that may match.
 fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failure> {
     if let Some(name) = &arguments.preset {
         return Ok(vec![Setup::parse(name)?]);
@@ -115,14 +113,14 @@ fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failu
     Ok(names.iter().map(|name| Setup::parse(name)).collect::<Result<_, _>>()?)
 }
 
-/// The points of a document that can calibrate a machine.
 struct Chosen {
     points: Vec<FitPoint>,
     merged: usize,
 }
 
-/// What can be told by a machine of one volume without a cache: direct requests on all of a written target, as fast as they go. All runs of the
-/// same workload, by whatever engine, make one point: their median.
+/// Chooses the points that a single-volume machine without a cache can reproduce: direct requests
+/// at full speed over the whole of a written target. All runs of one workload, with any engine,
+/// become one point: their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
@@ -152,13 +150,14 @@ fn points(results: &Results) -> Chosen {
     Chosen { points, merged }
 }
 
-/// Requests that the kernel joined on their way are no requests of their size: a twin of the device cannot know them.
+/// The kernel merged the requests, so the device saw another size: a twin of the device cannot
+/// reproduce them.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
     point.order == Order::Sequential && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
 }
 
-/// The median of the runs, and half of what lies between their quarters over it.
+/// The median of the runs, and half their interquartile range relative to it.
 fn of_runs(mut point: FitPoint, mut runs: Vec<f64>) -> FitPoint {
     runs.retain(|rate| *rate > 0.0);
     runs.sort_by(f64::total_cmp);

@@ -11,7 +11,7 @@ use twin::preset::{self, Sourced};
 use twin::settings::SETTINGS;
 use twin::{Setup, Twin};
 
-/// What the command line says.
+/// Options of `twin list`.
 #[derive(Args, Clone)]
 pub(super) struct ListArguments {
     /// Print as JSON on standard output
@@ -19,13 +19,13 @@ pub(super) struct ListArguments {
     json: bool,
 }
 
-/// What the command line says.
+/// Options of `twin show`.
 #[derive(Args, Clone)]
 pub(super) struct ShowArguments {
     /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
     #[arg(value_name = "NAME")]
     machine: String,
-    /// Print the machine file, to be changed and given as NAME.toml
+    /// Print the machine file, to edit and pass as NAME.toml
     #[arg(long, conflicts_with = "json")]
     toml: bool,
     /// Print as JSON on standard output
@@ -33,7 +33,6 @@ pub(super) struct ShowArguments {
     json: bool,
 }
 
-/// A machine in a line.
 #[derive(Serialize)]
 struct Listed {
     name: String,
@@ -41,7 +40,7 @@ struct Listed {
     drives: Vec<String>,
 }
 
-/// Words that may follow a machine's name.
+/// A setting that may follow a machine's name.
 #[derive(Serialize)]
 struct Setting {
     form: &'static str,
@@ -54,7 +53,6 @@ struct List {
     settings: Vec<Setting>,
 }
 
-/// Every machine that comes with the program.
 pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     let mut machines = Vec::new();
     for name in preset::names() {
@@ -80,7 +78,6 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     say(&text)
 }
 
-/// A machine with its numbers.
 #[derive(Serialize)]
 struct Shown {
     name: String,
@@ -99,7 +96,6 @@ struct Shown {
     numbers: Vec<Sourced>,
 }
 
-/// One machine.
 pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
     let name = arguments.machine.strip_prefix("twin:").unwrap_or(&arguments.machine);
@@ -174,7 +170,7 @@ fn several(shown: &Shown) -> String {
     )
 }
 
-/// A number as it stands in a machine file, about.
+/// Rounds a number of a machine file.
 fn value(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { significant(value, 5) }
 }

@@ -1,4 +1,4 @@
-//! `halfpower twin validate`: the published points of the 1997 study beside the simulation.
+//! `halfpower twin validate`: compares the simulation with the published points of the 1997 study.
 
 use super::{directory, json, percent, program, say, table, write};
 use crate::Failure;
@@ -11,13 +11,13 @@ use results::{Axis, Series, Value};
 use std::path::PathBuf;
 use workload::OpKind;
 
-/// Most labels in one drawing, each a measured curve and a simulated one.
-const MOST_LABELS: usize = 4;
+/// Maximum number of labels in a figure; each has a measured and a simulated curve.
+const MAX_LABELS: usize = 4;
 
-/// What the command line says.
+/// Options of `twin validate`.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
-    /// The error of every point, too
+    /// Also list the error of every point
     #[arg(long)]
     points: bool,
     /// Directory for report.html and results.json
@@ -28,7 +28,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Sets every published point beside the simulation; fails where the model misses what it is held to.
+/// Compares every published point with the simulation; fails if the model misses its accuracy
+/// goals.
 pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
     let output = directory(arguments.output.as_ref())?;
     let validation = predict::validate::validate()?;
@@ -73,7 +74,6 @@ fn sentence(validation: &Validation) -> String {
     )
 }
 
-/// A figure by its published name.
 fn title(figure: &Figure) -> String {
     let (number, what) = figure.name.split_once('_').unwrap_or((&figure.name, ""));
     let number = match (number.strip_prefix("fig"), number.strip_prefix("table")) {
@@ -88,7 +88,7 @@ fn title(figure: &Figure) -> String {
     }
 }
 
-/// The curve of a point: its series with what else varies in its figure.
+/// The curve of a point: its series and the parameters that vary within the figure.
 fn label(figure: &Figure, point: &Point) -> String {
     let varies = |of: fn(&Point) -> u64| figure.points.iter().any(|other| of(other) != of(&figure.points[0]));
     let mut label = point.series.replace(", ", " ");
@@ -107,7 +107,7 @@ fn label(figure: &Figure, point: &Point) -> String {
     label
 }
 
-/// What SQLIO's blocks gain from an aligned partition, on average over all threads.
+/// The gain of SQLIO's blocks from an aligned partition, averaged over all threads.
 fn alignment(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |op: OpKind, random: bool| {
         let (measured, simulated) = mean(&validation.alignment, |gain| (gain.op, gain.random) == (op, random));
@@ -141,7 +141,7 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["figure", "points", "mean error", "worst error", "beyond 20 %"], validation.figures.iter().map(row).collect())
 }
 
-/// Throughput and processor time apart.
+/// Errors of throughput and processor time, separately.
 fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |group: &Group| {
         let worst = group.worst().map_or_else(String::new, |curve| {
@@ -183,7 +183,7 @@ fn page(validation: &Validation) -> Page {
         sentence: sentence(validation),
         figures: Vec::new(),
         tables: vec![
-            as_table("What the model is held to", bars(validation)),
+            as_table("Accuracy goals of the model", bars(validation)),
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
             as_table("Numbers that were fitted", (vec!["number", "value"], fitted)),
@@ -210,7 +210,7 @@ fn page(validation: &Validation) -> Page {
     }
 }
 
-/// The axes of a figure and the factors from its units; none for what is a table on paper, too.
+/// The axes of a figure and the factor of its units; `None` if the paper prints a table.
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     if figure.points.iter().all(|point| point.request_bytes == 0) {
         return None;
@@ -244,7 +244,7 @@ fn drawings(figure: &Figure) -> Vec<results::Figure> {
         values.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series { name: format!("{name}, {whose}"), values, half_power: None }
     };
-    let chunks: Vec<&[String]> = labels.chunks(MOST_LABELS).collect();
+    let chunks: Vec<&[String]> = labels.chunks(MAX_LABELS).collect();
     let parts = chunks.len();
     chunks
         .into_iter()

@@ -1,4 +1,4 @@
-//! `halfpower twin whatif`: a machine as it is beside the same machine with something changed.
+//! `halfpower twin whatif`: compares a machine with a changed copy of itself.
 
 use super::{directory, json, program, say, table, write};
 use crate::Failure;
@@ -12,15 +12,16 @@ use std::path::PathBuf;
 use twin::{Setup, Twin};
 use workload::{Pattern, Stop, Workload};
 
-/// Requests of a run at least, for each that is outstanding.
+/// Minimum number of requests in a run, for each one outstanding.
 const ROUNDS: u64 = 20;
 
-/// What the command line says. Without workloads of the user's: sequential reads and writes by size, one and 8 deep, and random ones.
+/// Options of `twin whatif`. By default: sequential reads and writes by size at depths 1 and 8, and
+/// random ones.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
     /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
     machine: String,
-    /// What changes: a setting of `halfpower twin list`, request=SIZE or depth=N; may be given several times
+    /// A change: a setting of `halfpower twin list`, request=SIZE or depth=N; may be repeated
     #[arg(long, value_name = "SETTING=VALUE", required = true)]
     set: Vec<String>,
     /// read, write or mix [default: read,write]
@@ -44,7 +45,7 @@ pub(super) struct Arguments {
     /// Writes extend the file
     #[arg(long)]
     extend: bool,
-    /// Bytes of each run, and of the file where they are read or written in order
+    /// Bytes of each run, and of the file if it is accessed in order
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "100m")]
     bytes: u64,
     /// Directory for report.html and results.json
@@ -55,15 +56,13 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// A workload to be predicted, and where it is drawn.
-struct Asked {
-    /// Operation and pattern.
+/// A workload to predict, and the figure that shows it.
+struct Case {
     figure: String,
     name: String,
     workload: Workload,
 }
 
-/// Predicts workloads before and after a change.
 pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
     let base = Setup::parse(&arguments.machine)?;
     let output = directory(arguments.output.as_ref())?;
@@ -90,7 +89,7 @@ fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {
     if given.is_empty() { default.to_vec() } else { given.to_vec() }
 }
 
-fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure> {
+fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Case>, Failure> {
     let twin = Twin::new(base.clone());
     let size = twin.target_facts(&twin.volume()).size_bytes;
     let patterns = or_default(&arguments.pattern, &["seq".to_owned(), "random".to_owned()]);
@@ -104,7 +103,7 @@ fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure>
                 for request in or_default(&arguments.request, &usual) {
                     let workload = workload_of(arguments, &op, random, request, depth, size)?;
                     let name = format!("{op} {pattern} {} x {depth}", show_size(request));
-                    asked.push(Asked { figure: format!("{op}, {pattern}"), name, workload });
+                    asked.push(Case { figure: format!("{op}, {pattern}"), name, workload });
                 }
             }
         }
@@ -160,7 +159,7 @@ fn limit(one: &Prediction) -> String {
     format!("{} {:.0}%", one.bottleneck, one.busiest_share * 100.0)
 }
 
-/// What a terminal has room for.
+/// A table that fits a terminal.
 fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &Comparison| {
         let (before, after) = (&one.before, &one.after);
@@ -182,7 +181,7 @@ fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// The same with the processor.
+/// The full table, with processor time.
 fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let (mut head, mut rows) = short_rows(result);
     head.extend(["CPU ms/MiB", "then"]);
@@ -214,7 +213,7 @@ fn sentence(result: &WhatIf) -> String {
     said
 }
 
-fn page(result: &WhatIf, asked: &[Asked]) -> Page {
+fn page(result: &WhatIf, asked: &[Case]) -> Page {
     let (head, rows) = rows(result);
     let head = head.into_iter().map(String::from).collect();
     Page {
@@ -232,8 +231,8 @@ fn page(result: &WhatIf, asked: &[Asked]) -> Page {
     }
 }
 
-/// A figure for each operation and pattern that has several request sizes or depths.
-fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
+/// Draws one figure for each operation and pattern with several request sizes or depths.
+fn figures(result: &WhatIf, asked: &[Case]) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
     for one in asked {
         if !names.contains(&one.figure.as_str()) {
@@ -241,7 +240,7 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
         }
     }
     let drawn = names.into_iter().enumerate().map(|(place, name)| {
-        let of: Vec<(&Asked, &Comparison)> =
+        let of: Vec<(&Case, &Comparison)> =
             asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
         let by_size = of.iter().any(|(asked, _)| asked.workload.request_bytes != of[0].0.workload.request_bytes);
         let x = if by_size { Axis::RequestBytes } else { Axis::Depth };
@@ -251,7 +250,7 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
     drawn.collect()
 }
 
-fn curves(of: &[(&Asked, &Comparison)], by_size: bool) -> Vec<Series> {
+fn curves(of: &[(&Case, &Comparison)], by_size: bool) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (asked, comparison) in of {
         let workload = &asked.workload;

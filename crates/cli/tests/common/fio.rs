@@ -1,14 +1,13 @@
-//! The same options in halfpower and in Debian's fio.
+//! Runs the same options in halfpower and in Debian's fio.
 
 use super::HALFPOWER;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Debian's.
 pub const FIO: &str = "/usr/bin/fio";
 
-/// Whether Debian's fio is here; a failure where everything is required.
+/// Whether Debian's fio is installed; fails if all tools are required.
 pub fn fio_is_here() -> bool {
     let here = Path::new(FIO).exists();
     if !here {
@@ -24,7 +23,7 @@ pub fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
     command.env("HALFPOWER_HISTORY", "none").output().unwrap()
 }
 
-/// Runs one of the two, which has to go well; what it wrote to its standard output.
+/// Runs one of the two successfully; returns its standard output.
 pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     let output = run(ours, directory, arguments);
     let who = if ours { "halfpower" } else { "fio" };
@@ -32,7 +31,7 @@ pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The jobs of a report that may tell of failures.
+/// The jobs of a report, whether or not the run succeeded.
 pub fn jobs_of(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));

@@ -1,4 +1,5 @@
-//! What the tests of the program share: running it, and places to run it on. Everything made here goes when it is dropped, on a panic too.
+//! Shared by the tests: runs the program and provides targets. Everything is removed when dropped,
+//! even after a panic.
 
 #![allow(dead_code)]
 
@@ -14,16 +15,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The program.
 pub const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// Tells that a test cannot be made here; a failure where everything is required.
+/// Reports that a test cannot run here; fails if all tests are required.
 pub fn skip(why: &str) {
     assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "required, and not possible here: {why}");
     eprintln!("skipped: {why}");
 }
 
-/// The value, or an early return from the test that says what is missing.
+/// Returns the value, or ends the test with a message about what is missing.
 #[macro_export]
 macro_rules! or_skip {
     ($made:expr) => {
@@ -34,35 +34,35 @@ macro_rules! or_skip {
     };
 }
 
-/// One test at a time: two that measure disturb one another.
+/// Serialises tests that measure, because they disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the program left.
+/// The result of a program.
 #[derive(Debug)]
 pub struct Ended {
-    /// Exit code; none where a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Ended {
-    /// Standard output as one JSON document and nothing else.
+    /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("standard output is no JSON document: {error}\n{self:?}"))
+            .unwrap_or_else(|error| panic!("standard output is not a JSON document: {error}\n{self:?}"))
     }
 
-    /// Ended well, with a document.
+    /// The document of a successful run.
     pub fn good_json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self.json()
     }
 
-    /// Refused, as bad input is: exit code 2, nothing on standard output, and a sentence with all these words in it.
+    /// Checks a refusal: exit code 2, empty standard output, and a message with all these words.
     pub fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "bad input ends with 2: {self:?}");
         assert!(self.stdout.is_empty(), "nothing was measured: {self:?}");
@@ -72,10 +72,10 @@ impl Ended {
     }
 }
 
-/// The program with its output caught.
+/// A command with captured output.
 pub fn command<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program);
-    // The tests leave no trace in the history of who runs them.
+    // Keep the tests out of the user's history.
     command
         .args(arguments)
         .env("NO_COLOR", "1")
@@ -98,7 +98,7 @@ pub fn ended(child: Child) -> Ended {
     Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
-/// Runs `halfpower`; words are divided at blanks.
+/// Runs `halfpower`; arguments are separated by blanks.
 pub fn halfpower(words: &str) -> Ended {
     finish(command(HALFPOWER, words.split_whitespace()))
 }
@@ -110,7 +110,7 @@ pub fn halfpower_in(directory: &Path, words: &str) -> Ended {
     finish(command)
 }
 
-/// Waits until something is so, at most 20 s.
+/// Waits for a condition, at most 20 s.
 pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(20);
     while !so() {
@@ -119,14 +119,14 @@ pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Files that halfpower made in a directory, by name.
+/// The test files that halfpower created in a directory, by name.
 pub fn test_files(directory: &Path) -> Vec<String> {
     let names =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with("halfpower-") && name.ends_with(".tmp")).collect()
 }
 
-/// A float of a document, by its JSON pointer.
+/// A number of a document, by JSON pointer.
 pub fn number(document: &Value, pointer: &str) -> f64 {
     document
         .pointer(pointer)
@@ -139,7 +139,7 @@ pub fn points(document: &Value) -> &[Value] {
     document["points"].as_array().unwrap()
 }
 
-/// A point with an error has no numbers, one without has them all.
+/// Whether a point has numbers; checks that it has either all of them or an error.
 pub fn has_numbers(point: &Value) -> bool {
     let fields = ["throughput_bytes_per_s", "iops", "latency_ns", "cpu_ns_per_request", "repeats", "achieved"];
     let there = fields.map(|field| point.get(field).is_some());

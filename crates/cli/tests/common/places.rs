@@ -1,14 +1,14 @@
-//! Loop devices, mounts and throttles that go when they are dropped.
+//! Loop devices, mounts and throttles, removed when dropped.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// Where the control groups of version 1 for block devices are mounted on every distribution that has them.
+/// The mount point of the version 1 block I/O control groups on all distributions that have them.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
-/// Runs a tool; an error is its own words.
+/// Runs a tool; returns its messages as the error.
 pub fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
@@ -23,11 +23,11 @@ fn text(path: &Path) -> &str {
 
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What directories of tests are called, before the process that made them.
+/// Prefix of test directories; the process id follows.
 const TEST: &str = "halfpower-test-";
 
-/// A directory in memory where there is one, so that the disk of the machine is not what is measured. Its name holds this process, so that
-/// another can see whether it is left over.
+/// A directory in memory if possible, to avoid measuring the machine's disk. Its name holds the
+/// process id, which identifies leftovers.
 pub fn memory_directory() -> tempfile::TempDir {
     static SWEEP: Once = Once::new();
     SWEEP.call_once(sweep);
@@ -38,12 +38,13 @@ pub fn memory_directory() -> tempfile::TempDir {
     if shared.is_dir() { builder.tempdir_in(shared).unwrap() } else { builder.tempdir().unwrap() }
 }
 
-/// Removes what tests left that were killed: mounts, FUSE's too, loop devices and directories. Nothing in them is looked at before it is
-/// unmounted, which might hang.
+/// Removes the mounts (also of FUSE), loop devices and directories of killed tests. Unmounts before
+/// accessing files, which might hang.
 pub fn sweep() {
     let names = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten().map(|entry| entry.path());
     for left in names.filter(|path| is_left(path)) {
-        // First: the kernel forgets the name of a file on what is unmounted. One that is mounted goes with its mount.
+        // Loop devices first, because the kernel forgets the path of a backing file after the
+        // unmount. A mounted device goes with its mount.
         let loops =
             tool("losetup", &["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"]).unwrap_or_default();
         for (device, file) in loops.lines().filter_map(|line| line.split_once(' ')) {
@@ -54,7 +55,7 @@ pub fn sweep() {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let mounts =
             mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|at| Path::new(at).starts_with(&left));
-        // A mount within another comes after it.
+        // Nested mounts come later in the list.
         for at in mounts.collect::<Vec<_>>().into_iter().rev() {
             let _ = tool("umount", &["--lazy", at]);
         }
@@ -62,7 +63,7 @@ pub fn sweep() {
     }
 }
 
-/// Whether the process that made a test's directory is gone.
+/// Whether the process that created a test's directory has ended.
 fn is_left(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let process =
@@ -70,7 +71,7 @@ fn is_left(path: &Path) -> bool {
     process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
 }
 
-/// A loop device over a file of its own.
+/// A loop device over its own file.
 pub struct Loop {
     pub device: String,
     pub file: PathBuf,
@@ -78,14 +79,15 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// A device of `size` bytes of zeros.
+    /// A zero-filled device of `size` bytes.
     pub fn make(size: u64) -> Result<Loop, String> {
         let directory = memory_directory();
         let file = directory.path().join("disk");
         File::create(&file).and_then(|made| made.set_len(size)).map_err(|error| error.to_string())?;
         let device = tool("losetup", &["--find", "--show", text(&file)])?;
-        // A device keeps the settings of its queue when it is detached, whoever made them; the scheduler sets the length of its queue, too. The
-        // number of requests is written twice: the kernel may show 128 over fewer tags, and gives it the tags only when the number changes.
+        // A device keeps its queue settings when detached, and the scheduler also sets the queue
+        // length. Write the number of requests twice: the kernel may show 128 with fewer tags, and
+        // only allocates tags when the number changes.
         let queue = format!("/sys/class/block/{}/queue", device.trim_start_matches("/dev/"));
         for (setting, value) in [("scheduler", "none"), ("nr_requests", "64"), ("nr_requests", "128")] {
             fs::write(format!("{queue}/{setting}"), value).map_err(|error| format!("{queue}/{setting}: {error}"))?;
@@ -93,7 +95,7 @@ impl Loop {
         Ok(Loop { device, file, _directory: directory })
     }
 
-    /// Its number, `7:0`.
+    /// The device number, such as `7:0`.
     fn number(&self) -> Result<String, String> {
         let name = self.device.trim_start_matches("/dev/");
         let file = format!("/sys/class/block/{name}/dev");
@@ -107,7 +109,7 @@ impl Drop for Loop {
     }
 }
 
-/// Something mounted on a directory of its own.
+/// A mount on its own directory.
 pub struct Mount {
     pub at: PathBuf,
     // Unmounted first, then detached.
@@ -116,7 +118,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts with the arguments that stand before the mount point.
+    /// Mounts with these arguments before the mount point.
     pub fn with(arguments: &[&str]) -> Result<Mount, String> {
         let directory =
             tempfile::Builder::new().prefix("halfpower-test-").tempdir().map_err(|error| error.to_string())?;
@@ -132,7 +134,7 @@ impl Mount {
         Mount::with(&["-t", "tmpfs", "-o", &format!("size={size}"), "halfpower-test"])
     }
 
-    /// A file system made on a loop device.
+    /// A new file system on a loop device.
     pub fn on_loop(kind: &str, size: u64) -> Result<Mount, String> {
         let device = Loop::make(size)?;
         let quiet = if kind == "ext4" { "-q" } else { "-f" };
@@ -142,17 +144,16 @@ impl Mount {
         Ok(mount)
     }
 
-    /// The device under it.
     pub fn device(&self) -> &Loop {
         self.device.as_ref().expect("only of a mount on a loop device")
     }
 
-    /// Where it is, as a word of a command line.
+    /// The mount point, as a command-line argument.
     pub fn name(&self) -> &str {
         text(&self.at)
     }
 
-    /// From now on read-only.
+    /// Remounts it read-only.
     pub fn make_read_only(&self) -> Result<(), String> {
         tool("mount", &["-o", "remount,ro", self.name()]).map(|_| ())
     }
@@ -161,7 +162,7 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if tool("umount", &[self.name()]).is_err() {
-            // Something still looks at it: out of the tree at least, and gone with the last who does.
+            // Still in use: detach it from the tree now; the last user releases it.
             let _ = tool("umount", &["--lazy", self.name()]);
         }
     }
@@ -189,7 +190,7 @@ impl Throttle {
         Ok(throttle)
     }
 
-    /// From now on all of its limits have this value.
+    /// Changes all of its limits to this value.
     pub fn change(&self, limit: u64) {
         for file in &self.files {
             fs::write(file, format!("{} {limit}", self.number)).unwrap();

@@ -1,7 +1,8 @@
-//! A file system in memory that fails as it is told: the kernel's FUSE protocol, as far as one directory needs it.
+//! An in-memory file system with injected faults: as much of the kernel's FUSE protocol as one
+//! directory needs.
 //!
-//! Faults are set from outside at any time. Each counts how often it came, so that a test which never met its fault fails.
-//! Protocol: linux/fuse.h, version 7.31.
+//! Tests set faults at any time. Each fault counts its hits, so a test whose fault never occurred
+//! fails. Protocol: linux/fuse.h, version 7.31.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// What the faulty file system is asked for.
+/// The kind of request that a fault affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     Read,
@@ -23,28 +24,28 @@ pub enum Asked {
     Rename,
 }
 
-/// What it does instead.
+/// The faulty behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instead {
     /// Fails with this error number.
     Error(i32),
-    /// Serves half of the bytes, where they are more than a block.
+    /// Transfers half of the bytes, if there is more than one block.
     Half,
-    /// Turns one bit of each block.
+    /// Flips one bit of each block.
     Flip,
-    /// Says that it is done and does nothing.
+    /// Reports success and does nothing.
     Lose,
-    /// Says that it is done and does half, but no less than a block.
+    /// Reports success and does half, but at least one block.
     Tear,
-    /// Puts the data 4 KiB further on.
+    /// Writes the data 4 KiB too far.
     Misplace,
-    /// Answers only when the process is killed, as a network file system does.
+    /// Answers only when the process is killed, like a network file system.
     Hang,
-    /// Does what is asked and answers late: when the test releases it.
+    /// Executes the request and holds the reply until the test releases it.
     Hold,
 }
 
-/// A fault: what becomes of one kind of request from an offset of a file on.
+/// A fault for one kind of request from an offset of a file on.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub asked: Asked,
@@ -52,50 +53,50 @@ pub struct Fault {
     pub instead: Instead,
 }
 
-/// One node: a file's bytes, or a directory.
+/// A file with its bytes, or a directory.
 #[derive(Default)]
 struct Node {
     /// `None` for a directory.
     data: Option<Vec<u8>>,
-    /// Names of a directory.
+    /// Names in a directory.
     names: BTreeMap<Vec<u8>, u64>,
     links: u32,
 }
 
-/// What the server and the test share.
+/// State shared by the server and the test.
 #[derive(Default)]
 struct State {
     nodes: BTreeMap<u64, Node>,
     last: u64,
     faults: Vec<Fault>,
-    /// How often a fault came.
+    /// How often the fault occurred.
     hits: u64,
-    /// Requests that have no answer yet, by their number.
+    /// Unanswered requests, by number.
     hanging: BTreeSet<u64>,
-    /// Replies that wait for the test.
+    /// Replies held for the test.
     held: Vec<Vec<u8>>,
-    /// The request that is being answered met [`Instead::Hold`].
+    /// The current request met [`Instead::Hold`].
     hold: bool,
 }
 
 const ROOT: u64 = 1;
 const BLOCK: u64 = 4096;
-/// The largest write that the kernel may send at once.
+/// Largest write that the kernel may send at once.
 const LARGEST: u32 = 1 << 20;
-/// Free space that it tells.
+/// Free space in bytes that statfs reports.
 const FREE: u64 = 256 << 20;
 
-/// The mounted file system; unmounted when dropped, whatever hangs in it.
+/// The mounted file system; unmounted when dropped, even if requests hang.
 pub struct FaultyFs {
     at: PathBuf,
     state: Arc<Mutex<State>>,
-    /// Where late answers go.
+    /// The FUSE device, for held replies.
     device: File,
     server: Option<JoinHandle<()>>,
 }
 
 impl FaultyFs {
-    /// Mounts an empty one on a directory.
+    /// Mounts an empty file system on a directory.
     pub fn mount(at: &Path) -> Result<FaultyFs, String> {
         let device =
             File::options().read(true).write(true).open("/dev/fuse").map_err(|error| format!("/dev/fuse: {error}"))?;
@@ -103,7 +104,7 @@ impl FaultyFs {
         let options = text(format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd()));
         let (name, kind, place) =
             (text("halfpower-faults".into()), text("fuse".into()), text(at.display().to_string()));
-        // SAFETY: all are strings that live until the call returns.
+        // SAFETY: all arguments are strings that live until the call returns.
         let mounted = unsafe {
             libc::mount(
                 name.as_ptr(),
@@ -125,37 +126,37 @@ impl FaultyFs {
         Ok(FaultyFs { at: at.into(), state, device: answers, server: Some(server) })
     }
 
-    /// From now on these faults.
+    /// Replaces the faults.
     pub fn set(&self, faults: &[Fault]) {
         let mut state = lock(&self.state);
         state.faults = faults.to_vec();
     }
 
-    /// How often a fault came.
+    /// How often a fault occurred.
     pub fn hits(&self) -> u64 {
         lock(&self.state).hits
     }
 
-    /// Requests that wait for ever, or for their release.
+    /// Number of hanging or held requests.
     pub fn hanging(&self) -> usize {
         let state = lock(&self.state);
         state.hanging.len() + state.held.len()
     }
 
-    /// Answers all that was held.
+    /// Sends all held replies.
     pub fn release(&self) {
         for reply in std::mem::take(&mut lock(&self.state).held) {
-            // A request that was withdrawn meanwhile takes no answer.
+            // The request may have been interrupted meanwhile.
             let _ = (&self.device).write(&reply);
         }
     }
 
-    /// Names in the root directory, without asking the kernel, which may hang.
+    /// Names in the root directory, without system calls, which may hang.
     pub fn names(&self) -> Vec<String> {
         lock(&self.state).nodes[&ROOT].names.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
-    /// Puts a file in the root directory.
+    /// Adds a file to the root directory.
     pub fn put(&self, name: &str, data: Vec<u8>) {
         let node = Node { data: Some(data), links: 1, ..Node::default() };
         lock(&self.state).add(ROOT, name.as_bytes(), node);
@@ -172,7 +173,7 @@ impl FaultyFs {
 impl Drop for FaultyFs {
     fn drop(&mut self) {
         let place = CString::new(self.at.display().to_string()).expect("no NUL in it");
-        // By force: what hangs fails, so nothing waits.
+        // Forced unmount: hanging requests fail.
         // SAFETY: a string that lives until the call returns.
         if unsafe { libc::umount2(place.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) } == 0 {
             let _ = self.server.take().map(JoinHandle::join);
@@ -190,7 +191,7 @@ fn serve(mut device: File, state: &Mutex<State>) {
     loop {
         let len = match device.read(&mut buffer) {
             Ok(len) => len,
-            // A request that was withdrawn before it was read, or a signal.
+            // The request was interrupted before it was read, or a signal arrived.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => continue,
             Err(_) => return,
         };
@@ -200,7 +201,7 @@ fn serve(mut device: File, state: &Mutex<State>) {
         let (to, code, body) = match state.answer(&request) {
             Answer::Done(body) => (request.number(), 0, body),
             Answer::Error(code) => (request.number(), -code, Vec::new()),
-            // The one that waits is to be given up.
+            // Cancels a hanging request.
             Answer::None if request.operation() == INTERRUPT && state.hanging.remove(&request.u64(HEADER)) => {
                 (request.u64(HEADER), -libc::EINTR, Vec::new())
             }
@@ -218,12 +219,12 @@ fn serve(mut device: File, state: &Mutex<State>) {
             continue;
         }
         drop(state);
-        // A request that was withdrawn meanwhile takes no answer.
+        // The request may have been interrupted meanwhile.
         let _ = device.write(&reply.0);
     }
 }
 
-/// A request: a header of 40 bytes, then what the operation needs.
+/// A request: a header of 40 bytes, then the operation's arguments.
 struct Request<'a> {
     bytes: &'a [u8],
 }
@@ -249,7 +250,7 @@ impl Request<'_> {
         self.u64(16)
     }
 
-    /// The names after the header and so many bytes; each ends with a NUL.
+    /// The NUL-terminated names after the header and `skip` bytes.
     fn names(&self, skip: usize) -> Vec<&[u8]> {
         self.bytes[HEADER + skip..].split(|&byte| byte == 0).collect()
     }
@@ -261,13 +262,13 @@ const INTERRUPT: u32 = 36;
 enum Answer {
     Done(Vec<u8>),
     Error(i32),
-    /// None is expected.
+    /// The request expects no answer.
     None,
-    /// One is expected and does not come.
+    /// The answer is expected and never sent.
     Never,
 }
 
-/// A reply, put together.
+/// Builds a reply.
 #[derive(Default)]
 struct Out(Vec<u8>);
 
@@ -301,7 +302,7 @@ impl State {
         self.nodes.get(&directory)?.names.get(name).copied()
     }
 
-    /// The fault that a request meets.
+    /// The fault that affects a request.
     fn fault(&mut self, asked: Asked, offset: u64, len: u64) -> Option<Instead> {
         let met = self.faults.iter().find(|fault| fault.asked == asked && offset + len > fault.from);
         let instead = met.map(|fault| fault.instead);
@@ -310,8 +311,8 @@ impl State {
         instead.filter(|instead| *instead != Instead::Hold)
     }
 
-    /// The answer where a fault leaves nothing to do.
-    fn fault_alone(&mut self, asked: Asked) -> Option<Answer> {
+    /// The answer if a fault decides it without further work.
+    fn fault_answer(&mut self, asked: Asked) -> Option<Answer> {
         match self.fault(asked, 0, 1)? {
             Instead::Error(code) => Some(Answer::Error(code)),
             Instead::Hang => Some(Answer::Never),
@@ -352,14 +353,14 @@ impl State {
             // STATFS
             17 => Answer::Done(space()),
             // FSYNC, FSYNCDIR
-            20 | 30 => self.fault_alone(Asked::Sync).unwrap_or(Answer::Done(Vec::new())),
+            20 | 30 => self.fault_answer(Asked::Sync).unwrap_or(Answer::Done(Vec::new())),
             // RELEASE, FLUSH, RELEASEDIR, DESTROY
             18 | 25 | 29 | 38 => Answer::Done(Vec::new()),
             26 => Answer::Done(greeting()),
             28 => self.list(request),
             // CREATE
             35 => {
-                if let Some(answer) = self.fault_alone(Asked::Create) {
+                if let Some(answer) = self.fault_answer(Asked::Create) {
                     return answer;
                 }
                 let file = Node { data: Some(Vec::new()), links: 1, ..Node::default() };
@@ -378,7 +379,7 @@ impl State {
         let mode = if node.data.is_some() { libc::S_IFREG | 0o600 } else { libc::S_IFDIR | 0o755 };
         let mut out = Out::default();
         out.u64(number).u64(size).u64(size.div_ceil(512));
-        // Three times, their nanoseconds.
+        // Three timestamps and their nanoseconds.
         out.u64(0).u64(0).u64(0).u32(0).u32(0).u32(0);
         out.u32(mode).u32(node.links).u32(0).u32(0).u32(0).u32(BLOCK as u32).u32(0);
         out.0
@@ -388,7 +389,7 @@ impl State {
         if !self.nodes.contains_key(&number) {
             return Answer::Error(libc::ENOENT);
         }
-        // Valid for no time.
+        // Valid for zero seconds.
         let mut body = vec![0; 16];
         body.extend(self.attributes(number));
         Answer::Done(body)
@@ -396,7 +397,7 @@ impl State {
 
     fn entry(&self, number: u64) -> Vec<u8> {
         let mut out = Out::default();
-        // Generation and how long name and attributes are valid.
+        // Generation, then validity of name and attributes.
         out.u64(number).u64(0).u64(0).u64(0).u64(0);
         out.0.extend(self.attributes(number));
         out.0
@@ -415,7 +416,7 @@ impl State {
     }
 
     fn remove(&mut self, directory: u64, name: &[u8]) -> Answer {
-        if let Some(answer) = self.fault_alone(Asked::Remove) {
+        if let Some(answer) = self.fault_answer(Asked::Remove) {
             return answer;
         }
         let Some(number) = self.find(directory, name) else { return Answer::Error(libc::ENOENT) };
@@ -423,14 +424,14 @@ impl State {
             return Answer::Error(libc::ENOTEMPTY);
         }
         self.nodes.get_mut(&directory).expect("just found in it").names.remove(name);
-        // The node stays for those who have it open.
+        // Keep the node for those who have it open.
         let node = self.nodes.get_mut(&number).expect("just found");
         node.links = node.links.saturating_sub(1);
         Answer::Done(Vec::new())
     }
 
     fn rename(&mut self, request: &Request<'_>, skip: usize, flags: u32) -> Answer {
-        if let Some(answer) = self.fault_alone(Asked::Rename) {
+        if let Some(answer) = self.fault_answer(Asked::Rename) {
             return answer;
         }
         let (from, to) = (request.node(), request.u64(HEADER));
@@ -513,7 +514,7 @@ impl State {
             if out.0.len() + 24 + padded > room {
                 break;
             }
-            // An unknown type: the kernel asks for the attributes.
+            // Unknown type, so the kernel asks for the attributes.
             out.u64(*number).u64(index as u64 + 1).u32(name.len() as u32).u32(0);
             out.0.extend(name);
             out.0.resize(out.0.len() + padded - name.len(), 0);
@@ -522,12 +523,12 @@ impl State {
     }
 }
 
-/// Half of so many bytes, but no less than a block: something goes on.
+/// Half of the bytes, but at least a block, so that some progress is made.
 fn half(bytes: usize) -> usize {
     (bytes / 2).max(bytes.min(BLOCK as usize))
 }
 
-/// The reply to INIT: version 7.31, large writes, files read as they are asked.
+/// The reply to INIT: version 7.31, large writes, asynchronous reads.
 fn greeting() -> Vec<u8> {
     const ASYNC_READ: u32 = 1;
     const BIG_WRITES: u32 = 1 << 5;

@@ -1,7 +1,7 @@
-//! The fault matrix: what halfpower promises where something goes wrong, and how each promise is tried.
+//! The fault matrix: halfpower's promises for each fault, and the test of each promise.
 //!
-//! All of it is one table (`table.rs`). docs/reliability.md is made from it:
-//! `UPDATE=1 cargo test -p halfpower --test faults page` writes it anew.
+//! All of it is in one table (`table.rs`), from which docs/reliability.md is generated: `UPDATE=1
+//! cargo test -p halfpower --test faults page` rewrites it.
 
 #[path = "../common/mod.rs"]
 mod common;

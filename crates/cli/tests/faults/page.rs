@@ -1,4 +1,4 @@
-//! docs/reliability.md, made from the table.
+//! Generates docs/reliability.md from the table.
 
 use crate::play::{Ends, Row, Step};
 use crate::table::{Section, TABLE};
@@ -40,7 +40,6 @@ const TAIL: &str = "
   through the overlay.
 ";
 
-/// The page as the table gives it.
 fn page() -> String {
     let mut page = HEAD.to_owned();
     let count: usize = TABLE.iter().map(|section| section.rows.len()).sum();
@@ -57,7 +56,7 @@ fn page() -> String {
     page + TAIL
 }
 
-/// Lines of at most 120 characters.
+/// Wraps text at 120 characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -74,7 +73,7 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The lines of a row, with who runs them.
+/// The command lines of a row, with the user that runs them.
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),
@@ -86,12 +85,11 @@ fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     row.steps.iter().flat_map(of).collect()
 }
 
-/// The command of a line.
 fn command(line: &str) -> &str {
     line.split(' ').next().filter(|word| !word.starts_with('{')).unwrap_or("any word")
 }
 
-/// The commands of a row, each once.
+/// The distinct commands of a row.
 fn commands(row: &Row) -> String {
     let mut told = Vec::new();
     for (line, _) in lines(row) {
@@ -105,7 +103,7 @@ fn commands(row: &Row) -> String {
     if how.is_empty() { told.join(", ") } else { format!("{}, {}", told.join(", "), how.join("; ")) }
 }
 
-/// How the commands of a row must end, each way once.
+/// The distinct ways in which a row's commands must end.
 fn ends(row: &Row) -> String {
     let mut told: Vec<String> = Vec::new();
     for step in row.steps {
@@ -139,7 +137,7 @@ fn said(ends: &Ends) -> String {
     if words.is_empty() { how } else { format!("{how}: {}", words.join(", ")) }
 }
 
-/// What may be different afterwards.
+/// The names that may differ afterwards.
 fn names(row: &Row) -> String {
     if row.leaves.is_empty() {
         return "nothing".into();
@@ -148,7 +146,7 @@ fn names(row: &Row) -> String {
 }
 
 #[test]
-fn the_page_in_the_repository_is_what_the_table_gives() {
+fn the_stored_page_is_current() {
     let own = page();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::write(KEPT, &own).unwrap();
@@ -156,7 +154,7 @@ fn the_page_in_the_repository_is_what_the_table_gives() {
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
     assert!(
         kept == own,
-        "docs/reliability.md is not what the table gives: UPDATE=1 cargo test -p halfpower --test faults page writes it anew"
+        "docs/reliability.md is out of date: UPDATE=1 cargo test -p halfpower --test faults page rewrites it"
     );
 }
 

@@ -1,7 +1,9 @@
-//! Plays a row of the table: makes the fault, runs the commands, and compares what they said and left with what they should.
+//! Plays a row of the table: creates the fault, runs the commands, and compares their output and
+//! side effects with the row.
 //!
-//! Whatever the row, a command must end by itself, without a panic, with a message where it fails, and without a character
-//! that steers a terminal; and everything in the row's directory must be as it was, except what the row names.
+//! In every row a command must end by itself, without a panic, with a message if it fails, and
+//! without terminal control characters. Everything in the row's directory must be unchanged, except
+//! for the names in the row.
 
 use crate::common::places::tool;
 use crate::common::{HALFPOWER, has_numbers, skip, wait_until};
@@ -18,49 +20,50 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A row: a fault, how it is tried, and what must be so afterwards.
+/// A row: a fault, the steps to test it, and the expected state afterwards.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// The fault, in words for the page.
     pub fault: &'static str,
-    /// What stands there before.
+    /// The initial objects on the stage.
     pub given: &'static [Given],
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: &'static [Step],
-    /// All that may be new or different at the end, and must be; a star at the end stands for any rest. Everything else is
-    /// as it was.
+    /// The names that must be new or different at the end; a star at the end matches any suffix.
+    /// Everything else must be unchanged.
     pub leaves: &'static [&'static str],
 }
 
-/// Nothing is left and nothing is changed.
+/// Leaves and changes nothing.
 pub const UNHARMED: Row = Row { fault: "", given: &[], steps: &[], leaves: &[] };
 
 /// One step of a row.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    /// Each of the lines runs to its end.
+    /// Runs each of the lines to its end.
     Run(By, &'static [&'static str], Ends),
-    /// A line begins and goes on.
+    /// Starts a line in the background.
     Start(&'static str),
-    /// Waits for a state of what was started, or of the stage.
+    /// Waits for a state of the started command, or of the stage.
     Until(State),
-    /// A signal to what was started.
+    /// Sends a signal to the started command.
     Signal(i32),
-    /// What was started ends so.
+    /// Waits until the started command ends in this way.
     Ended(Ends),
-    /// Something happens to the stage.
+    /// An event on the stage.
     Do(Given),
-    /// The faults of this FUSE file system came at least once.
+    /// The faults of this FUSE file system occurred at least once.
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
-    /// A line that is stopped while this fault of a FUSE file system holds a request of its up, goes on later, and ends so.
+    /// Stops a line while this fault of a FUSE file system holds one of its requests; continues it
+    /// later.
     Stop { fs: &'static str, at: Fault, line: &'static str, ends: Ends },
-    /// A line that is stopped for 20 of each 40 ms until its end, by signals or by a freezer's group, and ends so.
+    /// Stops a line for 20 of each 40 ms until its end, by signals or by a group's freezer.
     Stutter(Stops, By, &'static str, Ends),
-    /// So many of one line begin at once.
+    /// Starts several copies of a line at once.
     Together(usize, &'static str, Ends),
-    /// So many of one line, each ended by a signal at a moment that the seed chooses.
+    /// Runs a line repeatedly and signals each run at a random time from the seed.
     Storm { seed: u64, times: u32, line: &'static str, signal: i32 },
 }
 
@@ -76,11 +79,11 @@ pub enum Stops {
 /// A state to wait for.
 #[derive(Debug, Clone, Copy)]
 pub enum State {
-    /// A test file of at least so many bytes is in this directory.
+    /// A test file of at least this many bytes is in this directory.
     TestFile(&'static str, u64),
-    /// The running command has read so many bytes.
+    /// The running command has read this many bytes.
     Read(u64),
-    /// The running command has written so many bytes.
+    /// The running command has written this many bytes.
     Written(u64),
     /// The running command has mapped this file or device.
     Mapped(&'static str),
@@ -88,30 +91,30 @@ pub enum State {
     Hangs(&'static str),
     /// The running command has printed these words on standard error.
     Said(&'static str),
-    /// The running command is stopped, and has been for longer than the pause that any loaded machine makes.
+    /// The running command has been stopped for longer than the pauses of a loaded machine.
     Stopped,
-    /// A file of the stage has at least so many bytes.
+    /// A file of the stage has at least this many bytes.
     Long(&'static str, u64),
-    /// No test file is in this directory.
+    /// The directory holds no test file.
     Gone(&'static str),
     /// A setting of a disk's queue has this value.
     Set(&'static str, &'static str, &'static str),
 }
 
-/// How a command is run.
+/// How to run a command.
 #[derive(Debug, Clone, Copy)]
 pub struct By {
-    /// What the page says of it.
+    /// Its description on the page.
     pub words: &'static str,
     /// The program that runs it, with its arguments.
     pub starter: &'static [&'static str],
-    /// As a user who owns nothing.
+    /// Run as a user who owns nothing.
     pub nobody: bool,
     pub stdout: Sink,
     pub stderr: Sink,
 }
 
-/// Where an output of a command goes.
+/// An output that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sink {
     Caught,
@@ -121,17 +124,16 @@ pub enum Sink {
     Unread,
 }
 
-/// As usual.
 pub const PLAIN: By = By { words: "", starter: &[], nobody: false, stdout: Sink::Caught, stderr: Sink::Caught };
 
 /// How a command must end.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends {
-    /// Exit codes, any of which is right; none for a program that a signal killed.
+    /// The accepted exit codes; empty if a signal must kill the program.
     pub codes: &'static [i32],
-    /// Words that must be in what it printed; where one holds `|`, either side will do.
+    /// Words that the output must contain; `|` separates alternatives.
     pub words: &'static [&'static str],
-    /// Some points of its JSON failed with these words; none has both an error and numbers.
+    /// Some points of the JSON failed with these words; none has both an error and numbers.
     pub failed_points: bool,
 }
 
@@ -150,28 +152,26 @@ pub const fn no_result(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[1, 2], words, failed_points: false }
 }
 
-/// Done.
 pub const fn well(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0], words, failed_points: false }
 }
 
-/// Interrupted in order.
+/// Interrupted cleanly.
 pub const INTERRUPTED: Ends = Ends { codes: &[130], words: &[], failed_points: false };
 
-/// Killed.
 pub const KILLED: Ends = Ends { codes: &[], words: &[], failed_points: false };
 
-/// Done, but for points that failed with these words.
+/// Succeeded, except for points that failed with these words.
 pub const fn failed_points(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0, 1], words, failed_points: true }
 }
 
-/// Lines that run as usual.
+/// Runs lines in the default way.
 pub const fn run(lines: &'static [&'static str], ends: Ends) -> Step {
     Step::Run(PLAIN, lines, ends)
 }
 
-/// A command on its way, or ended.
+/// A command that was started and may have ended.
 struct Running {
     line: String,
     child: Child,
@@ -180,16 +180,16 @@ struct Running {
     by: By,
 }
 
-/// The program's descriptor in a command of a user who owns nothing.
+/// The descriptor of the program in a command of a user who owns nothing.
 const PROGRAM_FD: i32 = 97;
 
-/// How long a command stays stopped.
+/// Duration of a stop.
 const STOP: Duration = Duration::from_millis(600);
 
-/// How long a command that stutters is stopped, and how long it then runs.
+/// Duration of each stop and each run of a stuttering command.
 const STUTTER: Duration = Duration::from_millis(20);
 
-/// No command may take longer: it hangs.
+/// A command that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 impl Running {
@@ -197,12 +197,12 @@ impl Running {
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let mut words: Vec<OsString> = by.starter.iter().map(|word| stage.word(word)).collect();
         if by.nobody {
-            // Each time another one: a limit on processes counts all of a user.
+            // A new user each time, because a process limit counts all processes of a user.
             static USERS: AtomicU32 = AtomicU32::new(64_321);
             let user = format!("--reuid={}", USERS.fetch_add(1, Ordering::Relaxed));
             words.extend(["setpriv", &user, "--regid=64321", "--clear-groups"].map(OsString::from));
         }
-        // A user who owns nothing may not reach the program by its path.
+        // A user who owns nothing may lack access to the program's path.
         let program = File::open(HALFPOWER).unwrap();
         words.push(if by.nobody { format!("/proc/self/fd/{PROGRAM_FD}").into() } else { HALFPOWER.into() });
         words.extend(line.split(' ').map(|word| stage.word(word)));
@@ -214,7 +214,7 @@ impl Running {
         let mut command = Command::new(&words[0]);
         let prepare = move || {
             if by.nobody {
-                // SAFETY: one of the calls that are allowed between fork and exec.
+                // SAFETY: dup2 is async-signal-safe and allowed between fork and exec.
                 unsafe { libc::dup2(program.as_raw_fd(), PROGRAM_FD) };
             }
             for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -223,7 +223,8 @@ impl Running {
             }
             Ok(())
         };
-        // SAFETY: as above. A shell's background job ignores the interrupt, and what it starts would begin so.
+        // SAFETY: as above. Background jobs of a shell ignore SIGINT, and their children inherit
+        // that.
         unsafe { command.pre_exec(prepare) };
         let child = command
             .args(&words[1..])
@@ -245,7 +246,7 @@ impl Running {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Waits for its end; one that does not end is killed, and fails the row.
+    /// Waits for its end; kills it and fails the row after a timeout.
     fn status(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -261,9 +262,9 @@ impl Running {
         }
     }
 
-    /// What it printed so far, on either output.
+    /// Its output so far, on both streams.
     fn said(&self) -> (String, String) {
-        // The command writes where the file's position is: it stays there.
+        // Read without moving the file position that the command shares.
         let text = |file: &File| {
             let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
             file.read_exact_at(&mut bytes, 0).unwrap();
@@ -281,7 +282,7 @@ impl Running {
         let raw = |c: char| (c.is_control() && !"\n\t".contains(c)) || c == '\u{202e}';
         assert!(!stdout.contains(raw) && !stderr.contains(raw), "a character that steers a terminal: {all:?}");
         assert!(!stderr.contains("panicked"), "a panic: {all}");
-        // It may name a word of the longest kind a few times.
+        // The message may quote an argument of maximum length a few times.
         assert!(stderr.len() < 20_000, "a message of {} bytes: {all}", stderr.len());
         match status.code() {
             Some(code) => assert!(ends.codes.contains(&code), "not an exit code of {:?}: {all}", ends.codes),
@@ -302,13 +303,13 @@ impl Running {
         }
     }
 
-    /// Whether it has ended; it can still be signalled until its end is waited for.
+    /// Whether it has ended, without reaping it, so it can still be signalled.
     fn has_ended(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
     }
 
-    /// Whether all threads of it are stopped.
+    /// Whether all of its threads are stopped.
     fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         let stat = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
@@ -317,7 +318,7 @@ impl Running {
         states.peek().is_some() && states.all(is_stopped)
     }
 
-    /// A counter of its I/O.
+    /// A counter from /proc/PID/io.
     fn count(&self, name: &str) -> u64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
         io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).unwrap_or(0)
@@ -331,20 +332,21 @@ impl Drop for Running {
     }
 }
 
-/// Errors of the points of a document; a point has either an error or numbers, and at least one has an error.
+/// The errors of a document's points. A point has either an error or numbers, and at least one has
+/// an error.
 fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     let document: Value = serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
     let points = document["points"].as_array().ok_or("no points")?;
     let mut errors = Vec::new();
     for point in points {
         if !has_numbers(point) {
-            errors.push(point["error"].as_str().ok_or("an error that is no text")?.to_owned());
+            errors.push(point["error"].as_str().ok_or("an error that is not text")?.to_owned());
         }
     }
     if errors.is_empty() { Err("no point failed".into()) } else { Ok(errors) }
 }
 
-/// SplitMix64: the next number of a seed.
+/// SplitMix64: the next random number.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *seed;
@@ -356,7 +358,6 @@ fn random(seed: &mut u64) -> u64 {
 /// The longest wait before a signal of a storm.
 const STORM_US: u64 = 60_000;
 
-/// Plays one row.
 pub fn play(name: &str, row: &Row) {
     let mut stage = Stage::new();
     for given in row.given {
@@ -366,7 +367,7 @@ pub fn play(name: &str, row: &Row) {
     }
     stage.remember();
     let mut running: Option<Running> = None;
-    // What a killed one leaves goes later.
+    // The next run removes what a killed one leaves.
     let kills = row.steps.iter().any(|step| matches!(step, Step::Storm { signal: libc::SIGKILL, .. }));
     for step in row.steps {
         match step {
@@ -397,7 +398,7 @@ pub fn play(name: &str, row: &Row) {
                 let mut stopped = Running::start(&stage, PLAIN, line);
                 until(&stage, Some(&mut stopped), State::Hangs(fs));
                 stopped.signal(libc::SIGSTOP);
-                // A thread that waits for storage stops when it is answered.
+                // A thread that waits for storage stops when it gets the answer.
                 stage.faulty(fs).set(&[]);
                 stage.faulty(fs).release();
                 until(&stage, Some(&mut stopped), State::Stopped);
@@ -436,7 +437,7 @@ pub fn play(name: &str, row: &Row) {
     assert_eq!(left, Vec::<String>::new(), "{name}: these were left or changed");
 }
 
-/// Whether a name is one of those that a row may leave.
+/// Whether a name matches one that a row may leave.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -479,19 +480,20 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
     });
 }
 
-/// Ends a line at random moments. Where it ends in order it must leave nothing; where it is killed, the next start cleans up.
+/// Ends a line at random times. It must leave nothing after a clean end; after a kill the next
+/// start cleans up.
 fn storm(stage: &Stage, seed: u64, times: u32, line: &str, signal: i32) {
     let mut state = seed;
     for time in 0..times {
         let mut running = Running::start(stage, PLAIN, line);
-        // Any moment is right: nothing depends on which one it is.
+        // Any moment will do.
         std::thread::sleep(Duration::from_micros(random(&mut state) % STORM_US));
         running.signal(signal);
         let status = running.status();
         let (_, stderr) = running.said();
         let all = format!("seed {seed}, time {time}: '{line}' ended with {status}: {stderr}");
         assert!(!stderr.contains("panicked"), "{all}");
-        // Before it listens, a signal ends it as any program; after that, in order.
+        // Before the program handles signals, a signal kills it; afterwards it ends cleanly.
         let in_order = status.code().is_some_and(|code| code == 130) || status.signal() == Some(signal);
         assert!(in_order, "{all}");
         if signal != libc::SIGKILL {

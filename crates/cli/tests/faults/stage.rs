@@ -1,4 +1,4 @@
-//! Where a row of the table is played: its directory, what stands in it, and a look at all of it before and after.
+//! The stage of a row: its directory, the files and mounts in it, and snapshots before and after.
 
 use crate::common::places::{memory_directory, sweep, tool};
 use crate::common::{skip, wait_until};
@@ -27,41 +27,41 @@ use props::Prop;
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of a disk of the stage.
+/// Size of a disk of the stage in bytes.
 pub const DISK: u64 = 8 * MIB;
 
-/// Where the partition of a [`Given::Partitions`] begins.
+/// Offset of the partition of [`Given::Partitions`].
 const PARTITION: u64 = MIB;
 
-/// Settings of a disk that halfpower can change, and puts back.
+/// Disk settings that halfpower changes and restores.
 const SETTINGS: [&str; 6] = ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
-/// A name that would clear the screen, set the window's title and turn the writing direction.
+/// A name that would clear the screen, set the window's title and reverse the text direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
 
-/// Something that stands on the stage, or happens to it. Names are relative to the stage's directory.
+/// An object on the stage, or an event. Names are relative to the stage's directory.
 #[derive(Debug, Clone, Copy)]
 pub enum Given {
-    /// A file of the user's, of 1 MiB.
+    /// A user's file of 1 MiB.
     File(&'static str),
-    /// A file of these words; `{NAME}` is replaced.
+    /// A file with this text; `{NAME}` is replaced.
     Text(&'static str, &'static str),
-    /// A file of noise that is no text.
+    /// A file of binary noise.
     Noise(&'static str),
     Directory(&'static str),
     /// A symbolic link to a name of the stage.
     Link(&'static str, &'static str),
     HardLink(&'static str, &'static str),
     Pipe(&'static str),
-    /// A pipe whose other end somebody reads.
+    /// A pipe with a reader.
     ReadPipe(&'static str),
-    /// A node of the character device 1:N, as `/dev/null` (3) and `/dev/full` (7) are.
+    /// A node of the character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
     CharNode(&'static str, u32),
     /// Another node of a disk's device.
     BlockNode(&'static str, &'static str),
-    /// A loop device over the file NAME.img of zeros.
+    /// A loop device over the zero-filled file NAME.img.
     Disk(&'static str),
-    /// A loop device over a file that is there, from an offset on.
+    /// A loop device over an existing file, from an offset.
     DiskOver(&'static str, &'static str, u64),
     /// The same, read-only.
     ReadOnlyDiskOver(&'static str, &'static str),
@@ -75,74 +75,76 @@ pub enum Given {
     Partitioned(&'static str, &'static str),
     /// A disk's file system, mounted read-only on a new directory.
     Mounted(&'static str, &'static str),
-    /// The same in a mount namespace of its own.
+    /// The same in another mount namespace.
     MountedElsewhere(&'static str),
-    /// An overlay on a new directory: of a lower directory, and an upper one that takes what is written.
+    /// An overlay on a new directory: lower directory, then the upper directory that receives the
+    /// writes.
     Overlay(&'static str, &'static str, &'static str),
-    /// A loop device over a file of such an overlay, both of which only another mount namespace sees: lower directory, upper one, the file.
+    /// A loop device over a file of such an overlay, both visible only in another mount namespace:
+    /// lower and upper directory, file.
     DiskElsewhere(&'static str, &'static str, &'static str),
-    /// A directory, seen at a new one, too.
+    /// A bind mount of a directory on a new one.
     Bound(&'static str, &'static str),
-    /// An empty image of EROFS, mounted on a new directory without a loop device.
+    /// An empty EROFS image, mounted on a new directory without a loop device.
     MountedFile(&'static str, &'static str),
     /// A new btrfs over two disks, the second of which has this name.
     Btrfs(&'static str, &'static str),
     /// A copy of a file that shares its extents.
     Reflink(&'static str, &'static str),
-    /// A file or disk becomes swap space in use.
+    /// A file or disk in use as swap space.
     Swap(&'static str),
-    /// A compressed disk in memory.
+    /// A zram disk.
     Zram(&'static str),
     /// Another process has this file open for writing.
     HeldForWriting(&'static str),
-    /// The process that serves this stage's FUSE file systems reads this file.
+    /// The server of this stage's FUSE file systems has this file open for reading.
     HeldByServer(&'static str),
     Removed(&'static str),
-    /// An empty file system in memory of this size.
+    /// An empty tmpfs of this size.
     Tmpfs(&'static str, &'static str),
-    /// A new ext4 file system of [`DISK`] bytes on a disk of its own.
+    /// A new ext4 file system of [`DISK`] bytes on its own disk.
     Ext4(&'static str),
-    /// A mounted file system becomes read-only.
+    /// Remounts a file system read-only.
     ReadOnly(&'static str),
-    /// A mounted file system is filled to its last byte.
+    /// Fills a mounted file system completely.
     Full(&'static str),
-    /// Mounted on a new directory, by these words for `mount`; `{NAME}` is replaced.
+    /// A mount on a new directory with these arguments of `mount`; `{NAME}` is replaced.
     Volume(&'static str, &'static str),
-    /// A directory appears in the place of another too (a bind mount).
+    /// A bind mount over an existing directory.
     BoundOver(&'static str, &'static str),
-    /// A line of the shell, in the stage's directory.
+    /// A shell command in the stage's directory.
     Shell(&'static str),
-    /// Unmounted, although it is in use.
+    /// A lazy unmount while in use.
     LazilyUnmounted(&'static str),
     /// A FUSE file system with these faults.
     Faulty(&'static str, &'static [Fault]),
-    /// From now on the FUSE file system has these faults.
+    /// Replaces the faults of the FUSE file system.
     Faults(&'static str, &'static [Fault]),
-    /// A file on a FUSE file system, of 1 MiB.
+    /// A file of 1 MiB on a FUSE file system.
     FaultyFile(&'static str, &'static str),
-    /// A file gets this length.
+    /// Sets the length of a file.
     Length(&'static str, u64),
-    /// The only test file in a directory is replaced by a link to another name.
+    /// Replaces the only test file in a directory by a link to another name.
     TestFileReplaced(&'static str, &'static str),
-    /// What the FUSE file system held back is answered now.
+    /// Releases the replies that the FUSE file system holds.
     Released(&'static str),
-    /// Permissions.
+    /// Sets the permissions.
     Mode(&'static str, u32),
-    /// The user of this number owns it.
+    /// Sets the owner to this user number.
     Owned(&'static str, u32),
-    /// Moved to NAME.was; a symbolic link to another name takes its place.
+    /// Moves a file to NAME.was and replaces it by a symbolic link to another name.
     Replaced(&'static str, &'static str),
     /// A socket without a reader.
     Socket(&'static str),
-    /// Processes of the stage end, and release what they hold.
+    /// Ends the stage's processes, which releases their files.
     Unheld,
     /// A process of this user holds a shared lock on a file.
     Locked(&'static str, u32),
-    /// A control group of this name with a limit; no process is in it.
+    /// A control group with a limit and without processes.
     Group(&'static str, Limit),
 }
 
-/// What a name looks like from outside.
+/// The observable state of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     mode: u32,
@@ -151,9 +153,9 @@ struct Seen {
     content: u64,
 }
 
-/// A directory with what was given, all of which goes in the end.
+/// A directory with the given objects, all removed at the end.
 pub struct Stage {
-    // Dropped from the last to the first, before the directory.
+    // Dropped in reverse order, before the directory.
     props: Vec<Prop>,
     devices: BTreeMap<&'static str, String>,
     directory: TempDir,
@@ -167,14 +169,13 @@ impl Drop for Stage {
 }
 
 impl Stage {
-    /// An empty one.
     pub fn new() -> Stage {
         let directory = memory_directory();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
     }
 
-    /// Freezes a control group, or lets it go on: by the freezer of version 1 or of version 2, whichever it has.
+    /// Freezes or thaws a control group, with the freezer of either version.
     pub fn freeze(&self, group: &str, frozen: bool) {
         let group = self.path(group);
         let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
@@ -187,12 +188,11 @@ impl Stage {
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 
-    /// Its directory.
     pub fn here(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A word with the names in braces replaced: a disk by its device, any other by its path.
+    /// Replaces names in braces: a disk by its device, any other by its path.
     pub fn word(&self, word: &str) -> OsString {
         let mut made = Vec::new();
         let mut rest = word;
@@ -219,7 +219,7 @@ impl Stage {
         OsString::from_vec(made)
     }
 
-    /// The path of a name of the table. A star stands for the rest of the first part of the name.
+    /// The path of a name of the table. A star matches the rest of the first component.
     pub fn path(&self, name: &str) -> PathBuf {
         if let Some((start, rest)) = name.split_once('*') {
             let entries = fs::read_dir(self.here()).into_iter().flatten().flatten();
@@ -241,7 +241,7 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no faulty file system '{name}' was given"))
     }
 
-    /// Makes it so. An error says what this computer lacks.
+    /// Adds an object or causes an event. An error says what this machine lacks.
     pub fn give(&mut self, given: &Given) -> Result<(), String> {
         let at = |name: &str| self.path(name);
         let io = |name: &str| {
@@ -310,7 +310,7 @@ impl Stage {
             }
             Given::MountedFile(name, image) => {
                 fs::write(at(image), erofs_image()).and_then(|()| fs::create_dir(at(name))).map_err(io(name))?;
-                // mount(8) would make a loop device for it.
+                // mount(8) would create a loop device.
                 mount_file(&at(image), &at(name))?;
                 self.props.push(Prop::Mount(at(name)));
                 Ok(())
@@ -484,7 +484,8 @@ impl Stage {
         Ok(())
     }
 
-    /// The device of the only partition of a disk. Not every kernel reads tables; it is told then.
+    /// The device of the only partition of a disk. Not every kernel reads partition tables, so add
+    /// it explicitly.
     fn add_partition(&mut self, disk: &'static str, name: &'static str) -> Result<(), String> {
         let disk = self.devices[disk].clone();
         let device = format!("{disk}p1");
@@ -500,7 +501,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Its images are not in the stage's directory, all of which is looked at after each line.
+    /// The images are outside the stage's directory, which is compared after each line.
     fn mount_btrfs(&mut self, name: &'static str, second: &'static str) -> Result<(), String> {
         let beside = memory_directory();
         let directory = beside.path().to_owned();
@@ -529,14 +530,14 @@ impl Stage {
         Ok(())
     }
 
-    /// Mounts where only one other process sees it, which waits.
+    /// Mounts in the namespace of a waiting process.
     fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
         let disk = shown(&self.path(disk));
         self.elsewhere("mount -o ro,noload \"$0\" \"$1\" && echo mounted && exec sleep infinity", &[&disk]).map(drop)
     }
 
-    /// A process in a mount namespace of its own: a script, which is given these words and a directory, and waits in the end. Returns the first
-    /// line that it printed.
+    /// Starts a script in its own mount namespace with these arguments and a directory; it waits at
+    /// the end. Returns the first line of its output.
     fn elsewhere(&mut self, script: &str, words: &[&str]) -> Result<String, String> {
         let place = memory_directory();
         let mut holder = Command::new("unshare")
@@ -549,7 +550,7 @@ impl Stage {
             .map_err(|error| format!("unshare: {error}"))?;
         let mut line = String::new();
         let read = BufReader::new(holder.stdout.take().expect("piped")).read_line(&mut line);
-        // Removing the directory would unmount what is on it.
+        // Removing the directory also unmounts it.
         self.props.push(Prop::Directory(place));
         self.props.push(Prop::Process(holder));
         match read {
@@ -558,12 +559,12 @@ impl Stage {
         }
     }
 
-    /// Remembers how everything is now.
+    /// Takes a snapshot.
     pub fn remember(&mut self) {
         self.before = self.look();
     }
 
-    /// What is not as it was remembered: names that changed, came or went.
+    /// The names that changed, appeared or disappeared since the snapshot.
     pub fn changed(&self) -> Vec<String> {
         let now = self.look();
         let names = self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
@@ -571,14 +572,14 @@ impl Stage {
         changed.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
-    /// A setting of a disk's queue, as the kernel shows it.
+    /// A queue setting of a disk, as in sysfs.
     pub fn setting(&self, disk: &str, setting: &str) -> Option<String> {
         let device = self.devices.get(disk)?.strip_prefix("/dev/")?;
         let file = Path::new("/sys/class/block").join(device).join("queue").join(setting);
         Some(fs::read_to_string(file).ok()?.trim().to_owned())
     }
 
-    /// Everything in the directory, in the file systems mounted there, and the settings of its disks.
+    /// Everything in the directory and its mounted file systems, and the settings of its disks.
     fn look(&self) -> BTreeMap<OsString, Seen> {
         let mut seen = BTreeMap::new();
         self.look_into(self.here(), OsStr::new(""), &mut seen);
@@ -592,7 +593,7 @@ impl Stage {
             }
         }
         for prop in &self.props {
-            // Asking the kernel might hang.
+            // A system call might hang.
             if let Prop::Faulty(name, faulty) = prop {
                 for file in faulty.names() {
                     let content = hash_of(&faulty.content(&file).unwrap_or_default());
@@ -618,7 +619,7 @@ impl Stage {
             let content = match () {
                 () if kind.is_symlink() => hash_of(fs::read_link(&path).unwrap_or_default().as_os_str().as_bytes()),
                 () if kind.is_file() => hash_of(&fs::read(&path).unwrap_or_default()),
-                // A device is looked at through the file under it.
+                // A device is compared through its file.
                 () => 0,
             };
             let mut name = prefix.to_owned();
@@ -626,7 +627,7 @@ impl Stage {
             let is_node = kind.is_block_device() || kind.is_char_device();
             let rdev = if is_node { metadata.rdev() } else { 0 };
             seen.insert(name.clone(), Seen { mode: metadata.mode(), inode: metadata.ino(), rdev, content });
-            // What ext4 makes of its own is no concern of ours.
+            // lost+found belongs to ext4.
             if kind.is_dir() && entry.file_name() != "lost+found" {
                 name.push("/");
                 self.look_into(&path, &name, seen);
@@ -639,7 +640,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What stands in a file of the user's.
+/// The content of a user's file.
 fn data(name: &str) -> Vec<u8> {
     name.bytes().cycle().take(MIB as usize).collect()
 }
@@ -650,13 +651,13 @@ fn hash_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Files that halfpower made in a directory.
+/// The test files that halfpower created in a directory.
 pub fn test_files(directory: &Path) -> Vec<PathBuf> {
     crate::common::test_files(directory).into_iter().map(|name| directory.join(name)).collect()
 }
 
 #[test]
-fn what_a_killed_test_left_goes_with_the_next_one() {
+fn leftovers_of_killed_tests_are_removed() {
     let mut gone = Command::new("true").spawn().unwrap();
     let process = gone.id();
     gone.wait().unwrap();
@@ -669,7 +670,7 @@ fn what_a_killed_test_left_goes_with_the_next_one() {
     fs::write(memory.join("disk"), [0; 4096]).unwrap();
     let device = or_skip!(tool("losetup", &["--find", "--show", &shown(&memory.join("disk"))]));
     let served = or_skip!(FaultyFs::mount(&faulty));
-    // Nobody answers any more.
+    // The server does not answer this request.
     served.set(&[Fault { asked: Asked::Create, from: 0, instead: Instead::Hang }]);
     std::mem::forget(served);
     sweep();

@@ -1,4 +1,5 @@
-//! A pool of threads that work on all targets: each thread is one source, over a stream of each target.
+//! A pool of threads that share all targets. Each thread is one request source, over a stream of
+//! each target.
 
 use super::stream::ToolStream;
 use super::{RunPlan, StreamResult, ToolJob, check_simulated, tool_streams};
@@ -8,47 +9,44 @@ use machine::{
 use measure::Sample;
 use workload::rng;
 
-/// What the seed of the order of targets is derived for.
 const PURPOSE_TARGETS: u64 = 0x7a26;
 
 /// How the threads of a pool share out their requests among its targets.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// Requests that each thread keeps outstanding over all targets, the next target drawn by its weight at each; none: on each target as
-    /// many as its workload says.
+    /// Requests that each thread keeps outstanding over all targets, drawn by weight; `None`: each
+    /// target has the depth of its workload.
     pub(crate) outstanding: Option<u32>,
-    /// The weight that each thread gives to each target, thread by thread; 0: the thread leaves it alone.
+    /// The weight of each target for each thread, by thread; 0: the thread skips the target.
     pub(crate) weights: Vec<Vec<u32>>,
-    /// Seeds the order of targets.
     pub(crate) seed: u64,
 }
 
-/// What was measured of one target.
 #[derive(Debug)]
-pub(crate) struct TargetRan {
-    /// Of all threads together; an error where none of its requests completed.
+pub(crate) struct TargetResult {
+    /// All threads together; an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
-    /// Of each thread that uses it, by the thread's number.
+    /// Results of each thread that uses the target, with the thread's number.
     pub(crate) threads: Vec<(u32, StreamResult)>,
 }
 
-impl TargetRan {
-    /// Length of the measured part.
+impl TargetResult {
     pub(crate) fn measured_ns(&self) -> Nanos {
         self.threads.iter().map(|(_, result)| result.stream.measured_ns()).max().unwrap_or(0)
     }
 }
 
-/// Runs all jobs in one pool of threads. Their workloads have as many threads as the pool and the same engine, and are reached in the same way.
+/// Runs all jobs in one pool of threads. All workloads must have the pool's number of threads, the
+/// same engine and the same access mode.
 ///
 /// # Errors
-/// As [`super::run`].
+/// See [`super::run`].
 pub(crate) fn run_pool<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
     pool: &Pool,
     plan: RunPlan,
-) -> Result<Vec<TargetRan>> {
+) -> Result<Vec<TargetResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
     let ((sources, mut usage), left_out) = measure::unpaused(|| {
@@ -69,9 +67,9 @@ pub(crate) fn run_pool<M: Machine>(
     let result = |(job, streams): (&ToolJob<'_, M::Target>, Vec<(u32, ToolStream)>)| {
         let measured: Vec<&measure::Stream> = streams.iter().map(|(_, stream)| &stream.result.stream).collect();
         let sample = measure::gather(&measured, usage.clone(), &job.workload);
-        TargetRan { sample, threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect() }
+        TargetResult { sample, threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect() }
     };
-    let mut ran: Vec<TargetRan> = jobs.iter().zip(by_target).map(result).collect();
+    let mut ran: Vec<TargetResult> = jobs.iter().zip(by_target).map(result).collect();
     let of_jobs = ran.iter_mut().zip(jobs.iter().zip(&facts));
     measure::note_others(
         of_jobs.filter_map(|(ran, (job, facts))| Some((ran.sample.as_mut().ok()?, &job.workload, facts))),
@@ -79,7 +77,6 @@ pub(crate) fn run_pool<M: Machine>(
     Ok(ran)
 }
 
-/// One run of the pool: its threads, and what they used.
 fn run_once<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -103,20 +100,18 @@ fn run_once<M: Machine>(
     Ok((sources, usage))
 }
 
-/// Which target a thread asks next.
 enum Turns {
-    /// One drawn by its weight; one that was drawn waits for its time.
+    /// Draws a target by weight, then waits until that target is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },
-    /// Each that has a request free, one after the other.
+    /// Visits the targets round robin, skipping those without a free request.
     Each { first: usize },
 }
 
-/// A thread of a pool.
 pub(super) struct PoolThread {
-    /// Of each target, in their order.
+    /// One stream per target, in order.
     pub(super) streams: Vec<ToolStream>,
     turns: Turns,
-    /// Of each request outstanding the target and its slot in the target's stream.
+    /// For each outstanding request: its target, and its slot in the target's stream.
     slots: Box<[(u32, u32)]>,
     free: Vec<u32>,
     ended: Nanos,
@@ -125,7 +120,7 @@ pub(super) struct PoolThread {
 impl PoolThread {
     pub(super) fn new(streams: Vec<ToolStream>, weights: &[u32], outstanding: Option<u32>, seed: u64) -> PoolThread {
         let of_each = streams.iter().map(RequestSource::depth);
-        // A stream of one request at a time is one of a thread that has no more.
+        // If the streams have depth 1, so does the thread.
         let depth = if outstanding.is_some() { of_each.max().unwrap_or(1) } else { of_each.sum() };
         let sum = |sum: &mut u64, weight: &u32| {
             *sum += u64::from(*weight);
@@ -144,10 +139,10 @@ impl PoolThread {
         }
     }
 
-    /// A request of a stream becomes one of the thread.
+    /// Converts a stream's request to one of the thread.
     #[inline]
     fn issue(&mut self, target: usize, mut request: Request) -> Next {
-        // No stream has more outstanding than the thread has slots.
+        // Cannot happen: `next` checks for a free slot.
         let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
         self.slots[slot as usize] = (target as u32, request.slot);
         (request.target, request.slot) = (target as u32, slot);
@@ -215,7 +210,7 @@ impl RequestSource for PoolThread {
     }
 
     fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        // What writers put there is of one kind.
+        // All writers write the same kind of data.
         if let Some(writer) = self.streams.iter_mut().find(|stream| stream.writes()) {
             writer.fill_buffers(buffers);
         }
@@ -236,7 +231,7 @@ impl RequestSource for PoolThread {
             Turns::Each { first } => self.next_of_each(first, now),
         };
         if next == Next::Done {
-            // A target that is seldom drawn was there to the end, too.
+            // A target that is rarely drawn was also used until the end.
             self.streams.iter_mut().for_each(|stream| stream.result.stream.lasts_until(self.ended));
         }
         next

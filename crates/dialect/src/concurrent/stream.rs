@@ -1,4 +1,4 @@
-//! A stream whose requests a tool shapes and traces.
+//! A request stream that a tool shapes and traces.
 
 use super::{Interval, RequestShape, StreamResult, ThreadOrder, Trace};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -8,53 +8,51 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::{Stop, Workload, rng};
 
-/// What the seed of places is derived for.
 const PURPOSE_PLACES: u64 = 0xd15;
 /// The longest single wait within a pause.
 const REST_NS: Nanos = 10_000_000;
 
-/// What all streams of a run share.
 pub(super) struct Shared {
     pub(super) stonewall: bool,
-    /// A stream is done: the others' counts end here.
+    /// One stream is done; with a stonewall the others stop counting.
     pub(super) first_done: AtomicBool,
-    /// A stream read wrong data: nothing more is issued.
+    /// A stream read wrong data: issue no more requests.
     pub(super) stop: AtomicBool,
 }
 
-/// A stream with the tool's shape around it.
+/// A workload stream with the tool's changes to its requests.
 pub(super) struct ToolStream {
     pub(super) result: StreamResult,
     shape: RequestShape,
     shared: Arc<Shared>,
-    /// First byte and length of the region that offsets stay in.
+    /// First byte and length of the region that limits the offsets.
     region: (u64, u64),
-    /// Bytes by which every offset is moved on within the region, around its end.
+    /// Shift of every offset within the region, modulo its length.
     rotate_bytes: u64,
-    /// Places that lie between those of the first thread.
+    /// Set if the offsets fall between those of the first thread.
     between: Option<Between>,
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
     scratch: Box<[u8]>,
-    /// Where the next write begins in the data of [`RequestShape::source`].
+    /// Offset of the next write in the data of [`RequestShape::source`].
     source_at: usize,
-    /// Seeds what the shape draws, and how much it has drawn.
+    /// Seed and counter of the random choices of the shape.
     seed: u64,
     drawn: u64,
-    /// Where the last request began.
     last: Option<u64>,
-    /// Requests of this burst, and when the next begins.
+    /// Requests in the current burst, and the start of the next burst.
     in_burst: u32,
     rests_until: Nanos,
     measured_from: Nanos,
     ramp: Nanos,
-    /// Where data was read that is not what was written.
+    /// Offset of the first read that returned wrong data.
     pub(super) wrong: Option<u64>,
 }
 
-/// The places of a thread that begins between two places of the first: in their order, around their end.
+/// Offsets of a thread that starts between two offsets of the first thread, in order and wrapping
+/// around.
 struct Between {
-    /// From the region's first byte to the first place.
+    /// Distance from the region's first byte to the first offset.
     first_bytes: u64,
     step_bytes: u64,
     count: u64,
@@ -62,7 +60,7 @@ struct Between {
 }
 
 impl Between {
-    /// Of a thread whose beginning is no place of the first one.
+    /// `None` if the thread starts at one of the first thread's offsets.
     fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
         let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
         let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
@@ -81,7 +79,7 @@ impl Between {
 }
 
 impl ToolStream {
-    /// Of thread number `thread` of a workload, in the region (first byte and length).
+    /// Creates the stream of a thread in a region (first byte and length).
     pub(super) fn new(
         stream: Stream,
         thread: u64,
@@ -128,7 +126,7 @@ impl ToolStream {
         }
     }
 
-    /// Where a request of the workload goes.
+    /// Applies the shift and the step to an offset of the workload.
     #[inline]
     fn moved(&mut self, offset: u64, len: u32) -> u64 {
         if let Some(between) = &mut self.between {
@@ -143,7 +141,7 @@ impl ToolStream {
         self.region.0 + (index * step + self.rotate_bytes) % (count * step)
     }
 
-    /// Sends a request elsewhere, where the shape says so.
+    /// Redirects a request if the shape has its own distribution.
     #[inline]
     fn draw(&mut self, request: &mut Request) {
         if self.shape.follows_percent.is_none() && self.shape.ranges.is_empty() {
@@ -163,7 +161,7 @@ impl ToolStream {
         self.last = Some(request.offset);
     }
 
-    /// One of the places, in a range that is drawn by its share of the requests.
+    /// Draws a range by its share of the requests, then an offset in it.
     fn in_a_range(&self, drawn: u64, count: u64) -> u64 {
         let chance = rng::below(drawn, 100);
         let (mut requests, mut from) = (0, 0);
@@ -179,14 +177,14 @@ impl ToolStream {
         0
     }
 
-    /// The pause after a burst; `None`: go on.
+    /// The pause after a burst, if one is due.
     #[inline]
     fn rest(&mut self, now: Nanos) -> Option<Next> {
         let (count, pause) = self.shape.burst?;
         if self.in_burst >= count {
             (self.in_burst, self.rests_until) = (0, now + pause);
         }
-        // In short waits, so that the end of the run is seen.
+        // Wait in short steps to notice the end of the run.
         let rests = now < self.rests_until && !self.result.stream.is_over(now);
         rests.then(|| Next::WaitUntil(self.rests_until.min(now + REST_NS)))
     }

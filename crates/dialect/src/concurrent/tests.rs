@@ -1,4 +1,4 @@
-//! Where requests go, what is noted of them, and who waits for whom.
+//! Request offsets, traces, and the order in which streams wait for each other.
 
 use super::pool::PoolThread;
 use super::stream::{Shared, ToolStream};
@@ -12,7 +12,6 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared { stonewall: true, first_done: AtomicBool::new(false), stop: AtomicBool::new(false) })
 }
 
-/// Six sequential reads over so many blocks.
 fn six_reads(blocks: u64) -> Workload {
     Workload {
         request_bytes: BLOCK as u32,
@@ -24,7 +23,6 @@ fn six_reads(blocks: u64) -> Workload {
     }
 }
 
-/// Thread number `thread` of [`six_reads`].
 fn stream(shape: &RequestShape, thread: u64, blocks: u64, shared: &Arc<Shared>) -> ToolStream {
     stream_of(&six_reads(blocks), shape, thread, shared)
 }
@@ -37,7 +35,7 @@ fn stream_of(workload: &Workload, shape: &RequestShape, thread: u64, shared: &Ar
     stream
 }
 
-/// Where the next request goes, in blocks; it takes `ns`. `None` when there is none.
+/// The block of the next request, which takes `ns`; `None` at the end.
 fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
     loop {
         match stream.next(*now) {
@@ -60,7 +58,6 @@ fn offsets(shape: RequestShape, blocks: u64) -> Vec<f64> {
     std::iter::from_fn(|| step(&mut stream, &mut now, 10)).collect()
 }
 
-/// Offsets of many requests, one after the other.
 fn many_offsets(shape: RequestShape, blocks: u64) -> Vec<f64> {
     let stop = Stop::AfterBytes(blocks * BLOCK);
     let workload = Workload { pattern: workload::Pattern::Random, stop, ..six_reads(blocks) };
@@ -119,7 +116,7 @@ fn places_are_apart_as_far_as_the_tool_asks_and_start_where_it_asks() {
 
 #[test]
 fn threads_that_begin_between_the_places_of_the_first_keep_places_of_their_own() {
-    // Two threads a block apart, each in steps of two blocks, over five blocks: 0 2 4 and 1 3.
+    // Two threads start a block apart and step by two over five blocks: 0 2 4 and 1 3.
     let shape = RequestShape {
         threads: ThreadOrder::Apart { bytes: BLOCK, room_bytes: 4 * BLOCK },
         step_bytes: Some(2 * BLOCK),
@@ -130,7 +127,7 @@ fn threads_that_begin_between_the_places_of_the_first_keep_places_of_their_own()
     let mut now = 1000;
     let places: Vec<f64> = std::iter::from_fn(|| step(&mut first, &mut now, 10)).collect();
     assert_eq!(places, [10.0, 12.0, 14.0, 10.0, 12.0, 14.0]);
-    // Five half blocks on: it begins at the third place of its own.
+    // Starts five half blocks in, at the third of its own offsets.
     let threads = ThreadOrder::Apart { bytes: 5 * BLOCK / 2, room_bytes: 4 * BLOCK };
     assert_eq!(offsets(RequestShape { threads, ..RequestShape::default() }, 5), [12.5, 13.5, 10.5, 11.5, 12.5, 13.5]);
 }
@@ -166,7 +163,8 @@ fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
     );
 }
 
-/// The targets of so many requests of a thread with these weights, which end in the order of their issue.
+/// Draws the targets of `count` requests of a thread with these weights; requests complete in
+/// order.
 fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32> {
     let timed =
         Workload { stop: Stop::AfterNs(1_000_000), engine: Engine::IoUring, depth: outstanding, ..six_reads(8) };
@@ -192,7 +190,7 @@ fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32>
             other => panic!("{other:?}"),
         }
     }
-    // At the end it waits for what is under way, and then it is done.
+    // At the end the thread waits for its outstanding requests, then it is done.
     while let Some(ended) = under_way.pop_front() {
         assert_eq!(thread.next(2_000_000), Next::WaitForCompletion);
         thread.complete(Completion { slot: ended.slot, result: ended.len as i32 }, 2_000_000);

@@ -1,7 +1,8 @@
 //! diskspd: Microsoft's storage load generator (DISKSPD 2.2).
 //!
-//! Options, XML profiles and both forms of results. Beyond it: percentiles are kept without sampling, and every run is a point with
-//! processor cost and warnings. What the original does that a file or device here cannot is refused by name.
+//! Options, XML profiles and both result formats. Additions: unsampled percentiles, and every run
+//! is a point with processor cost and warnings. Features that a file or device here cannot provide
+//! are refused by name.
 
 mod help;
 mod options;
@@ -16,7 +17,7 @@ mod xml_report;
 
 pub use crate::concurrent::Interval;
 pub use help::HELP;
-pub use options::{Instead, Options, parse};
+pub use options::{Options, Overrides, parse};
 pub use pool::ThreadPool;
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 pub use report::{profile_text, text};

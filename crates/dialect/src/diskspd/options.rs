@@ -6,32 +6,32 @@ use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
 use std::path::{Path, PathBuf};
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// What is run. Of a profile in a file (`-X`) it has the format alone.
+    /// The profile to run. With `-X` only its format is set.
     pub profile: Profile,
-    /// `-X`: the profile is in this file.
+    /// `-X`: file of the profile.
     pub file: Option<PathBuf>,
-    /// Targets beside `-X`: `*1` of the profile is the first of them.
+    /// Targets in addition to `-X`; `*1` of the profile is the first of them.
     pub targets: Vec<PathBuf>,
-    /// What is said beside `-X` and counts for all of its time spans.
-    pub instead: Instead,
-    /// `-Rp`: the profile is shown, and nothing is run.
+    /// Settings in addition to `-X`, for all of its time spans.
+    pub overrides: Overrides,
+    /// `-Rp`: show the profile and run nothing.
     pub profile_only: bool,
-    /// `-z` without a number: the seed is the clock's ([`Options::seeded`]).
+    /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
     pub clock_seeds: bool,
-    /// `--json`: all of it as JSON in this file.
+    /// `--json`: write everything as JSON to this file.
     pub json: Option<PathBuf>,
     /// `--destroy-data`: existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they bear a file system.
+    /// `--destroy-signature`: even if they hold a file system.
     pub destroy_signed: bool,
 }
 
-/// Settings beside `-X` that count instead of the profile's.
+/// Settings that override the profile of `-X`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Instead {
+pub struct Overrides {
     /// `-d`
     pub duration_s: Option<u32>,
     /// `-W`
@@ -42,7 +42,7 @@ pub struct Instead {
     pub seed: Option<u32>,
 }
 
-/// A size as it was written: bytes, or blocks where it ends in `b`.
+/// A size as given: in bytes, or in blocks with the suffix `b`.
 #[derive(Clone, Copy)]
 enum Size {
     Bytes(u64),
@@ -50,7 +50,7 @@ enum Size {
 }
 
 impl Size {
-    /// A refusal names the words as their user wrote them.
+    /// Errors quote the argument as the user wrote it.
     fn parse(words: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let wrong =
@@ -66,7 +66,7 @@ impl Size {
             "b" | "B" if number < 1 << 32 => return Ok(Size::Blocks(number)),
             _ => return wrong(),
         };
-        // An exbibyte and more is a slip of the pen.
+        // An exbibyte or more is a typo.
         number.checked_mul(unit).filter(|bytes| *bytes < 1 << 60).map_or_else(wrong, |bytes| Ok(Size::Bytes(bytes)))
     }
 
@@ -78,7 +78,7 @@ impl Size {
     }
 }
 
-/// Sizes that may be in blocks, until the block is known.
+/// Sizes that may be in blocks, until the block size is known.
 #[derive(Default)]
 struct Sizes {
     block: Option<Size>,
@@ -95,7 +95,7 @@ struct Sizes {
     source: Option<Size>,
 }
 
-/// What is gathered while the words are read.
+/// State of the parser.
 struct Reading {
     options: Options,
     span: TimeSpan,
@@ -104,18 +104,18 @@ struct Reading {
     paths: Vec<PathBuf>,
     /// `-F`: threads over all targets.
     all_threads: Option<u32>,
-    /// `-O`: requests that each of these keeps outstanding.
+    /// `-O`: outstanding requests of each of them.
     all_outstanding: Option<u32>,
-    /// `-rs`: percent of the requests that go to random places.
+    /// `-rs`: percentage of requests at random offsets.
     random_percent: Option<u8>,
-    /// The first option that does not go with `-X`.
+    /// The first option that conflicts with `-X`.
     run_option: Option<String>,
 }
 
-/// Reads the words after the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An unknown or unsupported option, a value that makes no sense; each names the word.
+/// An option is unknown or unsupported, or a value is invalid; the message names the argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut reading = Reading {
@@ -144,14 +144,15 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     reading.finish()
 }
 
-/// Windows' other spelling of an option: `/w100`. What is there under this name, or lies in a directory, is a target.
+/// The Windows spelling of an option: `/w100`. An existing file of that name, or a path with a
+/// directory, is a target instead.
 fn slashed(word: &str) -> Option<&str> {
     let option = word.strip_prefix('/')?;
     let is_path = option.is_empty() || option.contains('/') || Path::new(word).exists();
     (!is_path).then_some(option)
 }
 
-/// What may follow `-e`: the kinds of events, and how they are collected.
+/// Values of `-e`: kinds of events, and ways to collect them.
 const ETW: [&str; 11] = [
     "PROCESS",
     "THREAD",
@@ -166,23 +167,23 @@ const ETW: [&str; 11] = [
     "c",
 ];
 
-/// What DISKSPD knows and halfpower does not serve.
+/// DISKSPD options that halfpower does not support.
 const NOT_SERVED: [NotServed; 8] = [
     ("ft", "it marks a file as temporary, which only Windows knows", "leave it out"),
     ("rdabs", "ranges in bytes are not served", "give the shares in percent of the target: -rdpct<IO>/<PART>:..."),
     ("I", "priorities of requests are not served", "start halfpower under ionice"),
-    ("N", "writes to mapped memory are flushed at the end alone", "leave it out, or use -Sbw and not -Sm"),
+    ("N", "writes to mapped memory are only flushed at the end", "leave it out, or use -Sbw and not -Sm"),
     ("p", "requests of one thread that overlap are not served", "leave it out, or use -T0 with more threads"),
-    ("ag", "processors are in one group here", "name them alone: -a0,1"),
+    ("ag", "processors are in one group here", "give only their numbers: -a0,1"),
     (
         "y",
         "events of Windows that programs wait for are not served",
-        "leave it out, and start the other program beside it",
+        "leave it out, and start the other program separately",
     ),
     ("e", "these events of Windows are not known", "leave it out"),
 ];
 
-/// Refuses an option or a value of one.
+/// Refuses an option or its value.
 fn not_taken<T>(spelling: &str, word: &str) -> Result<T> {
     refuse_option(spelling, word, &NOT_SERVED, "see halfpower diskspd --help")
 }
@@ -217,12 +218,12 @@ impl Options {
 }
 
 impl Reading {
-    /// An option and the value that is glued to it: `-b4K`, or `/b4K` as `spelling`.
+    /// Parses an option with its value attached: `-b4K`, or `/b4K` as `spelling`.
     fn glued(&mut self, spelling: &str, word: &str) -> Result<()> {
         let mut letters = word.chars();
         let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
         let value = letters.as_str();
-        // The original takes these beside a profile, too.
+        // The original accepts these in addition to a profile.
         if !matches!(letter, 'X' | 'R' | 'd' | 'W' | 'C' | 'v' | 'z') {
             self.run_option.get_or_insert_with(|| shortened(spelling));
         }
@@ -237,8 +238,8 @@ impl Reading {
                 self.sizes.length = length.map(|length| Size::parse(spelling, length)).transpose()?;
             }
             'c' => self.sizes.create = size()?,
-            'C' => self.options.instead.cool_down_s = Some(whole(0, days)?),
-            'd' => self.options.instead.duration_s = Some(whole(1, days)?),
+            'C' => self.options.overrides.cool_down_s = Some(whole(0, days)?),
+            'd' => self.options.overrides.duration_s = Some(whole(1, days)?),
             'D' => self.span.interval_ms = Some(if value.is_empty() { 1000 } else { whole(1, 86_400_000)? }),
             'f' => match value {
                 "r" => self.target.hint = Hint::Random,
@@ -259,21 +260,21 @@ impl Reading {
             },
             'h' if value.is_empty() => (self.target.caching, self.target.write_through) = (Caching::Uncached, true),
             'L' if value.is_empty() => self.span.latency = true,
-            // Threads are bound to nothing unless -a names processors.
+            // Threads are not pinned unless -a names processors.
             'n' if value.is_empty() => {}
             'a' if value == "g" => {}
-            // The report says all that it has in any case.
+            // The report is always verbose.
             'v' if matches!(value, "" | "s") => {}
-            // Requests complete as the engine tells, and no dots stand among the results.
+            // There is always one completion method per engine, and no progress dots.
             'x' if value.is_empty() => {}
             'P' => drop((!value.is_empty()).then(|| whole(1, u64::from(u32::MAX))).transpose()?),
             'l' if value.is_empty() => self.target.large_pages = true,
-            // The priority that requests have anyway.
+            // The default priority.
             'I' if value == "3" => {}
-            // Windows' own events of its kernel: there are none here.
+            // Windows kernel events do not exist here.
             'e' if ETW.contains(&value) => {}
             'a' => {
-                // There is one group of processors, number 0.
+                // The only processor group is number 0.
                 let listed = value.strip_prefix("g0,").unwrap_or(value);
                 if listed.contains('g') {
                     return not_taken(spelling, "ag");
@@ -320,12 +321,12 @@ impl Reading {
             't' => self.target.threads = whole(1, 1024)?,
             'T' => self.sizes.thread_stride = size()?,
             'w' => self.target.write_percent = if value.is_empty() { 0 } else { whole(0, 100)? as u8 },
-            'W' => self.options.instead.warm_up_s = Some(whole(0, days)?),
+            'W' => self.options.overrides.warm_up_s = Some(whole(0, days)?),
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
             'z' => {
                 self.options.clock_seeds = value.is_empty();
                 let seed = if value.is_empty() { None } else { Some(whole(0, u64::from(u32::MAX))?) };
-                self.options.instead.seed = seed;
+                self.options.overrides.seed = seed;
             }
             'Z' => {
                 (self.target.source, self.sizes.source) = match value {
@@ -358,7 +359,7 @@ impl Reading {
         for letter in letters.chars() {
             let chosen = match letter {
                 'b' => Caching::Cached,
-                // The local cache of a remote file is what this computer has of one.
+                // The local cache of a remote file is the page cache.
                 'u' | 'r' => Caching::Uncached,
                 'm' => Caching::Mapped,
                 'h' => {
@@ -388,7 +389,7 @@ impl Reading {
             self.options.targets = self.paths;
             return Ok(self.options);
         }
-        std::mem::take(&mut self.options.instead).change(&mut self.span);
+        std::mem::take(&mut self.options.overrides).change(&mut self.span);
         match (self.all_threads, self.all_outstanding) {
             (Some(threads), _) if self.target.threads > 1 => {
                 return refuse(
@@ -410,7 +411,7 @@ impl Reading {
             if self.target.interlocked {
                 return refuse("-r and -si", "requests are random or sequential", "leave out one of the two");
             }
-            // As in the original -r counts.
+            // As in the original, -r wins.
             self.sizes.stride = None;
         }
         if self.sizes.length.is_some() && self.sizes.max.is_some() {
@@ -447,8 +448,7 @@ impl Reading {
     }
 }
 
-impl Instead {
-    /// Changes a time span.
+impl Overrides {
     pub(super) fn change(self, span: &mut TimeSpan) {
         let settings = [
             (self.duration_s, &mut span.duration_s),
@@ -461,11 +461,11 @@ impl Instead {
 }
 
 impl Options {
-    /// With the clock's seed where `-z` asks for one.
+    /// Takes the seed from the clock if `-z` has no number.
     pub fn seeded(mut self, clock: u32) -> Options {
         if std::mem::take(&mut self.clock_seeds) {
             self.profile.spans.iter_mut().for_each(|span| span.seed = clock);
-            self.instead.seed = self.file.is_some().then_some(clock);
+            self.overrides.seed = self.file.is_some().then_some(clock);
         }
         self
     }

@@ -1,4 +1,5 @@
-//! A pool of threads, each of which works on all targets of a time span: `-F` and `-O`, `<ThreadCount>` and `<RequestCount>`, `<Weight>`.
+//! A pool of threads that share all targets of a time span: `-F` and `-O`, `<ThreadCount>` and
+//! `<RequestCount>`, `<Weight>`.
 
 use super::profile::{Caching, Source, Target, TimeSpan, engine};
 use crate::concurrent;
@@ -6,17 +7,18 @@ use crate::parse::refuse;
 use machine::{Buffers, Engine, Result};
 use workload::{MAX_DEPTH, Workload};
 
-/// The threads of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPool {
-    /// `-F`: threads in total.
+    /// `-F`: total number of threads.
     pub threads: u32,
-    /// `-O`: requests that each thread keeps outstanding over all targets; none: on each target as many as that says.
+    /// `-O`: outstanding requests of each thread over all targets; `None`: on each target as many
+    /// as its own setting.
     pub outstanding: Option<u32>,
 }
 
 impl TimeSpan {
-    /// Lets so many threads work on all targets. On a single one that all of them use they are its threads.
+    /// Shares `threads` threads among all targets. On a single target that all of them use, they
+    /// become its own threads.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -26,7 +28,7 @@ impl TimeSpan {
         self.pool = (!single).then_some(ThreadPool { threads, outstanding });
     }
 
-    /// What makes no sense of a pool and its targets.
+    /// Refuses invalid combinations of a pool and its targets.
     pub(super) fn check_pool(&self) -> Result<()> {
         let weighs = self.pool.is_some_and(|pool| pool.outstanding.is_some());
         for target in &self.targets {
@@ -110,7 +112,7 @@ impl ThreadPool {
         }
     }
 
-    /// The weight that each thread gives to each target, thread by thread; 0: it leaves it alone.
+    /// The weight of each target for each thread, by thread; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -123,25 +125,25 @@ impl ThreadPool {
         (0..self.threads).map(|thread| targets.iter().map(|target| of(thread, target)).collect()).collect()
     }
 
-    /// Whether the pool's threads are sources of their own. A request that needs a thread for itself (no engine keeps several
-    /// outstanding) has one in any case, where the targets do not share them.
+    /// Whether the pool's threads are separate request sources. Not needed if each request has its
+    /// own thread anyway (the engine has no depth) and the targets do not share them.
     fn is_run(&self, targets: &[Target], engines: &[Engine]) -> bool {
         self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
 
-    /// What serves the requests of a thread.
+    /// The engine for a thread's requests.
     fn engine(&self, targets: &[Target], engines: &[Engine]) -> Engine {
         let mapped = targets.iter().any(|target| target.caching == Caching::Mapped);
         let depth = self.outstanding.unwrap_or(targets.iter().map(|target| target.outstanding).sum());
         engine(mapped, depth, engines)
     }
 
-    /// Whether the pool says what this element of a target would.
+    /// Whether the pool overrides this element of a target.
     pub(super) fn says(&self, element: &str) -> bool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// How it is run; none: each target has threads of its own.
+    /// The pool to run; `None`: each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;
@@ -152,7 +154,8 @@ impl ThreadPool {
         })
     }
 
-    /// Threads of one request each that stand for a thread: more than one where no engine keeps several outstanding.
+    /// Number of single-request threads that emulate one thread: more than one if no engine
+    /// supports depth.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
             (engine, Some(outstanding)) => engine.workers(outstanding),
@@ -160,7 +163,7 @@ impl ThreadPool {
         }
     }
 
-    /// The workload of a target's threads as the pool runs it.
+    /// The workload of a target's threads in the pool.
     pub(super) fn workload(&self, workload: Workload, targets: &[Target], engines: &[Engine]) -> Workload {
         if !self.is_run(targets, engines) {
             return workload;
@@ -172,7 +175,7 @@ impl ThreadPool {
         Workload { engine: self.engine(targets, engines), ..workload }
     }
 
-    /// The buffers of all threads, from what each target's workload would need.
+    /// The buffers of all threads, from those of each target's workload.
     pub(super) fn buffers(&self, each: &[Buffers]) -> Vec<Buffers> {
         let depth = self.outstanding.unwrap_or(each.iter().map(|one| one.depth).sum());
         let most = each.iter().map(|one| one.request_bytes).max().unwrap_or(0);

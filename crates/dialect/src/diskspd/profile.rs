@@ -1,4 +1,4 @@
-//! What a run is made of, whether a command line or an XML profile said it.
+//! The settings of a run, from a command line or an XML profile.
 
 use super::ThreadPool;
 use crate::parse::refuse;
@@ -7,96 +7,96 @@ use machine::{Buffering, Engine, Hint, Memory, Result};
 use std::path::PathBuf;
 use workload::{Data, MAX_DEPTH, MAX_REQUEST_BYTES, Pattern, Stop, Workload};
 
-/// Which caches take part (`-S`).
+/// The caches in use (`-S`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
     /// The page cache.
     #[default]
     Cached,
-    /// None in software.
+    /// No software cache.
     Uncached,
     /// Mapped memory.
     Mapped,
 }
 
-/// The data of writes (`-Z`).
+/// The data of the writes (`-Z`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Random bytes, new in each write. The original repeats 0, 1, ... 255, which compresses to nothing.
+    /// Random bytes, new in each write. The original repeats 0, 1, ... 255, which compresses to
+    /// nothing.
     #[default]
     Random,
-    /// Zeros.
     Zero,
 }
 
-/// How the format of results is chosen (`-R`).
+/// The format of the results (`-R`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// For people.
     #[default]
     Text,
-    /// For programs.
     Xml,
 }
 
-/// A file or device and what is done to it. Sizes are in bytes.
+/// A file or device and its settings. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The file, the device, or a directory to make a file in.
+    /// A file, a device, or a directory in which to create a file.
     pub path: PathBuf,
-    /// `-b`: a request.
+    /// `-b`: request size.
     pub block_bytes: u32,
-    /// `-r`: random places, multiples of this.
+    /// `-r`: alignment of random offsets.
     pub random_bytes: Option<u64>,
-    /// `-rs`: so many percent of the requests go to random places; the others follow the one before. `None`: all are random.
+    /// `-rs`: percentage of requests at random offsets; the others follow the previous one. `None`:
+    /// all are random.
     pub random_percent: Option<u8>,
-    /// `-rdpct`: so many percent of the requests go to so many percent of the target, range after range. What is left of both belongs
-    /// together.
+    /// `-rdpct`: pairs of percentages, of the requests and of the target that they go to. The
+    /// remaining requests go to the remaining part.
     pub ranges: Vec<(u8, u8)>,
-    /// `-i`: requests of a burst; with it goes a pause.
+    /// `-i`: requests in a burst; requires a pause.
     pub burst: Option<u32>,
-    /// `-j`: milliseconds from one burst to the next.
+    /// `-j`: milliseconds between bursts.
     pub pause_ms: Option<u32>,
-    /// `-s`: from one sequential request to the next; `None`: a block.
+    /// `-s`: distance between sequential requests; `None`: the block size.
     pub stride_bytes: Option<u64>,
     /// `-si`: the threads share one sequence.
     pub interlocked: bool,
-    /// `-B`: first byte used.
+    /// `-B`: first byte in use.
     pub base_bytes: u64,
-    /// `-f`: bytes used, from the file's beginning.
+    /// `-f`: bytes in use, from the start of the file.
     pub max_bytes: Option<u64>,
-    /// `-fs`, `-fr`: the hint to the page cache.
+    /// `-fs`, `-fr`: page cache hint.
     pub hint: Hint,
-    /// `-o`: requests that each thread keeps outstanding.
+    /// `-o`: outstanding requests per thread.
     pub outstanding: u32,
     /// `-t`: threads.
     pub threads: u32,
-    /// `-T`: from one thread's first request to the next thread's.
+    /// `-T`: distance between the first requests of neighbouring threads.
     pub thread_stride_bytes: u64,
-    /// `-w`: percent of the requests that write.
+    /// `-w`: percentage of writes.
     pub write_percent: u8,
     /// `-S`
     pub caching: Caching,
-    /// `-Sw`, `-Sh`: a write counts when it is on stable storage.
+    /// `-Sw`, `-Sh`: a write completes when it is on stable storage.
     pub write_through: bool,
-    /// `-c`: the file is made, this long.
+    /// `-c`: create the file with this size.
     pub create_bytes: Option<u64>,
     /// `-Z`
     pub source: Source,
-    /// `-Z<size>`: bytes of the data that writes go through, again and again; with random data, of which there is always enough, it
-    /// changes nothing.
+    /// `-Z<size>`: size of the data buffer that writes cycle through; no effect on random data,
+    /// which never runs out.
     pub source_bytes: Option<u64>,
-    /// `-Z<size>,<file>`: where that data comes from.
+    /// `-Z<size>,<file>`: source of that data.
     pub source_file: Option<PathBuf>,
-    /// `-l`: buffers lie in large pages.
+    /// `-l`: allocate the buffers in large pages.
     pub large_pages: bool,
     /// `-g`: bytes per millisecond of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
     /// `-g<n>i`: requests per second of each thread.
     pub throughput_iops: Option<u32>,
-    /// `<Weight>`: its part of the requests of a pool, beside the other targets'.
+    /// `<Weight>`: share of a pool's requests, relative to the other targets.
     pub weight: u32,
-    /// `<ThreadTargets>`: the threads of the pool that use it, and what they give it instead of that weight; empty: all use it.
+    /// `<ThreadTargets>`: the pool's threads that use the target, with their own weights for it;
+    /// empty: all threads.
     pub thread_weights: Vec<(u32, Option<u32>)>,
 }
 
@@ -134,7 +134,7 @@ impl Target {
         }
     }
 
-    /// With `-rs`: all requests and none are what `-r` and `-s` say.
+    /// Applies `-rs`; 100 % and 0 % are the same as `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),
@@ -144,26 +144,27 @@ impl Target {
         self
     }
 
-    /// Bytes from one place to the next.
+    /// Distance between offsets.
     pub fn step_bytes(&self) -> u64 {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
-    /// Bytes from a place of the first thread to the next place of this one, where threads go through places of their own.
+    /// Distance from the nearest earlier offset of the first thread to this thread's offsets, if
+    /// threads have separate offsets.
     fn behind_bytes(&self, thread: u64) -> u64 {
         (u128::from(thread) * u128::from(self.thread_stride_bytes) % u128::from(self.step_bytes())) as u64
     }
 
-    /// Bytes in which requests begin, on a file of `size_bytes`.
+    /// Length of the range in which requests start, on a file of `size_bytes`.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
         end.saturating_sub(self.base_bytes).saturating_sub(u64::from(self.block_bytes))
     }
 
-    /// What makes no sense whatever the file.
+    /// Checks the settings that do not depend on the file.
     ///
     /// # Errors
-    /// The first such setting.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<()> {
         let block = u64::from(self.block_bytes);
         if self.block_bytes == 0 || self.block_bytes > MAX_REQUEST_BYTES {
@@ -234,12 +235,16 @@ impl Target {
         let empty = self.ranges.iter().any(|range| range.1 == 0);
         if requests > 100 || target > 100 || empty || (target == 100 && requests < 100) {
             let why = format!("{requests} % of the requests go to {target} % of the target");
-            return refuse("-rdpct", why, "let each range have some of it, and none of both be left alone");
+            return refuse(
+                "-rdpct",
+                why,
+                "give each range a part of the target, and divide both completely or neither",
+            );
         }
         Ok(())
     }
 
-    /// The ranges, and what is left as the last of them.
+    /// The ranges, with the remainder as the last one.
     pub(crate) fn whole_ranges(&self) -> Vec<(u8, u8)> {
         let mut ranges = self.ranges.clone();
         let target: u8 = ranges.iter().map(|range| range.1).sum();
@@ -249,16 +254,17 @@ impl Target {
         ranges
     }
 
-    /// Requests per second of each thread, where they are limited.
+    /// Requests per second of each thread, if limited.
     fn thread_iops(&self) -> Option<f64> {
         let by_bytes = self.throughput_bytes_per_ms.map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes));
         self.throughput_iops.map(f64::from).or(by_bytes)
     }
 
-    /// The workload of so many of the target's threads on a file of `size_bytes`, whose region has a block for each place.
+    /// The workload of `threads` threads on a file of `size_bytes`; its region has one block per
+    /// offset.
     ///
     /// # Errors
-    /// A file that is too small.
+    /// The file is too small.
     pub fn workload(&self, span: &TimeSpan, threads: u32, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
         let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
         let block = u64::from(self.block_bytes);
@@ -272,7 +278,7 @@ impl Target {
             return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
         };
         let places = room / self.step_bytes() + 1;
-        // Some thread begins so far behind a place of the first.
+        // The largest distance of a thread's offsets from the first thread's.
         let behind = (0..u64::from(self.threads)).map(|thread| self.behind_bytes(thread)).max().unwrap_or(0);
         if behind > room {
             let why =
@@ -310,23 +316,22 @@ impl Target {
 /// One run of all its targets at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpan {
-    /// `-d`: seconds that are measured.
+    /// `-d`: measured seconds.
     pub duration_s: u32,
-    /// `-W`: seconds before.
+    /// `-W`: seconds of warm-up.
     pub warm_up_s: u32,
-    /// `-C`: seconds after.
+    /// `-C`: seconds of cool-down.
     pub cool_down_s: u32,
-    /// `-z`: seeds random places and data.
+    /// `-z`: seed of random offsets and data.
     pub seed: u32,
-    /// `-L`: latencies are reported.
+    /// `-L`: report latencies.
     pub latency: bool,
-    /// `-D`: the spread of the rate over intervals of so many milliseconds is reported.
+    /// `-D`: report the deviation of the rate over intervals of this many milliseconds.
     pub interval_ms: Option<u32>,
-    /// `-a`: processors that the threads run on; none: all.
+    /// `-a`: processors for the threads; empty: all.
     pub processors: Vec<u32>,
-    /// `-F`: threads that work on all targets; none: each target has its own.
+    /// `-F`: threads that share all targets; `None`: each target has its own.
     pub pool: Option<ThreadPool>,
-    /// The files.
     pub targets: Vec<Target>,
 }
 
@@ -347,20 +352,19 @@ impl Default for TimeSpan {
     }
 }
 
-/// Everything that is run, one time span after another.
+/// A sequence of time spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
-    /// The runs.
     pub spans: Vec<TimeSpan>,
-    /// How results are reported.
+    /// The format of the results.
     pub format: Format,
 }
 
 impl Profile {
-    /// What makes no sense whatever the files.
+    /// Checks the settings that do not depend on the files.
     ///
     /// # Errors
-    /// The first such setting.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<()> {
         if self.spans.is_empty() {
             return refuse("the profile", "it has no time span", "give one");
@@ -374,7 +378,7 @@ impl Profile {
                 return refuse("-d, -W or -C", "a run lasts from 1 s to 1000 days", "choose a time between them");
             }
             if span.interval_ms == Some(0) {
-                return refuse("-D0", "an interval lasts a millisecond at least", "give a larger value, or none");
+                return refuse("-D0", "the shortest interval is one millisecond", "give a larger value, or none");
             }
             if span.targets.is_empty() {
                 return refuse("the targets", "none is named", "name a file, a device or a directory");
@@ -391,7 +395,7 @@ impl Profile {
     }
 }
 
-/// The engine that serves a thread's requests.
+/// The engine for a thread's requests.
 pub(super) fn engine(mapped: bool, depth: u32, engines: &[Engine]) -> Engine {
     if mapped { Engine::mapped() } else { Engine::for_depth(depth, engines) }
 }

@@ -6,21 +6,21 @@ use super::result::{DiskspdResult, Half, SpanResult};
 use crate::calendar;
 use std::fmt::Write;
 
-/// A size in whole units, as the original shows it: `64KiB`, `10MiB`.
+/// Formats a size in whole units like the original: `64KiB`, `10MiB`.
 fn size(bytes: u64) -> String {
     let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.iter().find(|(_, unit)| bytes >= *unit);
     unit.map_or(format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
-/// The size of a setting: in the largest unit of which it is a whole number.
+/// Formats a setting in the largest unit that divides it.
 fn exact(bytes: u64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
     unit.map_or(bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
-/// All of the text.
+/// Formats the whole report.
 pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     let mut text = profile_text(profile, &result.command);
     // Writing to a string cannot fail.
@@ -42,7 +42,7 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     text
 }
 
-/// What would be run.
+/// Formats the profile to be run.
 pub fn profile_text(profile: &Profile, command: &str) -> String {
     let spans = profile.spans.iter().zip(1..).map(|(span, number)| parameters(number, span));
     format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n") + &spans.collect::<String>()
@@ -250,7 +250,7 @@ pub(super) const PERCENTILES: [(&str, f64); 13] = [
     ("9-nines", 99.9999999),
 ];
 
-/// Reads, writes and both of all threads.
+/// Reads, writes and their sum over all threads.
 pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
     let reads = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.reads));
     let writes = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.writes));

@@ -1,4 +1,4 @@
-//! What a run gave.
+//! Results of a run.
 
 use crate::concurrent::Interval;
 use machine::TargetFacts;
@@ -10,25 +10,22 @@ use serde::{Deserialize, Serialize};
 /// The reads or the writes of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Half {
-    /// Requests.
     pub requests: u64,
-    /// Bytes.
     pub bytes: u64,
-    /// Their latencies.
     #[serde(skip)]
     #[schemars(skip)]
     pub latency: Histogram,
     /// Requests in each whole interval of `-D`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<u64>,
-    /// Their latencies, where they are known.
+    /// Latencies in each interval, if recorded.
     #[serde(skip)]
     #[schemars(skip)]
     pub interval_latencies: Vec<Interval>,
 }
 
 impl Half {
-    /// Both together.
+    /// Merges two halves.
     pub fn plus(&self, other: &Half) -> Half {
         let mut latency = self.latency.clone();
         latency.merge(&other.latency);
@@ -45,12 +42,12 @@ impl Half {
         }
     }
 
-    /// The latencies of an interval.
     pub(super) fn interval_latency(&self, index: usize) -> Interval {
         self.interval_latencies.get(index).copied().unwrap_or_default()
     }
 
-    /// Standard deviation of the latencies in ns, from the histogram's buckets (within 0.4 % of each).
+    /// Standard deviation of the latencies in ns, from the histogram's buckets (within 0.4 % of
+    /// each).
     pub fn latency_deviation_ns(&self) -> f64 {
         let (count, mean) = (self.latency.count() as f64, self.latency.mean());
         if count == 0.0 {
@@ -70,18 +67,14 @@ impl Half {
     }
 }
 
-/// One thread on one target. A thread of a pool is told once for each of its targets.
+/// One thread on one target. A thread of a pool has one entry per target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadResult {
-    /// Counted over all targets.
+    /// Unique over all targets.
     pub id: u32,
-    /// The target's path.
     pub path: String,
-    /// Its size.
     pub file_bytes: u64,
-    /// Its reads.
     pub reads: Half,
-    /// Its writes.
     pub writes: Half,
 }
 
@@ -90,40 +83,36 @@ pub struct ThreadResult {
 pub struct SpanResult {
     /// Length of the measured part.
     pub elapsed_ns: u64,
-    /// Every thread, and of each every target.
+    /// Every pair of thread and target.
     pub threads: Vec<ThreadResult>,
     /// User, kernel and idle share of each processor in percent, warm-up included.
     pub processors_percent: Vec<[f64; 3]>,
-    /// One point a target.
+    /// One point per target.
     pub points: Vec<Point>,
 }
 
 impl SpanResult {
-    /// Threads, however many targets each has.
+    /// Number of distinct threads.
     pub fn thread_count(&self) -> usize {
         self.threads.chunk_by(|one, other| one.id == other.id).count()
     }
 }
 
-/// What is said of the computer.
+/// Facts about the computer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct System {
-    /// Its name.
     pub computer: String,
-    /// Processors.
     pub processors: u32,
-    /// Seconds since 1970-01-01 UTC when the run began.
+    /// Seconds since 1970-01-01 UTC at the start of the run.
     pub began_unix_s: u64,
 }
 
-/// All of a run.
+/// All results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskspdResult {
     /// The command line in its shortest form.
     pub command: String,
-    /// The computer.
     pub system: System,
-    /// Every time span.
     pub spans: Vec<SpanResult>,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,

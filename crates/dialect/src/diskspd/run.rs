@@ -1,9 +1,9 @@
-//! Runs: the targets of a time span side by side, one span after another.
+//! Runs the targets of a time span together, one span after another.
 
 use super::profile::{Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
-use crate::concurrent::{self, RequestShape, RunPlan, TargetRan, ThreadOrder, ToolJob, ToolResult};
+use crate::concurrent::{self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult};
 use crate::parse::is_twin;
 use crate::sqlio;
 use machine::input::Input;
@@ -15,16 +15,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// A file of a profile.
 const PROFILE: Input = Input::new("a profile", 4 << 20);
 
-/// A file of data, of which no more is read than is asked for.
+/// Unlimited, because only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
-/// The profile that the options are or name.
+/// Loads the profile of the options.
 ///
 /// # Errors
-/// A file that cannot be read or is no profile.
+/// The file cannot be read or is not a profile.
 pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed = |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
@@ -33,14 +32,14 @@ pub fn profile(options: &Options) -> Result<Profile> {
     if options.profile.format != super::Format::Text {
         profile.format = options.profile.format;
     }
-    profile.spans.iter_mut().for_each(|span| options.instead.change(span));
+    profile.spans.iter_mut().for_each(|span| options.overrides.change(span));
     if !(options.profile_only && options.targets.is_empty()) {
         name_targets(&mut profile, &options.targets)?;
     }
     Ok(profile)
 }
 
-/// Puts the targets of the command line where a profile has `*1`, `*2` ...
+/// Replaces `*1`, `*2` ... in a profile by the targets of the command line.
 fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     let mut used = vec![false; named.len()];
     for target in profile.spans.iter_mut().flat_map(|span| &mut span.targets) {
@@ -63,13 +62,13 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Carries out all time spans of a profile, which [`profile()`] makes of the options.
+/// Runs all time spans of a profile, which [`profile()`] loads.
 ///
-/// Files that `-c` made under a name stay when all succeeded; they go when anything fails.
+/// Named files that `-c` created stay after success and are removed after a failure.
 ///
 /// # Errors
-/// A profile that cannot be read, a file that is not there, may not be written or is too small, a full file system, a failed
-/// request, an interrupt.
+/// A profile cannot be read, a file is missing, too small or may not be written, the file system is
+/// full, a request failed, or the user interrupted the run.
 pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult> {
     let mut files = open_all(machine, options, profile)?;
     let facts = machine.facts();
@@ -103,13 +102,13 @@ struct File<T> {
     facts: TargetFacts,
 }
 
-/// Opens every file that any time span uses, once, as large as any of them makes it.
+/// Opens every file of all time spans once, at its largest size.
 fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Result<Vec<File<M::Target>>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) = options.destroy.iter().find(|named| !all().any(|target| target.path == **named)) {
         return Err(Error::refused(
             stray.display().to_string(),
-            "it is named for destruction but is no target",
+            "it is named for destruction but is not a target",
             "name the same file as target",
         ));
     }
@@ -145,7 +144,7 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
     Ok(specs.iter().zip(opened).map(file).collect())
 }
 
-/// Refuses what does not fit a file before the first byte is written.
+/// Refuses settings that do not fit a file before the first write.
 fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts: &[TargetFacts]) -> Result<()> {
     let engines = machine.capabilities().engines;
     for span in &profile.spans {
@@ -163,7 +162,6 @@ fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts
     Ok(())
 }
 
-/// The workload of a target's threads.
 fn workload_of(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
     let workload = target.workload(span, target.threads, size_bytes, engines)?;
     Ok(match &span.pool {
@@ -172,10 +170,11 @@ fn workload_of(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Eng
     })
 }
 
-/// The largest data that writes go through.
+/// Size limit of the data buffer that writes cycle through.
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// The data of a file that writes go through: as much as was asked, from its beginning, again and again where it is shorter.
+/// Reads the data for the writes: the requested size, from the start of the file, repeated if the
+/// file is shorter.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
@@ -196,7 +195,7 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
 }
 
-/// What the target's threads do to the requests of its workload, on a file of `size_bytes`.
+/// The changes to the requests of a target's workload, on a file of `size_bytes`.
 fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestShape> {
     Ok(RequestShape {
         threads: match (target.random_bytes, target.interlocked) {
@@ -222,17 +221,17 @@ fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>])
     let ran = run_targets(machine, span, files, &engines, None)?;
     let shares = sqlio::shares(&processors, &machine.processors());
     if span.cool_down_s > 0 {
-        // The load goes on for so long; what it does is not counted.
+        // The load continues during the cool-down, without being measured.
         run_targets(machine, span, files, &engines, Some(u64::from(span.cool_down_s) * 1_000_000_000))?;
     }
-    let elapsed_ns = ran.iter().map(TargetRan::measured_ns).max().unwrap_or(0);
+    let elapsed_ns = ran.iter().map(TargetResult::measured_ns).max().unwrap_or(0);
     let mut threads = Vec::new();
     let mut points = Vec::new();
     for (target, ran) in span.targets.iter().zip(ran) {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
         threads.extend(thread_results(target, &file.facts, &ran, span));
         let mut whole = workload_of(span, target, file.facts.size_bytes, &engines)?;
-        // For the record the region is the file's.
+        // The point records the file's region.
         let end = target.max_bytes.unwrap_or(u64::MAX).min(file.facts.size_bytes);
         whole.region_bytes = Some(end - target.base_bytes);
         points.push(match ran.sample {
@@ -240,19 +239,19 @@ fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>])
             Err(error) => Point::failed(whole, error),
         });
     }
-    // What the threads of a pool did stands together.
+    // Group the results by thread of the pool.
     threads.sort_by_key(|thread| thread.id);
     Ok(SpanResult { elapsed_ns, threads, processors_percent: shares, points })
 }
 
-/// One run of a span's targets, in their order; with `only_ns`, for so long and without a ramp.
+/// Runs a span's targets once, in order; `only_ns` limits the time and omits the warm-up.
 fn run_targets<M: Machine>(
     machine: &M,
     span: &TimeSpan,
     files: &[File<M::Target>],
     engines: &[Engine],
     only_ns: Option<Nanos>,
-) -> Result<Vec<TargetRan>> {
+) -> Result<Vec<TargetResult>> {
     let mut jobs = Vec::new();
     for target in &span.targets {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
@@ -270,13 +269,14 @@ fn run_targets<M: Machine>(
     let of_target = |ran: ToolResult| {
         let threads: Vec<_> = (first..).zip(ran.streams).collect();
         first += threads.len() as u32;
-        TargetRan { sample: Ok(ran.sample), threads }
+        TargetResult { sample: Ok(ran.sample), threads }
     };
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// What each thread did. The threads of an engine without depth (`-o` with neither io_uring nor libaio) are counted one by one.
-fn thread_results(target: &Target, facts: &TargetFacts, ran: &TargetRan, span: &TimeSpan) -> Vec<ThreadResult> {
+/// The results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
+/// single-request thread counts.
+fn thread_results(target: &Target, facts: &TargetFacts, ran: &TargetResult, span: &TimeSpan) -> Vec<ThreadResult> {
     let whole = span.interval_ms.map_or(0, |ms| (ran.measured_ns() / (u64::from(ms) * 1_000_000)) as usize);
     let block = u64::from(target.block_bytes);
     let each = ran.threads.iter();

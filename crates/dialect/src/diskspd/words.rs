@@ -1,13 +1,14 @@
-//! A command line from its options.
+//! Formats options as a command line.
 
 use super::profile::{Caching, Format, Source, TimeSpan};
-use super::{Instead, Options};
+use super::{Options, Overrides};
 use crate::parse::joined;
 use machine::Hint;
 use std::fmt;
 
 impl Options {
-    /// The words that mean the same: parsed again they give the same options. A profile that came from a file is named by it.
+    /// The equivalent arguments: parsing them gives the same options. A profile from a file is
+    /// referenced by name.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(file) = &self.file {
@@ -22,9 +23,9 @@ impl Options {
         if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
             words.extend(span_words(span));
         }
-        let Instead { duration_s, warm_up_s, cool_down_s, seed } = self.instead;
-        let instead = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
-        words.extend(instead.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
+        let Overrides { duration_s, warm_up_s, cool_down_s, seed } = self.overrides;
+        let overrides = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
+        words.extend(overrides.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
         words.extend(self.clock_seeds.then(|| "-z".to_string()));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
@@ -37,7 +38,7 @@ impl Options {
     }
 }
 
-/// The options of a time span whose targets differ in their paths alone.
+/// The options of a time span whose targets differ only in their paths.
 fn span_words(span: &TimeSpan) -> Vec<String> {
     let Some(target) = span.targets.first() else { return Vec::new() };
     let mut words = vec![
@@ -97,7 +98,7 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
 }
 
 impl fmt::Display for Options {
-    /// The words that mean the same, as a shell takes them.
+    /// The equivalent arguments, quoted for a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&joined(&self.words()))
     }

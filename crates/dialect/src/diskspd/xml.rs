@@ -1,4 +1,4 @@
-//! XML profiles: the time spans, targets and settings of a run, as `-X` takes them.
+//! XML profiles: the time spans, targets and settings of a run, as `-X` reads them.
 
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 use crate::parse::{refuse, shortened};
@@ -9,22 +9,22 @@ use quick_xml::events::Event;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Elements in elements: the schema has seven levels.
-const DEEPEST: usize = 16;
+/// Nesting limit; the schema has seven levels.
+const MAX_NESTING: usize = 16;
 
-/// An element with its text and what it holds.
+/// An element with its text and children.
 #[derive(Debug, Default)]
 pub(crate) struct Element {
     pub(crate) name: String,
     text: String,
-    /// Its attribute `unit`: what its number counts.
+    /// The attribute `unit`: the unit of the number.
     unit: Option<String>,
-    /// Its attribute `IO`: percent of the requests.
+    /// The attribute `IO`: percentage of the requests.
     requests: Option<String>,
     pub(crate) children: Vec<Element>,
 }
 
-/// The elements of a text.
+/// Parses a text into elements.
 pub(crate) fn tree(text: &str) -> Result<Element> {
     let wrong = |why: String| {
         refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles")
@@ -37,7 +37,7 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
             Err(error) => return wrong(format!("at byte {}: {error}", reader.error_position())),
         };
         match event {
-            Event::Start(start) if open.len() <= DEEPEST => {
+            Event::Start(start) if open.len() <= MAX_NESTING => {
                 let attribute = |name: &str| match start.try_get_attribute(name) {
                     Ok(found) => Ok(found.map(|found| found.value.to_string())),
                     Err(error) => wrong(error.to_string()).map(|_| None),
@@ -46,13 +46,13 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
                 let name = start.local_name().as_ref().to_string();
                 open.push(Element { name, unit, requests, ..Element::default() })
             }
-            Event::Start(_) => return wrong("elements lie in one another too deep".into()),
+            Event::Start(_) => return wrong("elements are nested too deep".into()),
             Event::Empty(empty) => {
                 let element = Element { name: empty.local_name().as_ref().to_string(), ..Element::default() };
                 open.last_mut().map(|parent| parent.children.push(element)).unwrap_or_default();
             }
             Event::End(_) => {
-                // The reader has seen to it that each end has its beginning.
+                // The XML reader has already checked that tags match.
                 if let (Some(done), Some(parent)) = (open.pop(), open.last_mut()) {
                     parent.children.push(done);
                 }
@@ -125,7 +125,7 @@ impl Element {
         )
     }
 
-    /// An element that changes nothing with this value, and is not supported with another.
+    /// Accepts only values that have no effect; refuses others as unsupported.
     fn only(&self, neutral: &[&str]) -> Result<()> {
         if neutral.contains(&self.value()) { Ok(()) } else { self.unsupported() }
     }
@@ -134,7 +134,8 @@ impl Element {
 /// Reads a profile.
 ///
 /// # Errors
-/// What is no XML, an unknown or unsupported element, a value that makes no sense; each is named.
+/// The text is not XML, an element is unknown or unsupported, or a value is invalid; the message
+/// names it.
 pub fn read_profile(text: &str) -> Result<Profile> {
     if text.contains('\0') {
         return refuse("the profile", "it contains a NUL", "is it a text?");
@@ -144,7 +145,7 @@ pub fn read_profile(text: &str) -> Result<Profile> {
         return refuse("the profile", "it is not one element", "write <Profile> around it");
     };
     if root.name != "Profile" {
-        return refuse(format!("<{}>", shortened(&root.name)), "it is no profile", "write <Profile> around it");
+        return refuse(format!("<{}>", shortened(&root.name)), "it is not a profile", "write <Profile> around it");
     }
     let mut profile = Profile::default();
     for element in &root.children {
@@ -159,7 +160,7 @@ pub fn read_profile(text: &str) -> Result<Profile> {
                 "xml" => profile.format = Format::Xml,
                 _ => element.unsupported()?,
             },
-            // The results have no dots, and say all that they have in any case.
+            // The results have no progress dots and are always verbose.
             "Progress" => drop(element.small()?),
             "Verbose" => drop(element.flag()?),
             _ => element.unsupported()?,
@@ -184,7 +185,7 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
             "CalculateIopsStdDev" => spread = element.flag()?,
             "IoBucketDuration" => interval = element.small()?,
             "ThreadCount" => threads = element.small()?,
-            // Threads are bound to nothing unless processors are named.
+            // Threads are not pinned unless processors are named.
             "DisableAffinity" => {
                 element.flag()?;
             }
@@ -275,13 +276,13 @@ fn target(element: &Element) -> Result<Target> {
     }
     read = read.with_random_percent(random_percent);
     if read.random_bytes.is_some() {
-        // The original writes both; the random one counts.
+        // The original writes both; the random one wins.
         read.stride_bytes = None;
     }
     Ok(read)
 }
 
-/// Threads of the pool, and the weight that each gives to the target.
+/// Thread numbers of the pool, and the weight of the target for each.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {
@@ -303,7 +304,7 @@ fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     element.children.iter().map(one).collect()
 }
 
-/// Percent of the requests and of the target.
+/// Percentages of the requests and of the target.
 fn ranges(distribution: &Element) -> Result<Vec<(u8, u8)>> {
     let mut ranges = Vec::new();
     for kind in &distribution.children {
@@ -341,7 +342,7 @@ fn source(content: &Element, target: &mut Target) -> Result<()> {
     Ok(())
 }
 
-/// A profile as XML, every line indented by `indent` blanks.
+/// Formats a profile as XML, indented by `indent` blanks.
 pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     let mut text = String::new();
     let mut line = |depth: usize, content: String| {
@@ -410,7 +411,7 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     text
 }
 
-/// What writes carry.
+/// The data of the writes.
 fn content(target: &Target) -> String {
     let Some(bytes) = target.source_bytes else {
         return format!("<Pattern>{}</Pattern>", if target.source == Source::Zero { "zero" } else { "random" });

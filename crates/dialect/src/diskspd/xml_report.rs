@@ -9,7 +9,7 @@ use crate::calendar;
 use quick_xml::escape::escape;
 use std::fmt::Write;
 
-/// Lines of XML, indented.
+/// Builds indented lines of XML.
 struct Lines {
     text: String,
     depth: usize,
@@ -34,7 +34,7 @@ impl Lines {
     }
 }
 
-/// All of the document.
+/// Formats the whole document.
 pub fn xml(profile: &Profile, result: &DiskspdResult) -> String {
     let mut lines = Lines { text: String::new(), depth: 0 };
     lines.within("Results", |lines| {
@@ -134,7 +134,7 @@ fn rates(lines: &mut Lines, span: &TimeSpan, sums: &[Half; 3], interval_ms: u32,
         lines.put(&format!("{name}Iops"), hundredths(half.requests as f64 / seconds));
         lines.put(&format!("{deviation}IopsStdDev"), hundredths(half.rate_deviation(interval_ms)));
     }
-    // As in the original each bucket has them for reads and for writes, 0 where nothing was timed.
+    // Like the original, each bucket lists reads and writes, with 0 for absent ones.
     let latencies = |name: &str, half: &Half, index: usize| {
         let one = if span.latency { half.interval_latency(index) } else { Interval::default() };
         format!(

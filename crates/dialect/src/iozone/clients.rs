@@ -1,4 +1,4 @@
-//! The clients of the cluster mode (`-+m`), which are all this computer here.
+//! The clients of the cluster mode (`-+m`), all of which must be this computer.
 
 use super::Options;
 use super::options::MAX_CHILDREN;
@@ -8,22 +8,22 @@ use machine::{Error, Result};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// A file that `-+m` names.
+/// Input limit of a file of clients.
 const CLIENTS: Input = Input::new("a list of clients", 1 << 20);
 
-/// A line of the list: where a process runs.
+/// A line of the list: the location of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// The computer's name.
     pub host: String,
-    /// The directory that it works in.
+    /// The working directory.
     pub directory: PathBuf,
-    /// Its test file; none: named as ever.
+    /// The test file; `None`: the default name.
     pub file: Option<PathBuf>,
 }
 
 impl Client {
-    /// The client of a line: name, directory, path of iozone and perhaps the test file, with blanks between them.
+    /// Parses a line: name, directory, path of iozone and optionally the test file, separated by
+    /// blanks.
     fn parse(list: &Path, number: usize, line: &str) -> Result<Client> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields.as_slice() {
@@ -39,18 +39,18 @@ impl Client {
         }
     }
 
-    /// The file of the child of this number, where no list of names (`-F`) has it; `base` is that of `-f`.
+    /// The test file of a child that has no name in `-F`; `base` is that of `-f`.
     fn test_file(&self, child: usize, base: &Path) -> PathBuf {
         let own = || base.as_os_str().to_string_lossy().into_owned() + &format!(".DUMMY.{child}");
         self.directory.join(self.file.clone().unwrap_or_else(|| own().into()))
     }
 
-    /// Whether this is the computer of that name.
+    /// Whether the client has this host name.
     fn is_here(&self, name: &str) -> bool {
         let host = self.host.trim_end_matches('.');
         let loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-        // Two full names differ where their domains do.
+        // Two full names also differ if their domains do.
         let same = if host.contains('.') && name.contains('.') {
             host.eq_ignore_ascii_case(name)
         } else {
@@ -60,7 +60,6 @@ impl Client {
     }
 }
 
-/// Reads a list of clients.
 fn read(list: &Path) -> Result<Vec<Client>> {
     let failed = |why: String| Error::refused(format!("-+m {}", list.display()), why, "name a list of clients");
     let text = CLIENTS.text(list).map_err(|error| failed(error.to_string()))?;
@@ -73,30 +72,30 @@ fn read(list: &Path) -> Result<Vec<Client>> {
 }
 
 impl Options {
-    /// With the clients that `-+m` names.
+    /// Loads the clients of `-+m`.
     ///
     /// # Errors
-    /// A list that cannot be read or is none, fewer clients than processes.
+    /// The list cannot be read or is malformed, or there are fewer clients than processes.
     pub fn with_clients(mut self) -> Result<Options> {
         let Some(list) = &self.client_list else { return Ok(self) };
         self.clients = read(list)?;
-        let most = self.most_children();
+        let most = self.max_children();
         if most > self.clients.len() {
             return refuse(
                 format!("-t {most}"),
                 format!("{} has {} clients", list.display(), self.clients.len()),
-                "ask for as many processes at the most, or name a client on more lines",
+                "start at most as many processes, or name a client on more lines",
             );
         }
         Ok(self)
     }
 
-    /// Refuses clients that are not the computer of this name.
+    /// Refuses clients with another host name.
     ///
     /// # Errors
-    /// Another computer, a directory that is not there.
+    /// A client is another computer, or its directory does not exist.
     pub(super) fn check_clients(&self, name: &str) -> Result<()> {
-        for client in &self.clients[..self.most_children().min(self.clients.len())] {
+        for client in &self.clients[..self.max_children().min(self.clients.len())] {
             if !client.is_here(name) {
                 return refuse(
                     format!("the client {} of -+m", shortened(&client.host)),
@@ -115,14 +114,14 @@ impl Options {
         Ok(())
     }
 
-    /// The test files of all clients that are used.
+    /// The test files of all clients in use.
     pub(super) fn client_files(&self) -> Vec<PathBuf> {
         let base = match &self.file {
             Some(path) if path.is_dir() => path.join("iozone"),
             Some(path) => path.clone(),
             None => "iozone".into(),
         };
-        let used = self.clients.iter().take(self.most_children()).enumerate();
+        let used = self.clients.iter().take(self.max_children()).enumerate();
         let file = |(child, client): (usize, &Client)| match self.process_files.get(child) {
             Some(file) => client.directory.join(file),
             None => client.test_file(child, &base),

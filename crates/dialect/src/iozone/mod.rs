@@ -1,7 +1,8 @@
 //! IOzone: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark").
 //!
-//! The options and texts are those of IOzone 3. Beyond it: every figure is the median of repeats with their spread, the file
-//! size at which a cache is outgrown is found and named, and all of it is there as points with latencies and processor cost.
+//! The options and texts match IOzone 3. Additions: every figure is the median of repeats with
+//! their spread, the report names the file size that outgrows a cache, and all results are also
+//! points with latencies and processor cost.
 
 mod clients;
 mod help;

@@ -7,16 +7,16 @@ use machine::units::{GIB, KIB, MIB, show_size};
 use std::path::PathBuf;
 use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
-/// The most processes or threads of the throughput mode.
+/// Maximum number of processes or threads of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
-/// The largest file: 1 PiB is more than a test will ever fill.
+/// Maximum file size: no test will ever fill more than 1 PiB.
 const MAX_FILE: u64 = 1 << 50;
 /// The pattern of `-+d`.
 const DIAGNOSTIC: u8 = 0xa5;
-/// Tests are numbered from 0 to this.
+/// The highest test number; the first is 0.
 pub const LAST_TEST: u8 = 12;
 
-/// What the command line asks for. Sizes are in bytes.
+/// The parsed command line. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// `-a`: every file size with every record size.
@@ -25,105 +25,113 @@ pub struct Options {
     pub all_records: bool,
     /// `-s`: file sizes.
     pub files: Vec<u64>,
-    /// `-n`, `-g`: the smallest and the largest file of the automatic mode.
+    /// `-n`, `-g`: smallest and largest file of the automatic mode.
     pub file_range: (Option<u64>, Option<u64>),
     /// `-r`: record sizes.
     pub records: Vec<u64>,
-    /// `-y`, `-q`: the smallest and the largest record of the automatic mode.
+    /// `-y`, `-q`: smallest and largest record of the automatic mode.
     pub record_range: (Option<u64>, Option<u64>),
-    /// `-i`: tests by number, in order; none: 0 to 7.
+    /// `-i`: test numbers, in order; empty: 0 to 7.
     pub tests: Vec<u8>,
-    /// `-f`: the test file, or the directory to make it in.
+    /// `-f`: the test file, or the directory in which to create it.
     pub file: Option<PathBuf>,
-    /// `-F`: the files of the throughput mode, one a process.
+    /// `-F`: the files of the throughput mode, one per process.
     pub process_files: Vec<PathBuf>,
-    /// `-I`: past the page cache.
+    /// `-I`: bypass the page cache.
     pub direct: bool,
-    /// `-o`: each write on stable storage before it counts. The times of the file are not forced out with it, as with `-+D`.
+    /// `-o`: each write completes when its data is on stable storage; as with `-+D`, the file's
+    /// timestamps are not flushed.
     pub sync: bool,
-    /// `-+r`: the same, for reads too: what they read is on stable storage first. On Linux that asks no more of them.
+    /// `-+r`: the same, and reads return only data on stable storage. On Linux the addition has no
+    /// effect.
     pub read_sync: bool,
-    /// `-+D`: the same.
+    /// `-+D`: the same as `-o`.
     pub dsync: bool,
-    /// `-e`: the way to stable storage counts.
+    /// `-e`: include the flush in the time.
     pub flush: bool,
-    /// `-c`: closing counts. It takes microseconds on a local file system and is not timed apart from the last request.
+    /// `-c`: include closing the file in the time. It takes microseconds on a local file system and
+    /// is not timed separately from the last request.
     pub close: bool,
-    /// `-t`: throughput mode with so many processes; several: one after another.
+    /// `-t`: throughput mode with this many processes; several values run one after another.
     pub children: Vec<u32>,
-    /// `-l`, `-u`: throughput mode with every number of processes from the first to the second.
+    /// `-l`, `-u`: throughput mode with every number of processes in this range.
     pub child_range: (Option<u32>, Option<u32>),
-    /// `-T`: threads and not processes. Here they are always threads; it changes the words of the report.
+    /// `-T`: threads instead of processes. Here they are always threads; it only changes the
+    /// report's text.
     pub threads: bool,
-    /// `-H`, `-k`: asynchronous requests to this depth; true for `-k`, which in the original differs by a copy.
+    /// `-H`, `-k`: asynchronous requests of this depth; true for `-k`, which in the original saves
+    /// a copy.
     pub asynchronous: Option<(bool, u32)>,
-    /// `-B`: through mapped memory.
+    /// `-B`: mapped memory.
     pub mmap: bool,
-    /// `-O`: operations per second.
+    /// `-O`: report operations per second.
     pub operations: bool,
-    /// `-N`: microseconds an operation.
+    /// `-N`: report microseconds per operation.
     pub microseconds: bool,
     /// `-R`: tables for a spreadsheet.
     pub excel: bool,
-    /// Outputs replace files that halfpower did not make: its own `--force`.
+    /// `--force`: outputs may replace files that halfpower did not create.
     pub force: bool,
-    /// `-b`: the same as a spreadsheet file.
+    /// `-b`: the same tables as a spreadsheet file.
     pub excel_file: Option<PathBuf>,
-    /// `-M`: the report names the machine.
+    /// `-M`: name the machine in the report.
     pub machine: bool,
-    /// `-w`: the test files stay.
+    /// `-w`: keep the test files.
     pub keep: bool,
-    /// `-x`: processes that are done do not stop the others.
+    /// `-x`: the first process to finish does not stop the others.
     pub no_stonewall: bool,
-    /// `-V`: writes carry this pattern and reads check it.
+    /// `-V`: writes carry this pattern and reads verify it.
     pub verify: Option<u8>,
-    /// `-p`: the processor's cache is emptied before each test.
+    /// `-p`: empty the processor's cache before each test.
     pub purge: bool,
-    /// `-U`: the mount point that the original unmounts and mounts again, so that each test begins with nothing of its file in the page cache.
+    /// `-U`: the mount point to unmount and remount in the original, so that each test starts with
+    /// an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`: bytes of the processor's cache, for `-p`.
+    /// `-S`: size of the processor's cache in bytes, for `-p`.
     pub cache_bytes: Option<u64>,
-    /// `-L`: bytes of a line of it.
+    /// `-L`: size of its cache lines in bytes.
     pub line_bytes: Option<u64>,
-    /// `-j`: records from one strided read to the next.
+    /// `-j`: stride of strided reads in records.
     pub stride: Option<u32>,
     /// `-J`: milliseconds between requests.
     pub think_ms: Option<u32>,
-    /// `-P`: processes are bound to processors, from this one on.
+    /// `-P`: bind processes to processors, starting with this one.
     pub bind: Option<u32>,
-    /// `-Q`: offset and latency of each request go to files.
+    /// `-Q`: write offset and latency of each request to files.
     pub latency_files: bool,
-    /// `-+u`: processor use is reported.
+    /// `-+u`: report processor usage.
     pub cpu: bool,
-    /// `-E`: where no test is named, 9 to 12 too.
+    /// `-E`: the default tests include 9 to 12.
     pub extensions: bool,
-    /// `-C`: what each process did is reported.
+    /// `-C`: report each process.
     pub each_child: bool,
-    /// `-+n`: no test is made a second time (rewrite, reread).
+    /// `-+n`: skip the repeated tests (rewrite, reread).
     pub no_retests: bool,
-    /// `-+p`: percent of the processes of the mixed test that read; none: every other one.
+    /// `-+p`: percentage of readers among the processes of the mixed test; `None`: every other
+    /// process.
     pub readers_percent: Option<u32>,
     /// `-+q`: seconds between tests.
     pub rest_s: Option<u32>,
     /// `-+m`: the list of the throughput mode's clients.
     pub client_list: Option<PathBuf>,
-    /// What that list has ([`Options::with_clients`]).
+    /// The clients in that list ([`Options::with_clients`]).
     pub clients: Vec<Client>,
-    /// `--json`: all of it as JSON in this file.
+    /// `--json`: write everything as JSON to this file.
     pub json: Option<PathBuf>,
-    /// `--html`: the rates over file and record sizes as surfaces, in a page.
+    /// `--html`: write a page with surfaces of the rates over file and record sizes.
     pub html: Option<PathBuf>,
-    /// `--repeats`: runs of each test. Without it three, but a test that took more than a second is not repeated.
+    /// `--repeats`: runs of each test. The default is three, or one for a test that takes more than
+    /// a second.
     pub repeats: Option<u32>,
-    /// `--seed`: seeds the order of random tests and the data.
+    /// `--seed`: seed of random orders and data.
     pub seed: Option<u64>,
     /// `--destroy-data`: existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they bear a file system.
+    /// `--destroy-signature`: even if they hold a file system.
     pub destroy_signed: bool,
 }
 
-/// Kilobytes, or with `k`, `m`, `g` what it says, in bytes.
+/// Parses a size in kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
 fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let what = || shortened(words);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -147,17 +155,16 @@ fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     }
 }
 
-/// The words of the command line, one option after another.
+/// Iterates over the arguments, one option at a time.
 struct Words<'a> {
     words: std::slice::Iter<'a, String>,
-    /// The word that is read.
     word: &'a str,
-    /// What is left of a word such as `-Rac`.
+    /// The rest of a cluster of options such as `-Rac`.
     cluster: &'a str,
 }
 
 impl<'a> Words<'a> {
-    /// The value of an option: the rest of its word, or the next word.
+    /// The value of an option: the rest of its argument, or the next one.
     fn value(&mut self, option: &str) -> Result<&'a str> {
         let glued = std::mem::take(&mut self.cluster);
         if !glued.is_empty() {
@@ -169,7 +176,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The option with its value as their user wrote them, and the value.
+    /// The option with its value as the user wrote them, and the value.
     fn spelled(&mut self, option: &str) -> Result<(String, &'a str)> {
         let gap = if self.cluster.is_empty() { " " } else { "" };
         let value = self.value(option)?;
@@ -196,10 +203,10 @@ impl<'a> Words<'a> {
 
 const HELP_HINT: &str = "see halfpower iozone --help";
 
-/// What IOzone knows and halfpower does not serve.
+/// IOzone options that halfpower does not support.
 const NOT_SERVED: [NotServed; 25] = [
-    ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
-    ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
+    ("D", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
+    ("G", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
     ("K", "jitter in the order of reads is not served", "leave it out"),
     ("W", "locks on the file while it is used are not served", "leave it out"),
     (
@@ -233,10 +240,10 @@ const NOT_SERVED: [NotServed; 25] = [
     ("+w", "data that repeats is not served", "use halfpower run with its options for data"),
 ];
 
-/// Reads the words after the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An unknown or unsupported option, a value that makes no sense; each names the word.
+/// An option is unknown or unsupported, or a value is invalid; the message names the argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -341,20 +348,21 @@ impl Options {
                 "u" => self.cpu = true,
                 "n" => self.no_retests = true,
                 "D" => self.dsync = true,
-                // Every byte of every read is checked, against a pattern of our own where -V names none.
+                // Every byte read is verified, against our own pattern without -V.
                 "d" => self.verify = Some(self.verify.unwrap_or(DIAGNOSTIC)),
                 "r" => self.read_sync = true,
                 "p" => self.readers_percent = Some(words.number("-+p", 1, 100)? as u32),
                 "q" => self.rest_s = Some(words.number("-+q", 0, 86_400)? as u32),
                 "m" => self.client_list = Some(words.path("-+m")?),
-                // The name under which clients of other computers find this one.
+                // The name under which remote clients reach this computer.
                 "h" => drop(words.value("-+h")?),
                 other => {
                     return refuse_option(&format!("-+{other}"), &format!("+{other}"), &NOT_SERVED, HELP_HINT);
                 }
             },
             _ => {
-                // In a word such as -Q1 what follows a letter that takes no value is an option of its own.
+                // In an argument such as -Q1 a letter without a value is followed by another
+                // option.
                 let words = if words.word == option { option } else { format!("{option} (of {})", words.word) };
                 return refuse_option(&words, &letter.to_string(), &NOT_SERVED, HELP_HINT);
             }
@@ -362,7 +370,7 @@ impl Options {
         Ok(())
     }
 
-    /// `-F` takes every word up to the next option.
+    /// `-F` takes every argument up to the next option.
     fn process_files(&mut self, words: &mut Words<'_>) -> Result<()> {
         self.process_files = vec![words.path("-F")?];
         while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-')) {
@@ -375,13 +383,13 @@ impl Options {
         Ok(())
     }
 
-    /// Whether the throughput mode is asked for.
+    /// Whether the throughput mode is selected.
     pub fn throughput(&self) -> bool {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
-    /// The most processes that run side by side; 0 without the throughput mode.
-    pub(super) fn most_children(&self) -> usize {
+    /// Maximum number of concurrent processes; 0 without the throughput mode.
+    pub(super) fn max_children(&self) -> usize {
         let counts = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);
         counts.max().unwrap_or(0) as usize
     }
@@ -427,13 +435,9 @@ impl Options {
             return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
         }
         if self.client_list.is_some() && !self.throughput() {
-            return refuse(
-                "-+m",
-                "clients are for the throughput mode",
-                "add -t N, as many as there are clients at the most",
-            );
+            return refuse("-+m", "clients are for the throughput mode", "add -t N, at most the number of clients");
         }
-        let most = self.most_children();
+        let most = self.max_children();
         if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
             let why = format!("{} files for {most} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");

@@ -1,4 +1,4 @@
-//! What is done: file and record sizes, tests, and the workload of each.
+//! File and record sizes, tests, and the workload of each.
 
 use super::Options;
 use super::options::LAST_TEST;
@@ -8,13 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{Pattern, Stop, Workload};
 
-/// Bytes of the buffer of C's standard I/O: a page, as common file systems report for `st_blksize`.
+/// Buffer size of C's standard I/O: a page, the `st_blksize` of common file systems.
 pub const STDIO_BYTES: u64 = 4 * KIB;
 
-/// Records from one strided read to the next, unless `-j` says otherwise.
+/// Default stride of strided reads, in records.
 pub const STRIDE: u32 = 17;
 
-/// Above this file size the automatic mode leaves out records under 64 KiB.
+/// Above this file size the automatic mode skips records under 64 KiB.
 const LARGE_FILE: u64 = 16 * MIB;
 
 /// One column of the report: a pass over the file.
@@ -35,7 +35,7 @@ pub enum Test {
     Refwrite,
     Fread,
     Refread,
-    /// Half of the processes read at random, the others write at random; throughput mode only.
+    /// Half of the processes read and half write, at random offsets; throughput mode only.
     Mixed,
     Pwrite,
     Repwrite,
@@ -48,7 +48,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// The thirteen columns that every report has, in order.
+    /// The thirteen columns of every report, in order.
     pub const CLASSIC: [Test; 13] = [
         Test::Write,
         Test::Rewrite,
@@ -65,7 +65,7 @@ impl Test {
         Test::Refread,
     ];
 
-    /// The columns that follow where tests 9 to 12 were chosen.
+    /// The columns of tests 9 to 12, which follow if selected.
     pub const POSITIONED: [Test; 8] = [
         Test::Pwrite,
         Test::Repwrite,
@@ -125,7 +125,7 @@ impl Test {
         }
     }
 
-    /// Who does it, in the throughput mode's words.
+    /// The throughput mode's word for the processes of this test.
     pub fn doers(self) -> &'static str {
         match self {
             Test::Write => "initial writers",
@@ -153,18 +153,17 @@ impl Test {
         }
     }
 
-    /// Whether it does once more what the test before it did.
+    /// Whether it repeats the previous test.
     pub fn is_second(self) -> bool {
         use Test::{Refread, Refwrite, Repread, Repreadv, Repwrite, Repwritev, Reread, Rewrite};
         matches!(self, Rewrite | Reread | Refwrite | Refread | Repwrite | Repread | Repwritev | Repreadv)
     }
 
-    /// Whether it makes the file grow from nothing.
+    /// Whether it grows the file from empty.
     pub fn creates(self) -> bool {
         matches!(self, Test::Write | Test::Fwrite)
     }
 
-    /// Whether it writes.
     pub fn writes(self) -> bool {
         use Test::{
             Fwrite, Mixed, Pwrite, Pwritev, RandomWrite, RecordRewrite, Refwrite, Repwrite, Repwritev, Rewrite, Write,
@@ -193,19 +192,17 @@ impl Test {
 /// A file size with a record size, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of a record.
     pub record_bytes: u64,
 }
 
-/// Doubling from the first to the second.
+/// Powers-of-two steps from the first to the second.
 fn doubling(from: u64, to: u64) -> Vec<u64> {
     std::iter::successors(Some(from), |size| size.checked_mul(2)).take_while(|size| *size <= to).collect()
 }
 
 impl Options {
-    /// Every file size with every record size, in the order of the report. Records larger than the file are left out.
+    /// All file sizes with all record sizes up to the file's, in the order of the report.
     pub fn cells(&self) -> Vec<Cell> {
         let one = |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
         let auto_files = self.auto && self.files.is_empty();
@@ -257,7 +254,7 @@ impl Options {
         counts
     }
 
-    /// Whether a child of so many reads in the mixed test.
+    /// Whether a child reads in the mixed test of `children` children.
     pub fn reads_in_mix(&self, child: u32, children: u32) -> bool {
         match self.readers_percent {
             Some(percent) => child < percent * children / 100,
@@ -274,13 +271,15 @@ impl Options {
         }
     }
 
-    /// The workload of a pass by one process; `reader` tells which half of the mix it belongs to.
+    /// The workload of a pass by one process; `reader` selects the half of the mix.
     ///
-    /// * Tests 9 and 10 ask what tests 0 and 1 ask, because all blocking requests here are `pread` and `pwrite`. Tests 11 and 12 pass
-    ///   one buffer a record, where `preadv` and `pwritev` do what `pread` and `pwrite` do.
-    /// * The standard I/O of tests 6 and 7 has a buffer of [`STDIO_BYTES`]: records of at least that go to the kernel as they
-    ///   are, as in the C library, and smaller ones are gathered to requests of the buffer's size.
-    /// * A stride that leaves a small file goes round it, which is the file in order.
+    /// * Tests 9 and 10 equal tests 0 and 1, because all blocking requests here are `pread` and
+    ///   `pwrite`. Tests 11 and 12 pass one buffer per record, so `preadv` and `pwritev` equal
+    ///   `pread` and `pwrite`.
+    /// * The standard I/O of tests 6 and 7 has a buffer of [`STDIO_BYTES`]: larger records go
+    ///   straight to the kernel, as in the C library, and smaller ones are combined to requests of
+    ///   the buffer's size.
+    /// * A stride beyond the end of a small file wraps around, which makes the order sequential.
     pub fn workload(&self, cell: Cell, test: Test, reader: bool) -> Workload {
         let request =
             if test.is_stdio() { cell.record_bytes.max(STDIO_BYTES.min(cell.file_bytes)) } else { cell.record_bytes };
@@ -305,11 +304,11 @@ impl Options {
             depth,
             threads: 1,
             engine,
-            // Standard I/O passes the page cache, whatever else is chosen.
+            // Standard I/O uses the page cache, regardless of other options.
             buffering: if test.is_stdio() { Buffering::Buffered } else { self.buffering() },
             allocation: if test.creates() && !self.mmap { Allocation::Extend } else { Allocation::Written },
             memory: Memory::Pages,
-            // One record again and again is in the cache after the first time.
+            // A record that is rewritten repeatedly is cached after the first time.
             cache: if self.uncached.is_some() && test != Test::RecordRewrite {
                 CacheState::Cold
             } else {

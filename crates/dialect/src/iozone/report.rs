@@ -1,25 +1,25 @@
-//! The original's texts, and the section that we add.
+//! The original's reports, and our additional section.
 
 use super::{Cell, IozoneResult, Measured, Options, Test, Throughput};
 use crate::calendar;
 use machine::MachineFacts;
 use std::fmt::Write;
 
-/// The version whose layout this is.
+/// The version whose layout is used.
 const REVISION: &str = "3.487";
 
 const HEADER_1: &str =
     "                                                              random    random     bkwd    record    stride";
 const HEADER_2: &str = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
 
-/// Columns of tests 9 to 12.
+/// Column names of tests 9 to 12.
 const POSITIONED: [&str; 8] = ["pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv"];
 
 fn kib(bytes: u64) -> u64 {
     bytes / 1024
 }
 
-/// The unit of rates, as the original names it.
+/// The original's name for the unit of rates.
 fn unit(options: &Options) -> &'static str {
     if options.operations {
         "ops/sec"
@@ -30,7 +30,7 @@ fn unit(options: &Options) -> &'static str {
     }
 }
 
-/// The same above the tables of `-R`.
+/// The unit above the tables of `-R`.
 fn excel_unit(options: &Options) -> &'static str {
     match unit(options) {
         "kB/sec" => "kBytes/sec",
@@ -38,14 +38,14 @@ fn excel_unit(options: &Options) -> &'static str {
     }
 }
 
-/// What `-v` prints.
+/// The output of `-v`.
 pub fn version() -> String {
     format!(
         "       'Iozone' Filesystem Benchmark Program\n\n\t\tVersion $Revision: {REVISION} $\n\t\tBuild: halfpower \n"
     )
 }
 
-/// The line of `-M`: what `uname` says in the original.
+/// The line of `-M`, which shows `uname` in the original.
 pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     let MachineFacts { system, name, processor, .. } = machine;
     if options.machine { format!("\tMachine = {system} {name} {processor}\n") } else { String::new() }
@@ -121,7 +121,6 @@ pub fn header(options: &Options) -> String {
     format!("{HEADER_1}\n{second}\n")
 }
 
-/// A figure in the unit asked for.
 fn figure(options: &Options, measured: &Measured) -> f64 {
     let rate = measured.rate();
     let operations = measured.operations_per_s;
@@ -143,16 +142,15 @@ pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     for test in columns {
         let wide = matches!(test, Test::RecordRewrite | Test::StrideRead) || Test::POSITIONED.contains(test);
         let value = find(*test).map_or(String::new(), |measured| format!("{}", figure(options, measured) as u64));
-        // Writing to a string cannot fail; a figure wider than its column keeps a blank before it.
+        // Writing to a string cannot fail. A figure wider than its column keeps a leading blank.
         let _ = if wide { write!(text, " {value:>9}") } else { write!(text, "{value:>9}") };
     }
     text + "\n"
 }
 
-/// A table of a spreadsheet: title, record sizes, and a file size with its figures a row.
+/// A spreadsheet table: title, record sizes, and one row of figures per file size.
 pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
 
-/// The tables of a spreadsheet.
 pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
     let of = |title: String, test: Test, value: &dyn Fn(&Measured) -> f64| {
         let mut records: Vec<u64> = result.cells.iter().map(|measured| measured.cell.record_bytes).collect();
@@ -186,7 +184,6 @@ pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
     tables
 }
 
-/// The tables of `-R`.
 pub fn excel(options: &Options, result: &IozoneResult) -> String {
     let mut text = String::from("Excel output is below:\n");
     if !result.throughput.is_empty() {
@@ -221,7 +218,7 @@ fn excel_throughput(options: &Options, result: &IozoneResult) -> String {
     text
 }
 
-/// What is said above the tables in a spreadsheet file.
+/// The header of a spreadsheet file.
 pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<String> {
     let mut head = vec![format!("Command line used: iozone {options}")];
     if result.throughput.is_empty() {
@@ -236,7 +233,7 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// The tests of the throughput mode with what the children saw, one figure for each number of them.
+/// The tests of the throughput mode with one rate, as seen by the children, per number of children.
 pub(super) fn throughput_rows(options: &Options, result: &IozoneResult) -> Vec<(&'static str, Vec<f64>)> {
     let row = |test: Test| {
         let label = match test {
@@ -254,7 +251,6 @@ pub(super) fn throughput_rows(options: &Options, result: &IozoneResult) -> Vec<(
     options.passes().into_iter().map(row).collect()
 }
 
-/// The rate of so much in so long, in the unit asked for.
 fn rate(options: &Options, bytes: u64, operations: u64, ns: u64) -> f64 {
     let seconds = ns.max(1) as f64 / 1e9;
     if options.operations {
@@ -266,12 +262,12 @@ fn rate(options: &Options, bytes: u64, operations: u64, ns: u64) -> f64 {
     }
 }
 
-/// What the children saw together.
+/// The sum of the children's rates.
 fn children_see(options: &Options, one: &Throughput) -> f64 {
     one.children.iter().map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns)).sum()
 }
 
-/// What is said before the first block of so many processes.
+/// The text before the first block for a number of processes.
 pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String {
     let (one, many) = if options.threads { ("thread", "threads") } else { ("process", "processes") };
     let doers = if children == 1 { one } else { many };
@@ -285,7 +281,7 @@ pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String 
 /// The block of one test of the throughput mode.
 pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let count = one.children.len();
-    // The original pads the number for its first three tests alone.
+    // The original pads the number only in its first three tests.
     let number = if matches!(one.test, Test::Write | Test::Rewrite | Test::Read) {
         format!("{count:>2}")
     } else {
@@ -345,7 +341,6 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
 /// The last line of the original.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// The spread of each cell, in columns of its own.
 fn spread_table(result: &IozoneResult) -> String {
     let mut tests: Vec<Test> = result.cells.iter().map(|measured| measured.test).collect();
     tests.sort_unstable();
@@ -365,7 +360,7 @@ fn spread_table(result: &IozoneResult) -> String {
     text + "\n"
 }
 
-/// A column's name in eight letters.
+/// A column name of up to eight letters.
 fn short(test: Test) -> &'static str {
     match test {
         Test::Write => "write",
@@ -393,7 +388,7 @@ fn short(test: Test) -> &'static str {
     }
 }
 
-/// What the original does not tell. No line begins with two numbers, as its rows do.
+/// Details that the original lacks. No line starts with two numbers, unlike the original's rows.
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {

@@ -1,4 +1,4 @@
-//! What a run gave, and what follows from it.
+//! Results of a run.
 
 use super::{Cell, Test};
 use machine::TargetFacts;
@@ -7,18 +7,17 @@ use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A share of the best rate at or under which a larger file has fallen off the cliff: the field's half-power criterion.
+/// A larger file is past the cliff at or below this share of the best rate: the half-power
+/// criterion.
 const HALF: f64 = 0.5;
 
 /// One pass over one file with one record size, with its repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// File and record size.
     #[serde(flatten)]
     pub cell: Cell,
-    /// Which pass.
     pub test: Test,
-    /// Rate of each repeat in bytes per second, flushing counted where asked.
+    /// Bytes per second of each repeat, including the flush if requested.
     pub runs_bytes_per_s: Vec<f64>,
     /// Requests per second of the median repeat.
     pub operations_per_s: f64,
@@ -36,7 +35,7 @@ impl Measured {
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Greatest less least repeat over the median, in percent; `None` with one repeat.
+    /// Range of the repeats over their median, in percent; `None` with one repeat.
     pub fn spread_percent(&self) -> Option<f64> {
         let least = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
@@ -44,23 +43,22 @@ impl Measured {
     }
 }
 
-/// The rates of one test over file and record sizes: what a surface plot is drawn from.
+/// The rates of one test over file and record sizes, for a surface plot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Surface {
-    /// Which pass.
     pub test: Test,
     /// File sizes, ascending.
     pub file_bytes: Vec<u64>,
     /// Record sizes, ascending.
     pub record_bytes: Vec<u64>,
-    /// Rate in KiB/s by file size, then record size; absent where the record is larger than the file or nothing was measured.
+    /// Rate in KiB/s by file size, then record size; absent if the record is larger than the file
+    /// or nothing was measured.
     pub kib_per_s: Vec<Vec<Option<f64>>>,
 }
 
-/// Where the file outgrows a cache.
+/// The file size that outgrows a cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cliff {
-    /// Which pass.
     pub test: Test,
     /// The largest file before it.
     pub last_fast_file_bytes: u64,
@@ -68,41 +66,40 @@ pub struct Cliff {
     pub first_slow_file_bytes: u64,
     /// The best rate up to the cliff.
     pub before_bytes_per_s: f64,
-    /// The best rate from there on.
+    /// The best rate beyond it.
     pub after_bytes_per_s: f64,
-    /// The same in words.
+    /// The same as a sentence.
     pub sentence: String,
 }
 
 /// One child of the throughput mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Child {
-    /// Bytes that it moved until it, or the first of them, was done.
+    /// Bytes transferred until it, or the first child, was done.
     pub bytes: u64,
-    /// Its own time for them.
+    /// Time for these bytes.
     pub elapsed_ns: u64,
-    /// Its requests.
     pub operations: u64,
 }
 
 /// One test of the throughput mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
-    /// Which pass.
     pub test: Test,
-    /// Processes (or threads) side by side.
+    /// Concurrent processes (or threads).
     pub children: Vec<Child>,
-    /// From the first request of any to the last of all.
+    /// From the first request of any child to the last of all.
     pub elapsed_ns: u64,
-    /// Sum of the children's rates in each repeat, bytes per second; the children shown are those of the median.
+    /// Sum of the children's rates in each repeat, bytes per second; `children` are those of the
+    /// median.
     pub runs_bytes_per_s: Vec<f64>,
     /// Processor time of the process.
     pub cpu_ns: u64,
-    /// One point a child's file.
+    /// One point per child's file.
     pub points: Vec<Point>,
 }
 
-/// All of a run.
+/// All results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IozoneResult {
     /// The command line in its shortest form.
@@ -113,10 +110,10 @@ pub struct IozoneResult {
     /// Tests of the throughput mode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throughput: Vec<Throughput>,
-    /// The rates as surfaces, one a test.
+    /// One surface of rates per test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub surfaces: Vec<Surface>,
-    /// Where files outgrow a cache.
+    /// The file sizes that outgrow a cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cliffs: Vec<Cliff>,
     /// Reasons to doubt the figures.
@@ -154,8 +151,9 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     tests.into_iter().map(surface).collect()
 }
 
-/// The cliff of each surface that has one: the smallest file from which on no rate, at any record size, is above half of the best
-/// before. `memory_bytes` is the machine's memory and `direct` tells that the page cache took no part; both only name the cache.
+/// The cliff of each surface that has one: the smallest file size from which no rate, at any record
+/// size, exceeds half of the best rate before it. `memory_bytes` is the machine's memory and
+/// `direct` means that the page cache is bypassed; both only name the cache.
 pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Cliff> {
     surfaces.iter().filter_map(|surface| cliff(surface, memory_bytes, direct)).collect()
 }

@@ -1,4 +1,4 @@
-//! Runs: files are made, passes made over them, figures printed as they come.
+//! Creates files, runs passes over them, and prints figures as they come.
 
 use super::{Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces};
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
@@ -13,30 +13,28 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// The test file where none is named.
 const DEFAULT_FILE: &str = "iozone.tmp";
 
-/// Runs of each test where their number is not given.
 const REPEATS: u32 = 3;
 
-/// A test that took longer is not repeated unless a number of repeats is given.
+/// By default a longer test is not repeated.
 const LONG_NS: Nanos = 1_000_000_000;
 
-/// Bytes of the processor's cache that `-p` empties, unless `-S` gives them: more than any common one has.
+/// Default cache size for `-p`, which `-S` overrides: larger than any common processor's.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// An opened file and what it is.
 struct Open<T> {
     target: T,
     facts: TargetFacts,
 }
 
-/// Carries out what the options ask for and prints the original's report to `out` as it comes.
+/// Runs the tests and prints the original's report to `out` as it progresses.
 ///
-/// Files are removed in the end unless `-w` keeps them, and always when the run fails.
+/// Removes the files at the end unless `-w` keeps them, and always if the run fails.
 ///
 /// # Errors
-/// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
+/// A file may not be written or is too small, the file system is full, a request failed, the user
+/// interrupted the run, or `out` cannot be written.
 pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult> {
     let options = &options.clone().with_clients()?;
     options.check_clients(&machine.facts().name)?;
@@ -82,7 +80,7 @@ fn banner<M: Machine>(machine: &M, options: &Options, began_unix_s: u64) -> Stri
     report::banner(options, began_unix_s) + &report::machine_line(options, &machine.facts())
 }
 
-/// A file that `option` has written: of `-b`, or of `-Q`.
+/// An output file of `-b` or `-Q`.
 fn output(option: &str, path: &Path, options: &Options) -> Result<Output> {
     Output::new(option, path, options.force, &files(options)).map_err(unwritten)
 }
@@ -98,9 +96,9 @@ fn unwritten(error: OutputError) -> Error {
     }
 }
 
-/// What can be refused before anything is written.
+/// Checks the options before anything is written.
 fn check(options: &Options) -> Result<()> {
-    // The last thing that a long run should meet is a file that it cannot write.
+    // Find an unwritable output before the run, not after it.
     options.excel_file.iter().try_for_each(|path| output("-b", path, options).map(drop))?;
     if options.latency_files {
         let mut names = options.passes().into_iter().filter_map(latency_file);
@@ -110,7 +108,7 @@ fn check(options: &Options) -> Result<()> {
     if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
         return Err(Error::refused(
             stray.display().to_string(),
-            "it is named for destruction but is no test file",
+            "it is named for destruction but is not a test file",
             "name the same file with -f or -F",
         ));
     }
@@ -120,7 +118,7 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses buffers that memory cannot hold.
+/// Refuses buffers that do not fit into memory.
 fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     let children = if options.throughput() { options.child_counts().into_iter().max().unwrap_or(1) } else { 1 };
     for cell in options.cells() {
@@ -132,7 +130,7 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The test files: one, or one a child of the throughput mode.
+/// The test files: one, or one per child of the throughput mode.
 pub fn files(options: &Options) -> Vec<PathBuf> {
     let most = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {
@@ -149,7 +147,7 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
         let joint = if twin.contains('#') { '.' } else { '#' };
         return (0..most).map(|child| format!("{twin}{joint}{child}").into()).collect();
     }
-    // A directory given with -f is where the files of the children go, too.
+    // The children's files also go into a directory given with -f.
     let base = match &options.file {
         Some(path) if path.is_dir() => path.join("iozone").display().to_string(),
         Some(path) => path.display().to_string(),
@@ -158,7 +156,6 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
     (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
-/// Opens test files, each of so many bytes.
 fn open<M: Machine>(machine: &M, options: &Options, paths: &[PathBuf], bytes: u64) -> Result<Vec<Open<M::Target>>> {
     let specs: Vec<TargetSpec> = paths.iter().map(|path| spec(options, path, bytes)).collect();
     let writes = options.passes().iter().any(|test| test.writes());
@@ -196,7 +193,7 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
     Ok(())
 }
 
-/// The job of a pass by one process, or by a child of the throughput mode: its number, of so many.
+/// The job of a pass by one process, or by a numbered child of the throughput mode.
 fn job<'t, M: Machine>(
     machine: &M,
     options: &Options,
@@ -211,7 +208,7 @@ fn job<'t, M: Machine>(
         workload.engine = instead;
     }
     if !matches!(file.facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
-        // What was there before is overwritten in its place.
+        // Existing content is overwritten in place.
         workload.allocation = Allocation::Written;
     }
     let shape = RequestShape {
@@ -223,7 +220,7 @@ fn job<'t, M: Machine>(
     ToolJob { target: &file.target, workload, shape, processors }
 }
 
-/// How a run of each test is made: after the rest that is asked for.
+/// The timing of a run, including the requested rest before it.
 fn plan(options: &Options, stonewall: bool) -> RunPlan {
     RunPlan { stonewall, rest_ns: u64::from(options.rest_s.unwrap_or(0)) * 1_000_000_000, ..RunPlan::default() }
 }
@@ -238,7 +235,7 @@ fn purge(options: &Options) {
     }
 }
 
-/// Runs tests in turn as often as the options ask; `run` returns how long one took.
+/// Repeats tests in turn as the options request; `run` returns the time of one.
 fn repeat(options: &Options, tests: usize, mut run: impl FnMut(usize) -> Result<Nanos>) -> Result<()> {
     measure::rounds(tests, options.repeats.unwrap_or(REPEATS), |test| {
         let took_ns = run(test)?;
@@ -246,7 +243,7 @@ fn repeat(options: &Options, tests: usize, mut run: impl FnMut(usize) -> Result<
     })
 }
 
-/// Time of a part: its requests, and the way to stable storage where that counts.
+/// Time of a part: its requests, and the final flush if that counts.
 fn time_of(ran: &ToolResult) -> Nanos {
     ran.span.1.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0)
 }
@@ -278,7 +275,7 @@ fn single<M: Machine>(
         .try_for_each(|(name, text)| output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten))
 }
 
-/// All passes over one file with one record size, a round of all after a round of all.
+/// Runs all passes over one file with one record size, in repeated rounds.
 fn one_cell<M: Machine>(
     machine: &M,
     options: &Options,
@@ -323,12 +320,12 @@ fn measured(cell: Cell, test: Test, workload: &Workload, facts: &TargetFacts, ru
         cpu_percent: cpu as f64 / elapsed.max(1) as f64 * 100.0,
         point: Point::from_samples(workload, facts, &samples),
     };
-    // Operations are the program's records, also where standard I/O gathers them.
+    // Operations count the program's records, even if standard I/O combines them.
     measured.operations_per_s = measured.rate() / cell.record_bytes as f64;
     measured
 }
 
-/// The file of `-Q` for a pass that has one.
+/// The `-Q` file of a pass, if it has one.
 fn latency_file(test: Test) -> Option<&'static str> {
     match test {
         Test::Write => Some("wol.dat"),
@@ -369,7 +366,7 @@ fn throughput<M: Machine>(
                 print(out, &report::throughput_block(options, &one))?;
                 result.throughput.push(one);
             }
-            // Only the last: whether a file that stays may be written again is not certain everywhere.
+            // Only at the very end, because a kept file may not be writable again.
             if options.keep && Some(&cell) == cells.last() && Some(&count) == counts.last() {
                 open_files.iter_mut().for_each(|file| machine.keep(&mut file.target));
             }
@@ -379,7 +376,7 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// One test by all children, repeated; the children of the median repeat are reported.
+/// Runs one test with all children, repeatedly; reports the children of the median repeat.
 fn side_by_side<M: Machine>(
     machine: &M,
     options: &Options,
@@ -402,7 +399,7 @@ fn side_by_side<M: Machine>(
         let sum = children.iter().map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64).sum();
         let began = rans.iter().map(|ran| ran.span.0).min().unwrap_or(0);
         let ended = rans.iter().zip(&children).map(|(ran, child)| ran.span.0 + child.elapsed_ns).max().unwrap_or(0);
-        // The processor's meter is the process', so each part has read the time of all.
+        // The processor meter covers the whole process, so each part has the total.
         let cpu =
             rans.iter().map(|ran| ran.sample.usage.cpu.user_ns + ran.sample.usage.cpu.system_ns).max().unwrap_or(0);
         let took_ns = ended.saturating_sub(began);
@@ -422,7 +419,7 @@ fn side_by_side<M: Machine>(
 }
 
 fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
-    // With a stonewall each counts until the first is done; the rest of the file is written or read all the same.
+    // With a stonewall each counts until the first is done, but still finishes its file.
     let (requests, ended) =
         ran.streams.first().and_then(|stream| stream.trace.counted).unwrap_or((ran.sample.requests, ran.span.1));
     let bytes = requests * u64::from(workload.request_bytes);
@@ -430,7 +427,7 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
     Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
 }
 
-/// The warnings of all points, each once.
+/// The warnings of all points, without duplicates.
 fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
     let points =
         || result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));

@@ -1,7 +1,8 @@
-//! A spreadsheet file: BIFF 2, the oldest of the Excel formats, which every spreadsheet still opens.
+//! A spreadsheet file in BIFF 2, the oldest Excel format, which every spreadsheet still opens.
 //!
-//! A file is a sequence of records: type and length (16 bits each, little-endian), then the data. BOF opens a sheet, LABEL and NUMBER
-//! fill cells (row and column in 16 bits, three bytes of attributes), EOF closes it.
+//! A file is a sequence of records: type and length (16 bits each, little-endian), then the data.
+//! BOF opens a sheet, LABEL and NUMBER fill cells (row and column in 16 bits, three bytes of
+//! attributes), EOF closes it.
 
 use super::report::{spreadsheet_head, tables, throughput_rows};
 use super::{IozoneResult, Options};
@@ -11,8 +12,8 @@ const EOF: u16 = 0x000A;
 const NUMBER: u16 = 0x0003;
 const LABEL: u16 = 0x0004;
 
-/// The most rows and columns of the format: 2^14 and 2^8.
-const MOST_ROWS: usize = 1 << 14;
+/// The format's limits on rows and columns: 2^14 and 2^8.
+const MAX_ROWS: usize = 1 << 14;
 
 fn record(sheet: &mut Vec<u8>, kind: u16, data: &[u8]) {
     sheet.extend(kind.to_le_bytes());
@@ -42,7 +43,8 @@ fn number(sheet: &mut Vec<u8>, row: usize, column: usize, value: f64) {
     record(sheet, NUMBER, &data);
 }
 
-/// The tables of `-R` as a spreadsheet: what was run, then sizes in kB, one table below another; or the figures of the throughput mode.
+/// Writes the tables of `-R` as a spreadsheet: a header, then sizes in kB, one table below another;
+/// or the figures of the throughput mode.
 pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     let mut sheet = Vec::new();
     // Version 2, a worksheet.
@@ -59,7 +61,7 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     }
     let tables = if result.throughput.is_empty() { tables(options, result) } else { Vec::new() };
     for (title, records, rows) in tables {
-        if row + rows.len() + 2 > MOST_ROWS {
+        if row + rows.len() + 2 > MAX_ROWS {
             break;
         }
         label(&mut sheet, row, 0, &title.replace(" report", " Report"));
@@ -75,7 +77,7 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     sheet
 }
 
-/// Figures beside the first column; a blank cell for each that is not known.
+/// Writes figures from the second column on; unknown ones stay blank.
 fn numbers(sheet: &mut Vec<u8>, row: usize, values: impl Iterator<Item = Option<f64>>) {
     for (column, value) in values.take(254).enumerate() {
         value.into_iter().for_each(|value| number(sheet, row, column + 1, value));

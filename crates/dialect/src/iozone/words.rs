@@ -1,4 +1,4 @@
-//! Options as the words of a command line.
+//! Formats options as a command line.
 
 use super::options::Options;
 use crate::parse::joined;
@@ -6,14 +6,14 @@ use machine::units::KIB;
 use std::fmt;
 
 impl fmt::Display for Options {
-    /// The words that mean the same, as a shell takes them.
+    /// The equivalent arguments, quoted for a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&joined(&self.words()))
     }
 }
 
 impl Options {
-    /// The words that mean the same: parsed again they give the same options.
+    /// The equivalent arguments: parsing them gives the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let flags = [

@@ -1,14 +1,13 @@
-//! One line of the language.
+//! Parses one line of the command language.
 
 use machine::files::{FileEngine, FileSync};
 use std::fmt;
 use std::path::PathBuf;
 use workload::smallfile::MOST;
 
-/// How a run is reported.
+/// The style of a run's report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportStyle {
-    /// A page.
     #[default]
     Verbose,
     /// One line of 13 numbers.
@@ -18,71 +17,54 @@ pub enum ReportStyle {
 /// A change to the list of locations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocationEdit {
-    /// The only location from now on.
+    /// Replaces all locations.
     Replace(PathBuf, u32),
-    /// One more.
     Add(PathBuf, u32),
-    /// One less.
     Remove(PathBuf),
 }
 
 /// A command of the language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Smallest and largest file size.
     SetSize(u32, u32),
-    /// Base number of files.
     SetNumber(u32),
-    /// Seed of everything random.
     SetSeed(u32),
-    /// Number of transactions.
     SetTransactions(u32),
-    /// Where the files go.
     SetLocation(LocationEdit),
-    /// Subdirectories of each location.
     SetSubdirectories(u32),
-    /// Bytes of a read call.
+    /// Bytes per read call.
     SetRead(u32),
-    /// Bytes of a write call.
+    /// Bytes per write call.
     SetWrite(u32),
-    /// C's standard I/O or plain system calls.
+    /// True for C's standard I/O, false for system calls.
     SetBuffering(bool),
-    /// Reads in ten; `None`: neither reads nor appends.
+    /// Reads per ten transactions; `None` disables reads and appends.
     SetBiasRead(Option<u8>),
-    /// Creations in ten; `None`: neither creations nor deletions.
+    /// Creations per ten transactions; `None` disables creations and deletions.
     SetBiasCreate(Option<u8>),
-    /// The report's style.
     SetReport(ReportStyle),
-    /// Threads that share the files.
     SetThreads(u32),
-    /// When a change counts as done.
     SetSync(FileSync),
-    /// How files are read and written.
     SetEngine(FileEngine),
-    /// One run, its report to the screen or appended to a file.
+    /// Runs the benchmark; the report goes to the screen or is appended to a file.
     Run(Option<String>),
-    /// A file of commands.
     Load(String),
-    /// The configuration, to the screen or appended to a file.
+    /// Shows the configuration, or appends it to a file.
     Show(Option<String>),
-    /// The commands that begin so.
+    /// Shows the help of all commands with this prefix.
     Help(String),
-    /// The end.
     Quit,
 }
 
-/// A line that is not obeyed.
+/// A rejected line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
-    /// No command begins so.
     #[error("Eh?")]
     Unknown,
-    /// A command whose argument is wrong: what, and the argument.
     #[error("Error: {what}: '{}'", shortened(.given))]
     Argument {
-        /// What is wrong and what would be right.
+        /// The reason and the expected value.
         what: String,
-        /// What was written.
         given: String,
     },
     /// `!`.
@@ -92,7 +74,7 @@ pub enum Complaint {
     Shell,
 }
 
-/// At most so many characters of an argument come back in a message.
+/// Maximum number of characters of an argument to quote in a message.
 const SHOWN: usize = 80;
 
 fn shortened(text: &str) -> String {
@@ -106,7 +88,7 @@ fn shortened(text: &str) -> String {
 
 type Parser = fn(&str) -> Result<Command, String>;
 
-/// Every command: its name, its help, its parser. The first name that a line begins with is meant.
+/// Every command: name, help, parser. The first name that is a prefix of the line wins.
 const TABLE: [(&str, &str, Parser); 20] = [
     ("set size", "Sets low and high bounds of files", size),
     ("set number", "Sets number of simultaneous files", |a| {
@@ -146,14 +128,13 @@ const TABLE: [(&str, &str, Parser); 20] = [
     ("quit", "Exit program", |_| Ok(Command::Quit)),
 ];
 
-/// Most threads of a run.
 const THREADS: u32 = 1024;
 
-/// Parses one line. A line begins with the full name of a command, and its argument begins one character after the name. `?` for help and `exit` for
-/// quit are understood only at the prompt.
+/// Parses one line: the full name of a command, one separator character, then the argument. `?` for
+/// help and `exit` for quit only work at the prompt.
 ///
 /// # Errors
-/// No such command, or a wrong argument.
+/// The command is unknown or an argument is invalid.
 pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     let line = line.trim_end();
     if line.starts_with('!') {
@@ -174,7 +155,7 @@ pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     parser(argument).map_err(|what| Complaint::Argument { what, given: argument.to_string() })
 }
 
-/// The help on every command that begins with `prefix`; on all of them where none does.
+/// The help of every command with this prefix, or of all commands without a match.
 pub(super) fn help(prefix: &str) -> String {
     let lines = |prefix: &str| {
         TABLE
@@ -187,7 +168,8 @@ pub(super) fn help(prefix: &str) -> String {
     if some.is_empty() { lines("") } else { some }
 }
 
-/// A number as C's atoi reads it: blanks, a sign, digits; what follows is ignored and no digits are 0. Saturates.
+/// Parses a number like C's atoi: blanks, a sign, digits. Ignores the rest of the text, returns 0
+/// without digits, and saturates.
 fn atoi(text: &str) -> i64 {
     let text = text.trim_start();
     let (negative, digits) = match text.as_bytes().first() {
@@ -221,8 +203,8 @@ fn size(argument: &str) -> Result<Command, String> {
     Ok(Command::SetSize(low, within(high, low, MOST).unwrap_or(low)))
 }
 
-/// No system call takes a longer name (`PATH_MAX` without its NUL).
-const LONGEST_PATH: usize = 4095;
+/// The longest path that a system call accepts (`PATH_MAX` without its NUL).
+const MAX_PATH_BYTES: usize = 4095;
 
 fn location(argument: &str) -> Result<Command, String> {
     let argument = argument.trim_start();
@@ -232,8 +214,8 @@ fn location(argument: &str) -> Result<Command, String> {
     };
     let mut words = rest.split_whitespace();
     let path = words.next().ok_or("no directory name specified: write one after the command")?;
-    if path.len() > LONGEST_PATH {
-        return Err(format!("a directory's name has at most {LONGEST_PATH} bytes"));
+    if path.len() > MAX_PATH_BYTES {
+        return Err(format!("a directory's name has at most {MAX_PATH_BYTES} bytes"));
     }
     let path = PathBuf::from(path);
     let weight = match words.next() {
@@ -289,7 +271,7 @@ fn file(argument: &str) -> Option<String> {
 }
 
 impl fmt::Display for Command {
-    /// The line that means this command.
+    /// Formats the command as a line of the language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bias = |bias: &Option<u8>| bias.map_or(-1, i32::from);
         match self {

@@ -4,23 +4,18 @@ use super::{Command, Complaint, LocationEdit, ReportStyle};
 use machine::files::{AreaSpec, FileEngine, FileSync};
 use workload::smallfile::{Location, SmallFilePlan};
 
-/// Everything that a run needs to know.
+/// The configuration of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// What is done.
     pub plan: SmallFilePlan,
-    /// Threads that share the files.
     pub threads: u32,
-    /// When a change counts as done.
     pub sync: FileSync,
-    /// How files are read and written.
     pub engine: FileEngine,
-    /// How a run is reported.
     pub report: ReportStyle,
 }
 
 impl Default for Config {
-    /// The original's defaults: one thread, standard I/O, nothing synchronised.
+    /// The original's defaults: one thread, standard I/O, no synchronisation.
     fn default() -> Self {
         Config {
             plan: SmallFilePlan::default(),
@@ -33,10 +28,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Obeys a `set` command; any other changes nothing.
+    /// Applies a `set` command; ignores any other command.
     ///
     /// # Errors
-    /// A location to be removed that is not in the list.
+    /// The location to remove is not in the list.
     pub fn set(&mut self, command: &Command) -> Result<(), Complaint> {
         let plan = &mut self.plan;
         match command {
@@ -60,7 +55,7 @@ impl Config {
         Ok(())
     }
 
-    /// Where and how the files of a run are worked on.
+    /// The locations of a run's files and how they are accessed.
     pub fn area(&self) -> AreaSpec {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),

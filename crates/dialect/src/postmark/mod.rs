@@ -1,8 +1,9 @@
-//! PostMark: small files as mail, news and web servers use them.
+//! PostMark: a workload of small files, as on mail, news and web servers.
 //!
-//! The command language, the order of all file operations and both reports are those of PostMark 1.5 (NetApp; model and
-//! language: Katcher, "PostMark: A New File System Benchmark", Network Appliance TR3022, 1997). Beyond it: threads, durability, engines, sub-second
-//! times with an interval, latency percentiles, processor cost, warnings, JSON.
+//! The command language, the order of all file operations and both reports match PostMark 1.5
+//! (NetApp; model and language: Katcher, "PostMark: A New File System Benchmark", Network Appliance
+//! TR3022, 1997). Additions: threads, durability, engines, sub-second times with an interval,
+//! latency percentiles, processor cost, warnings, JSON.
 
 mod command;
 mod config;
@@ -21,8 +22,7 @@ pub use run::{RunError, run};
 pub use session::{Outcome, Session};
 pub use show::show;
 
-/// What the original prints when it starts, whichever 1.5x it is.
+/// The start banner of every 1.5x version of the original.
 pub const BANNER: &str = "PostMark v1.51 : 8/14/01";
 
-/// The prompt.
 pub const PROMPT: &str = "pm>";

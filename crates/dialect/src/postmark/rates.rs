@@ -1,4 +1,4 @@
-//! A run in the terms that all results of halfpower share.
+//! Converts a run to the common terms of halfpower's results.
 
 use super::result::per_second;
 use super::{Command, PostmarkResult};
@@ -7,8 +7,8 @@ use results::{LatencySummary, OperationRate};
 use workload::smallfile::SmallFilePlan;
 
 impl PostmarkResult {
-    /// The settings that change what is done and differ from the defaults, as the commands that make them. Where the files went is left
-    /// out: the target tells.
+    /// The commands for all settings that affect the work and differ from the defaults. Omits the
+    /// location, which is part of the target.
     pub fn settings(&self) -> String {
         let (plan, usual) = (&self.plan, SmallFilePlan::default());
         let engine = match self.engine {
@@ -39,8 +39,9 @@ impl PostmarkResult {
             .join("; ")
     }
 
-    /// Rates of the transactions and of each operation, over the times that the report relates them to: files made and deleted over all of
-    /// the run, files read and appended to over the transactions, what was made before and deleted after those over its own phase.
+    /// Rates of the transactions and of each operation, over the same times as in the report: the
+    /// whole run for created and deleted files, the transactions for reads and appends, and the own
+    /// phase for files created before and deleted after the transactions.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let (counts, phases, settings) = (&self.counts, &self.phases, self.settings());
         let rate = |operation: &str, count: u64, ns: u64| OperationRate {

@@ -1,14 +1,14 @@
-//! Both reports of the original, and the section that we add.
+//! The original's two reports, and our additional section.
 
 use super::PostmarkResult;
 use std::fmt::Write;
 
-/// Whole seconds as the original counts them: at least one.
+/// Whole seconds, at least one, as the original counts them.
 fn seconds(ns: u64) -> u64 {
     ((ns + 500_000_000) / 1_000_000_000).max(1)
 }
 
-/// Bytes as the original shows them: megabytes only above one of them.
+/// Formats bytes as the original does: in megabytes only above one megabyte.
 fn scaled(bytes: f32) -> String {
     if bytes / 1_048_576.0 > 1.0 {
         format!("{:.2} megabytes", bytes / 1_048_576.0)
@@ -19,7 +19,7 @@ fn scaled(bytes: f32) -> String {
     }
 }
 
-/// The verbose report, byte for byte the original's layout.
+/// The verbose report, byte for byte in the original's layout.
 pub fn classic(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -84,8 +84,9 @@ pub fn terse(result: &PostmarkResult) -> String {
     text
 }
 
-/// What the original's whole seconds cannot tell, to stand after the verbose report. No line has the words that readers of the
-/// original's report look for (`seconds total`, `created`, `read`, `transactions`, ...).
+/// Details to append to the verbose report, which only has whole seconds. The lines avoid the
+/// keywords that parsers of the original's report look for (`seconds total`, `created`, `read`,
+/// `transactions`, ...).
 pub fn extra(result: &PostmarkResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let mut line = |what: String| {

@@ -1,4 +1,4 @@
-//! One run: the phases, the workers, the clock.
+//! Runs the benchmark: phases, workers, clock.
 
 use super::result::per_second;
 use super::{Config, Interval, Phases, PostmarkResult, Rates};
@@ -10,39 +10,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::smallfile::{FileOp, Generator, Phase, PlanError, SmallFileCounts, Step};
 
-/// Why there is no result.
+/// Reasons for a run without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The plan cannot be carried out.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system refuses a thread.
     #[error("the system refuses more threads: {0}; ask for fewer, or raise the limit (ulimit -u)")]
     Threads(io::Error),
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The pool ran empty, which the run's own text has told.
+    /// The pool ran out of files; the run's output already says so.
     #[error("out of files after {0} transactions: increase the number of files or decrease the number of transactions")]
     OutOfFiles(u32),
-    /// Somebody wanted it to end.
     #[error("interrupted; the files of the run were removed and nothing is reported")]
     Interrupted,
-    /// The progress could not be printed.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
 }
 
-/// Slices of the transactions that the interval is made from.
+/// Number of slices of the transactions for the confidence interval.
 const SLICES: u32 = 40;
 
-/// Under this the transactions' rate says little.
+/// In a shorter run the transaction rate means little.
 const SHORT_NS: u64 = 1_000_000_000;
 
-/// Names of the four operations, in the order of the workers' histograms.
+/// The four operations, in the order of the workers' histograms.
 const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
 
-/// How a worker came out of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PhaseEnd {
     Complete,
@@ -50,8 +44,8 @@ enum PhaseEnd {
     Stopped,
 }
 
-/// One thread's share: every worker walks the same operations and does those on its own files, so that no lock is needed and the
-/// operations on one file stay in order.
+/// One thread's share. Every worker walks the same operations and executes those on its own files,
+/// so no lock is needed and operations on one file stay in order.
 struct Worker<W> {
     index: u32,
     of: u32,
@@ -60,20 +54,18 @@ struct Worker<W> {
     text: Arc<[u8]>,
     counts: SmallFileCounts,
     latency: [Histogram; 4],
-    /// Sums in single precision over all operations, whoever does them.
+    /// Single-precision sums over the operations of all workers.
     classic: [f32; 2],
 }
 
-/// What the workers of a run share.
 struct Shared<'a, F> {
     system: &'a F,
     interrupt: &'a AtomicBool,
-    /// A worker failed.
     failed: AtomicBool,
 }
 
 impl<W: FileWork> Worker<W> {
-    /// Walks one phase. `transacted` hears of each complete transaction.
+    /// Walks one phase; calls `transacted` after each complete transaction.
     fn walk<F: FileSystem>(
         &mut self,
         phase: Phase,
@@ -118,7 +110,8 @@ impl<W: FileWork> Worker<W> {
     }
 }
 
-/// Walks one phase with all workers and returns its time. The first prints, the others have threads of their own.
+/// Runs one phase with all workers and returns its time. The first worker prints; the others run in
+/// their own threads.
 fn phase<F: FileSystem, W: FileWork + Send>(
     phase: Phase,
     workers: &mut [Worker<W>],
@@ -158,12 +151,15 @@ fn phase<F: FileSystem, W: FileWork + Send>(
     Ok((end, shared.system.now().saturating_sub(began)))
 }
 
-/// Carries out one run: prints its progress as the original does, without its report. All files are removed whatever happens.
+/// Runs the benchmark and prints its progress, but not its report, as the original does. Always
+/// removes all files.
 ///
-/// A run in which the program was stopped is left out and made again, without a word of its progress.
+/// If the program was stopped during a run, the run is repeated without printing its progress
+/// again.
 ///
 /// # Errors
-/// A plan or a location that cannot be used, a failed operation (the rest is not done), running out of files, an interrupt.
+/// The plan or a location is invalid, an operation failed (the run stops there), the files ran out,
+/// or the user interrupted the run.
 pub fn run<F: FileSystem>(
     system: &F,
     config: &Config,
@@ -216,7 +212,7 @@ fn once<F: FileSystem>(
     let total_ns = system.now().saturating_sub(began);
     let after = system.usage();
     if measured.is_err() {
-        // The progress stands in mid-line.
+        // End the unfinished progress line.
         print(out, "\n")?;
     }
     let measured = measured?;
@@ -239,12 +235,11 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// What the three phases gave.
 struct Measured {
     phases: Phases,
-    /// Nanoseconds a transaction, in equal slices of the transactions.
+    /// Nanoseconds per transaction, in equal slices of the transactions.
     slices: Vec<f64>,
-    /// Transactions done when no file was left.
+    /// Number of transactions when the files ran out.
     out_of_files: Option<u32>,
 }
 
@@ -316,7 +311,7 @@ fn result<W>(
         .zip(after.block_bytes)
         .map(|(was, is)| (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1)));
     let transactions = f64::from(config.plan.transactions);
-    // Slices are of equal work and not of equal time, so the interval is that of the time a transaction takes.
+    // Slices hold equal work, not equal time, so compute the interval for the time per transaction.
     let interval = measure::stats::estimate_runs(&[slices]).filter(|time| time.low > 0.0);
     let mut result = PostmarkResult {
         plan: config.plan.clone(),
@@ -347,13 +342,12 @@ fn result<W>(
     result
 }
 
-/// What keeps a run's figures from being trusted, in words that no reader of the original's report looks for.
+/// Reasons to doubt a run, in words that parsers of the original's report do not look for.
 fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.phases.transactions_ns < SHORT_NS {
         let ms = result.phases.transactions_ns as f64 / 1e6;
-        warnings
-            .push(format!("the mix lasted {ms:.1} ms: figures of under a second tell little, so ask for more of it"));
+        warnings.push(format!("the mix lasted only {ms:.1} ms, under a second; make it longer for reliable figures"));
     }
     if result.sync == machine::files::FileSync::None {
         warnings.extend(cache_doubt(result));
@@ -361,7 +355,7 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     warnings
 }
 
-/// The doubt about a run in which nothing waits for a device.
+/// Warns about a run that never waited for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
     let from_cache = result.device_read_bytes.and_then(|device| results::cached_percent(asked, device as f64));

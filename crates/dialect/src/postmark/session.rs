@@ -1,4 +1,4 @@
-//! A session: lines in, text out.
+//! A session: reads lines and prints text.
 
 use super::{
     BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run,
@@ -10,26 +10,25 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Whether the session goes on.
+/// Whether the session continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Another line, please.
+    /// Ready for another line.
     Continue,
-    /// `quit` was said.
+    /// The user typed `quit`.
     Quit,
-    /// A run was interrupted.
     Interrupted,
 }
 
 /// Files that load files that load files end somewhere.
 const DEEPEST: u32 = 16;
 
-/// A file that `load` names: a disk image that is named by mistake should not fill the memory.
+/// Input limit of `load`, in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text of a file of commands: UTF-8, or after a byte-order mark of it UTF-16.
+/// Decodes a file of commands: UTF-8, or UTF-16 with a byte-order mark.
 fn as_text(bytes: &[u8]) -> String {
     let units = |join: fn([u8; 2]) -> u16| -> String {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| join([pair[0], pair[1]])).collect();
@@ -54,12 +53,13 @@ pub struct Session<'a, F> {
 }
 
 impl<'a, F: FileSystem> Session<'a, F> {
-    /// A session with the original's defaults. When `interrupt` becomes true, a run ends and removes its files.
+    /// Starts a session with the original's defaults. When `interrupt` becomes true, the current
+    /// run ends and removes its files.
     pub fn new(system: &'a F, interrupt: &'a AtomicBool) -> Self {
         Session { system, interrupt, config: Config::default(), results: Vec::new(), refused: 0, failed: 0, depth: 0 }
     }
 
-    /// Prints what the original prints when it starts.
+    /// Prints the original's start banner.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -67,7 +67,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         writeln!(out, "{BANNER}")
     }
 
-    /// The configuration as it stands.
+    /// The current configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -77,8 +77,9 @@ impl<'a, F: FileSystem> Session<'a, F> {
         &self.results
     }
 
-    /// What the program should exit with: 1 where a run failed, 2 where a line or a location was refused, else 0. Blank lines and those with `#`, at which the original
-    /// too only says `Eh?`, are no reason.
+    /// The exit code of the program: 1 if a run failed, 2 if a line or a location was rejected,
+    /// otherwise 0. Lines that are blank or contain `#`, to which the original also answers `Eh?`,
+    /// do not count.
     pub fn exit_code(&self) -> u8 {
         match (self.failed, self.refused) {
             (0, 0) => 0,
@@ -87,18 +88,18 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// Obeys one line typed at the prompt. Complaints about a command's argument and errors of runs go to `err`, everything else to `out`.
+    /// Executes one line typed at the prompt. Errors go to `err`, everything else to `out`.
     ///
     /// # Errors
-    /// `out` or `err` cannot be written; a line that is refused or a run that fails is not an error here.
+    /// `out` or `err` cannot be written. A rejected line or a failed run is not an error here.
     pub fn line(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
         self.obey(line, true, out, err)
     }
 
-    /// Obeys a file of commands, as `load` and the command line's FILE do.
+    /// Executes a file of commands, for `load` and the FILE argument of the command line.
     ///
     /// # Errors
-    /// As [`Session::line`]; a file that cannot be read is a refused line.
+    /// See [`Session::line`]; an unreadable file counts as a rejected line.
     pub fn load_file(&mut self, path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
         let text = match self.read_commands(path) {
             Ok(text) => text,
@@ -129,7 +130,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 
     fn obey(&mut self, line: &str, at_prompt: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
-        // Editors of other systems put a byte-order mark first.
+        // Some editors start files with a byte-order mark.
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let obeyed = parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
         match obeyed {
@@ -166,7 +167,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
             }
             Err(RunError::Print(error)) => Err(error),
             Err(error) => {
-                // A place that is none is a misuse, and nothing was run.
+                // An invalid location is a usage error, because nothing was run.
                 match error {
                     RunError::Plan(_)
                     | RunError::File(

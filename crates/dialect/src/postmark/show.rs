@@ -4,7 +4,8 @@ use super::{Config, ReportStyle};
 use machine::files::{FileEngine, FileSync};
 use std::fmt::Write;
 
-/// The configuration as the original shows it, with a line more for each setting of our own that is not at its default.
+/// Formats the configuration as the original does, with an additional line for each setting of our
+/// own that is not at its default.
 pub fn show(config: &Config) -> String {
     let plan = &config.plan;
     let mut text = format!(
@@ -56,7 +57,7 @@ pub fn show(config: &Config) -> String {
     text
 }
 
-/// A size in the largest unit of which it has at least one.
+/// Formats a size in the largest unit that gives at least one.
 fn size(bytes: u32) -> String {
     let value = f64::from(bytes);
     if bytes >> 20 > 0 {

@@ -1,8 +1,9 @@
-//! The published study in one command.
+//! Runs the published study in one command.
 //!
-//! It measured an 80 GB file with 8 KB requests, 4 outstanding a thread, 1 to 256 threads, reads and writes, random and sequential,
-//! for 300 s a point, twice with the better value kept, on a partition that began at sector 63 (31.5 KB) and on one that began at
-//! 64 KB. Here a partition start is emulated by shifting every request by so much ([`run`]), or there are two targets, which are measured in
+//! The study measured an 80 GB file with 8 KB requests, 4 outstanding per thread, 1 to 256 threads,
+//! reads and writes, random and sequential. Each point ran twice for 300 s and kept the better
+//! value, on a partition starting at sector 63 (31.5 KB) and on one starting at 64 KB. Here the
+//! partition start is emulated by shifting every request ([`run`]), or two targets are measured in
 //! turn ([`two_targets`], [`in_turn`]).
 
 use super::report::cut;
@@ -18,15 +19,15 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use workload::Workload;
 
-/// A point is tight when half its 95 % interval is within this share of the rate.
+/// Target precision: half the 95 % interval, relative to the rate.
 const TIGHT: f64 = 0.03;
-/// Runs of a point at least, as published, and at most.
-const LEAST: u32 = 2;
-const MOST: u32 = 4;
-/// Between two targets a point is decided where no change larger than this share can be there.
+/// Minimum runs of a point, as published, and maximum.
+const MIN_RUNS: u32 = 2;
+const MAX_RUNS: u32 = 4;
+/// A point on two targets is decided when any change is known to be smaller than this share.
 pub const DECIDED: f64 = 0.02;
-/// Runs of a point on each of two targets at most, unless said otherwise.
-const MOST_IN_TURN: u32 = 32;
+/// Default maximum of runs of a point on each of two targets.
+const MAX_RUNS_IN_TURN: u32 = 32;
 
 /// One point of the study at one partition start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,11 +36,10 @@ pub struct Entry {
     pub op: char,
     /// `ran` or `seq`.
     pub pattern: String,
-    /// Threads.
     pub threads: u32,
     /// Partition start in bytes.
     pub align_bytes: u64,
-    /// Requests per second of each run; none where the point failed.
+    /// Requests per second of each run; empty if the point failed.
     pub runs_ios_per_s: Vec<f64>,
 }
 
@@ -57,59 +57,56 @@ pub struct Difference {
     pub op: char,
     /// `ran` or `seq`.
     pub pattern: String,
-    /// Threads.
     pub threads: u32,
-    /// Partition starts that are compared, in bytes.
+    /// The two partition starts in bytes.
     pub align_bytes: [u64; 2],
     /// Better run of each, requests per second.
     pub ios_per_s: [f64; 2],
-    /// The same in MB/s (2^20) as the original prints it.
+    /// The same in MB/s (2^20), as the original prints it.
     pub mb_per_s: [f64; 2],
-    /// The second over the first, less one, in percent.
+    /// Change of the second over the first, in percent.
     pub diff_percent: f64,
-    /// The same of the MB/s.
+    /// The same for MB/s.
     pub diff_mb_percent: f64,
-    /// The ratio with its 95 % interval, from runs made in turn; absent where there are too few.
+    /// The ratio with its 95 % interval, from interleaved runs; absent if there are too few.
     pub ratio: Option<Ratio>,
 }
 
-/// What the study gave.
+/// Results of the study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MatrixResult {
     /// The command line in its shortest form.
     pub command: String,
-    /// Bytes of a request.
     pub request_bytes: u32,
     /// Every point at every partition start.
     pub entries: Vec<Entry>,
-    /// Every later partition start against the first.
+    /// Each partition start compared with the first.
     pub differences: Vec<Difference>,
-    /// What the differences say.
+    /// A summary of the differences.
     pub sentences: Vec<String>,
-    /// The same points as everywhere in halfpower.
+    /// The points in halfpower's common form.
     #[serde(skip)]
     pub points: Vec<Point>,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
-    /// The file.
     #[serde(skip)]
     pub target: Option<TargetFacts>,
 }
 
-/// What is to be opened.
+/// The target to open.
 ///
 /// # Errors
-/// A file that is to be made and has no size, a name for destruction that is not the file.
+/// The file does not exist and has no size, or `--destroy-data` names another file.
 pub fn target(options: &Options) -> Result<TargetSpec> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
     spec(options, &jobs[0])
 }
 
-/// The two targets that are compared.
+/// The two targets to compare.
 ///
 /// # Errors
-/// As [`target`], and other than two files.
+/// See [`target`]; the number of files is not two.
 pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
@@ -119,21 +116,21 @@ pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
     Ok([spec(options, a)?, spec(options, b)?])
 }
 
-/// How long two targets are measured in turn.
+/// Limits of an interleaved comparison of two targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InTurn {
-    /// Blocks of four runs, two on each target, at most.
+    /// Maximum number of blocks of four runs, two on each target.
     pub most_blocks: usize,
-    /// Time that all points take at least.
+    /// Minimum time for all points.
     pub least_ns: Nanos,
 }
 
-/// The limits of a comparison; `noisy`: two runs of the same differ.
+/// The limits of a comparison; `noisy`: repeated runs differ.
 ///
 /// # Errors
-/// So few runs that no difference has an interval.
+/// There are too few runs for an interval.
 pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
-    let most = options.repeats.unwrap_or(MOST_IN_TURN);
+    let most = options.repeats.unwrap_or(MAX_RUNS_IN_TURN);
     let least = 2 * LEAST_BLOCKS as u32;
     if noisy && most < least {
         return Err(Error::refused(
@@ -148,7 +145,7 @@ pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
     Ok(InTurn { most_blocks: most as usize / 2, least_ns })
 }
 
-/// Refuses points that make no sense on a target.
+/// Refuses points that are invalid on a target.
 ///
 /// # Errors
 /// The reason.
@@ -163,7 +160,7 @@ pub fn check<M: Machine>(machine: &M, options: &Options, facts: &TargetFacts) ->
     })
 }
 
-/// The points: what is measured, in the order of the table, the partition starts of one point side by side.
+/// The workloads in the order of the table; the partition starts of a point are adjacent.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
     let most = options.max_threads.unwrap_or(super::MAX_THREADS);
@@ -187,10 +184,12 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
     all
 }
 
-/// Makes the study on an opened target; `on_progress` is called after every run (point, of how many, runs of it so far).
+/// Runs the study on an open target; calls `on_progress` after every run (point, number of points,
+/// runs of the point so far).
 ///
 /// # Errors
-/// A file that may not be written, a point that makes no sense on the target, an interrupt. A point that fails stays empty.
+/// A file may not be written, a point is invalid on the target, or the user interrupted the run. A
+/// failed point stays empty.
 pub fn run<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -201,8 +200,8 @@ pub fn run<M: Machine>(
     let engines = machine.capabilities().engines;
     check(machine, options, &facts)?;
     let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &engines).into_iter().unzip();
-    let most = options.repeats.unwrap_or(MOST);
-    let repeats = Repeats { least: LEAST.min(most), most, precision: TIGHT, ..Repeats::default() };
+    let most = options.repeats.unwrap_or(MAX_RUNS);
+    let repeats = Repeats { least: MIN_RUNS.min(most), most, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
     let points =
         results::measure_points(machine, target, &workloads, repeats, |index, made| on_progress(index, count, made))?;
@@ -229,7 +228,7 @@ pub fn run<M: Machine>(
     })
 }
 
-/// Every later partition start against the first, in the order of the entries.
+/// Compares each partition start with the first, in the order of the entries.
 pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     let mb = |ios: f64| cut(ios * f64::from(request_bytes) / (1 << 20) as f64);
     let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
@@ -256,7 +255,7 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     entries.iter().filter(|entry| entry.align_bytes != first).filter_map(compare).collect()
 }
 
-/// What the differences say, a sentence for each pair of partition starts.
+/// Summarises the differences in one sentence per pair of partition starts.
 pub fn sentences(differences: &[Difference]) -> Vec<String> {
     let mut aligns: Vec<[u64; 2]> = differences.iter().map(|difference| difference.align_bytes).collect();
     aligns.sort_unstable();
@@ -300,7 +299,8 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     text
 }
 
-/// The tables: of differences in the published columns where there are several partition starts, of rates otherwise.
+/// The table: of differences in the published columns for several partition starts, otherwise of
+/// rates.
 pub fn table(result: &MatrixResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

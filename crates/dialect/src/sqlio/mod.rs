@@ -1,8 +1,10 @@
-//! SQLIO: random and sequential requests as a database makes them (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5).
+//! SQLIO: random and sequential requests like those of a database (Microsoft, "SQLIO Disk Subsystem
+//! Benchmark Tool" 1.5).
 //!
-//! The options, the parameter file and the text report are those of SQLIO 1.5. Beyond it: sub-millisecond latencies, processor cost
-//! and warnings as points in JSON; and the published study of partition alignment in one command ([`matrix`]), with
-//! intervals that tell which differences are real.
+//! The options, the parameter file and the text report match SQLIO 1.5. Additions: sub-millisecond
+//! latencies, processor cost and warnings as points in JSON, and the published study of partition
+//! alignment in one command ([`matrix`]), with intervals that show which differences are
+//! significant.
 
 mod help;
 pub mod matrix;

@@ -7,16 +7,15 @@ use std::fmt;
 use std::path::PathBuf;
 use workload::MAX_DEPTH;
 
-/// The most threads, of one file or of all.
+/// Maximum number of threads over all files.
 pub const MAX_THREADS: u32 = 256;
-/// The file where none is named.
+/// The default file.
 pub const DEFAULT_FILE: &str = "testfile.dat";
-/// The parameter file where `-F` names none.
+/// The default parameter file of `-F`.
 pub const DEFAULT_PARAMETERS: &str = "param.txt";
-/// The largest size of a file in MB: an exbibyte less a little.
+/// Maximum size of a file in MB: just under an exbibyte.
 const MAX_FILE_MB: u64 = (1 << 40) - 1;
 
-/// Reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// `-kR`
@@ -26,7 +25,7 @@ pub enum Kind {
     Write,
 }
 
-/// Where requests go.
+/// Order of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// `-frandom`
@@ -37,31 +36,31 @@ pub enum Access {
     Stripes(u32),
 }
 
-/// Which caches take part.
+/// The caches in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
-    /// `-BN`: none; a write counts when it is on stable storage.
+    /// `-BN`: none; a write completes when it is on stable storage.
     #[default]
     None,
-    /// `-BY`: the file cache and the disk's.
+    /// `-BY`: the file cache and the disk's cache.
     Both,
-    /// `-BH`: the disk's.
+    /// `-BH`: the disk's cache.
     Hardware,
-    /// `-BS`: the file cache; a write counts when it is on stable storage.
+    /// `-BS`: the file cache; a write completes when it is on stable storage.
     Software,
 }
 
-/// How several blocks go into one request.
+/// How several blocks form one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multi {
     /// `-mC`: one buffer, copied block by block.
     Copy(u32),
-    /// `-mS`: scattered and gathered. One buffer holds the blocks side by side here.
+    /// `-mS`: scatter and gather. Here one buffer holds all blocks.
     Scatter(u32),
 }
 
 impl Multi {
-    /// Blocks of a request.
+    /// Blocks per request.
     pub fn blocks(self) -> u32 {
         match self {
             Multi::Copy(blocks) | Multi::Scatter(blocks) => blocks,
@@ -69,7 +68,7 @@ impl Multi {
     }
 }
 
-/// What the command line asks for; what it does not say is `None` and has the original's default.
+/// The parsed command line; `None` stands for the original's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// `-k`
@@ -80,9 +79,9 @@ pub struct Options {
     pub run_ns: Option<u64>,
     /// `-f`
     pub access: Option<Access>,
-    /// `-o`: requests outstanding, a thread; 0: not asked for.
+    /// `-o`: outstanding requests per thread; 0: unset.
     pub outstanding: Option<u32>,
-    /// `-b` in KB: bytes of a block.
+    /// `-b` in KB: block size in bytes.
     pub block_bytes: Option<u32>,
     /// `-i`: rows of a stripe pattern.
     pub rows: Option<u32>,
@@ -92,54 +91,50 @@ pub struct Options {
     pub caching: Option<Caching>,
     /// `-S`: first block of the region.
     pub start_block: Option<u64>,
-    /// `-p`: one processor; true for `-pI`, which only prefers it in the original.
+    /// `-p`: one processor; true for `-pI`, which in the original is only a preference.
     pub processor: Option<(bool, u32)>,
-    /// `-a`: a set of processors, one bit each.
+    /// `-a`: processor mask.
     pub mask: Option<u64>,
-    /// `-L`: latencies are reported; `S` or `P` with an optional `i` say by which clock in the original.
+    /// `-L`: report latencies; `S` or `P` with an optional `i` select the original's clock.
     pub latency: Option<(char, bool)>,
-    /// `-U`: processor use is reported; true for each processor.
+    /// `-U`: report processor usage; true for each processor separately.
     pub cpu: Option<bool>,
-    /// `-64`: buffers in the upper address space, where all are.
+    /// `-64`: buffers in the upper address space, which is always the case here.
     pub wide: bool,
     /// `-F`: the parameter file.
     pub parameters: Option<PathBuf>,
     /// `-R`: raw devices.
     pub raw: Vec<PathBuf>,
-    /// `-d`: directories in each of which the file is used.
+    /// `-d`: directories; the file is used in each of them.
     pub drives: Vec<PathBuf>,
-    /// The files.
     pub files: Vec<PathBuf>,
-    /// `--json`: all of it as JSON in this file.
+    /// `--json`: write everything as JSON to this file.
     pub json: Option<PathBuf>,
-    /// `--size`: bytes of a file that is to be made.
+    /// `--size`: size of a new file in bytes.
     pub size: Option<u64>,
-    /// `--matrix`: the published study.
+    /// `--matrix`: run the published study.
     pub matrix: bool,
-    /// `--align`: partition starts of the study, each emulated by a shift of every request.
+    /// `--align`: partition starts of the study, each emulated by shifting every request.
     pub align: Vec<u64>,
-    /// `--repeats`: the most runs of a point of the study.
+    /// `--repeats`: maximum runs of a point of the study.
     pub repeats: Option<u32>,
-    /// `--max-threads`: the study goes up to so many threads.
+    /// `--max-threads`: maximum number of threads in the study.
     pub max_threads: Option<u32>,
-    /// `--seed`: seeds random orders and the data.
+    /// `--seed`: seed of random orders and data.
     pub seed: Option<u64>,
     /// `--destroy-data`: existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they bear a file system.
+    /// `--destroy-signature`: even if they hold a file system.
     pub destroy_signed: bool,
 }
 
 /// One line of a parameter file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLine {
-    /// The file.
     pub path: PathBuf,
-    /// Its threads.
     pub threads: u32,
-    /// The processors that they run on, one bit each; 0: all.
+    /// Processor mask; 0: all.
     pub mask: u64,
-    /// Its size in MB.
     pub size_mb: Option<u64>,
 }
 
@@ -150,7 +145,7 @@ impl fmt::Display for FileLine {
     }
 }
 
-/// A mask, decimal or with 0x; a refusal names the words as their user wrote them.
+/// Parses a mask, decimal or with 0x; errors quote the argument as the user wrote it.
 fn mask(words: &str, text: &str) -> Result<u64> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -160,13 +155,14 @@ fn mask(words: &str, text: &str) -> Result<u64> {
     parsed.map_or_else(|| refuse(shortened(words), "it is not a mask of processors", "write it as 5 or 0x5"), Ok)
 }
 
-/// Reads a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` begins a remark.
+/// Parses a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` starts a
+/// comment.
 ///
 /// # Errors
-/// A line that is something else, named by its number; a file without any.
+/// A line is malformed (the message gives its number), or the file is empty.
 pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     let mut lines = Vec::new();
-    // Editors of other systems put a byte-order mark first.
+    // Some editors start files with a byte-order mark.
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.first().is_none_or(|word| word.starts_with('#')) {
@@ -200,10 +196,10 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     Ok(lines)
 }
 
-/// Reads the words after the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An unknown option, a value that makes no sense; each names the word.
+/// An option is unknown, or a value is invalid; the message names the argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -223,7 +219,6 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// A list with commas.
 fn list(option: &str, text: &str) -> Result<Vec<PathBuf>> {
     let names: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
     if names.iter().any(|name| name.as_os_str().is_empty()) {
@@ -270,7 +265,7 @@ impl Options {
         Ok(())
     }
 
-    /// An option with its value glued to it.
+    /// Parses an option with its value attached.
     fn glued(&mut self, word: &str) -> Result<()> {
         if word == "64" {
             self.wide = true;
@@ -398,12 +393,12 @@ impl Options {
         Ok(())
     }
 
-    /// Bytes of a block: 2 KB unless said otherwise, in the study 8 KB.
+    /// Block size in bytes; the default is 2 KB, in the study 8 KB.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes.unwrap_or(if self.matrix { 8 << 10 } else { 2 << 10 })
     }
 
-    /// The words that mean the same: parsed again they give the same options.
+    /// The equivalent arguments: parsing them gives the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let mut put = |option: &str, value: Option<String>| words.extend(value.map(|value| format!("{option}{value}")));
@@ -468,7 +463,7 @@ impl Options {
 }
 
 impl fmt::Display for Options {
-    /// The words that mean the same, as a shell takes them.
+    /// The equivalent arguments, quoted for a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&joined(&self.words()))
     }

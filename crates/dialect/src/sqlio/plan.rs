@@ -1,4 +1,4 @@
-//! From options to workloads.
+//! Turns options into workloads.
 
 use super::options::DEFAULT_FILE;
 use super::{Access, Caching, FileLine, Kind, Multi, Options};
@@ -10,35 +10,33 @@ use workload::{Pattern, Stop, Workload};
 /// A file and its threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileJob {
-    /// The file.
     pub path: PathBuf,
-    /// Its threads.
     pub threads: u32,
-    /// The processors that they run on, one bit each; 0: all.
+    /// Processor mask; 0: all.
     pub mask: u64,
-    /// Bytes of it that are used, where given.
+    /// Size of the part in use, if given.
     pub size_bytes: Option<u64>,
-    /// It is a device (`-R`): never made.
+    /// A device (`-R`), which is never created.
     pub raw: bool,
 }
 
-/// The device that a name after `-R` means: `-Rsdb` is /dev/sdb, as `-RC` was the drive C.
+/// The device named after `-R`: `-Rsdb` is /dev/sdb, as `-RC` was drive C.
 pub fn raw_device(name: &Path) -> PathBuf {
     let plain = name.components().count() == 1 && !name.is_absolute() && !is_twin(name);
     if plain { Path::new("/dev").join(name) } else { name.into() }
 }
 
 impl FileJob {
-    /// The processors by number; none: all.
+    /// The processors by number; empty: all.
     pub fn processors(&self) -> Vec<u32> {
         (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect()
     }
 }
 
-/// The files with their threads, from the parameter file's lines where there are any.
+/// The files with their threads, from the parameter file if there is one.
 ///
 /// # Errors
-/// More than 256 threads over all files.
+/// There are more than 256 threads over all files.
 pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
     let random = !matches!(options.access(), Access::Stripes(_));
     let jobs: Vec<FileJob> = if lines.is_empty() {
@@ -95,23 +93,24 @@ pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
 }
 
 impl Options {
-    /// Where requests go: over stripes unless said otherwise.
+    /// The order of the requests; the default is stripes.
     pub fn access(&self) -> Access {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
-    /// Whether the study is made on two targets, which are compared.
+    /// Whether the study compares two targets.
     pub fn compares(&self) -> bool {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }
 
-    /// Files, directories and devices that are named.
+    /// Number of named files, directories and devices.
     pub(super) fn targets(&self) -> usize {
         let files = if self.raw.is_empty() { self.files.len().max(1) } else { self.files.len() };
         files * self.drives.len().max(1) + self.raw.len()
     }
 
-    /// Length of a run. Two targets share the study's time: 300 s twice on each are ten runs of 60 s, the fewest with an interval.
+    /// Length of a run. Two targets share the study's time: 300 s twice on each are ten runs of 60
+    /// s, the minimum for an interval.
     pub fn run_ns(&self) -> u64 {
         let seconds = match (self.matrix, self.compares()) {
             (false, _) => 30,
@@ -121,23 +120,22 @@ impl Options {
         self.run_ns.unwrap_or(seconds * 1_000_000_000)
     }
 
-    /// Bytes of a request: a block, or several.
+    /// Bytes per request: one block, or several.
     pub fn request_bytes(&self) -> u32 {
         self.block_bytes() * self.multi.map_or(1, Multi::blocks)
     }
 
-    /// Bytes that a stripe pattern covers.
     pub fn stripes_bytes(&self) -> Option<u64> {
         let Access::Stripes(columns) = self.access() else { return None };
         Some(u64::from(columns) * u64::from(self.rows.unwrap_or(64)) * u64::from(self.request_bytes()))
     }
 
-    /// First byte of the region.
     pub fn start_bytes(&self) -> u64 {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }
 
-    /// How a file is reached. What reads ask of the disk's cache cannot be distinguished here, so `-BN` and `-BH` differ in writes alone.
+    /// How a file is accessed. Reads cannot bypass the disk's cache here, so `-BN` and `-BH` differ
+    /// only in writes.
     pub fn buffering(&self, kind: Kind) -> Buffering {
         match (self.caching.unwrap_or_default(), kind) {
             (Caching::None, Kind::Write) => Buffering::DirectDsync,
@@ -147,9 +145,9 @@ impl Options {
         }
     }
 
-    /// The workload of one file. `engines` are those that the machine has.
+    /// The workload of one file. `engines` are those of the machine.
     ///
-    /// A sequential run with several threads gives each a part of the file of its own.
+    /// A sequential run with several threads gives each its own part of the file.
     pub fn workload(&self, kind: Kind, access: Access, threads: u32, engines: &[Engine]) -> Workload {
         let depth = self.outstanding.unwrap_or(if self.matrix { 4 } else { 1 }).max(1);
         Workload {

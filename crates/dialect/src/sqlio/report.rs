@@ -1,4 +1,4 @@
-//! The original's text.
+//! The original's text report.
 
 use super::{Access, Caching, FileJob, Kind, Multi, Options};
 use measure::histogram::Histogram;
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Buckets of the histogram: whole milliseconds below 24, and what is longer.
+/// Buckets of the histogram: whole milliseconds below 24, and a last one for the rest.
 pub const BUCKETS: usize = 25;
 
-/// The figures of a run as the report shows them.
+/// The figures of a run in the report's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Requests per second.
@@ -20,24 +20,21 @@ pub struct Figures {
     pub latency: LatencyFigures,
     /// User, system and idle share of all processors in percent, reported with `-U`.
     pub cpu_percent: [f64; 3],
-    /// The same of each processor, reported with `-Up`.
+    /// The same for each processor, reported with `-Up`.
     pub processors_percent: Vec<[f64; 3]>,
 }
 
-/// Latencies in whole milliseconds, as the original tells them.
+/// Latencies in whole milliseconds, like the original's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyFigures {
-    /// Least.
     pub min_ms: u64,
-    /// Mean.
     pub avg_ms: u64,
-    /// Greatest.
     pub max_ms: u64,
-    /// Percent of the requests by milliseconds; the last is 24 and more.
+    /// Percentage of the requests by milliseconds; the last bucket is 24 and more.
     pub percent: Vec<u32>,
 }
 
-/// The figures of so many requests in so long.
+/// Computes the figures of `requests` requests in `ns` nanoseconds.
 pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figures {
     const MS: u64 = 1_000_000;
     let seconds = ns.max(1) as f64 / 1e9;
@@ -60,13 +57,13 @@ pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figur
     }
 }
 
-/// A rate in MB/s as the original shows it: what lies behind the second digit is cut off.
+/// Truncates a rate in MB/s to two decimals, like the original.
 pub(super) fn cut(value: f64) -> f64 {
-    // What is a whole hundredth in decimal may lie just below it in binary.
+    // A whole hundredth in decimal may be slightly smaller in binary.
     ((value * 100.0 + 1e-9).floor()) / 100.0
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -75,7 +72,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// What is said before the run. `sizes` are the bytes that are used of each file, and whether they were given.
+/// The text before the run. `sizes` are the bytes in use of each file, and whether the user gave
+/// them.
 pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> String {
     let mut text = String::from("sqlio v1.5.SG\n");
     // Writing to a string cannot fail.
@@ -148,7 +146,7 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     text + "initialization done\n"
 }
 
-/// What is said after the run.
+/// The text after the run.
 pub fn report(options: &Options, figures: &Figures) -> String {
     let mut text = String::from("CUMULATIVE DATA:\nthroughput metrics:\n");
     // Writing to a string cannot fail.

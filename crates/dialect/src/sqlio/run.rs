@@ -1,4 +1,4 @@
-//! A run of one or several files side by side.
+//! Runs one or several files at once.
 
 use super::plan::raw_device;
 use super::report::Figures;
@@ -17,14 +17,14 @@ use std::io::Write;
 use std::path::Path;
 use workload::Workload;
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SqlioResult {
     /// The command line in its shortest form.
     pub command: String,
     /// The report's figures.
     pub figures: Figures,
-    /// One point a file, with exact latencies and processor cost.
+    /// One point per file, with exact latencies and processor cost.
     pub points: Vec<Point>,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
@@ -33,13 +33,13 @@ pub struct SqlioResult {
     pub target: Option<TargetFacts>,
 }
 
-/// A file that names the files of a run.
+/// Input limit of a parameter file.
 const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 
-/// The files of a run, of the parameter file where one is named.
+/// The files of a run, from the parameter file if there is one.
 ///
 /// # Errors
-/// A parameter file that cannot be read or is none, too many threads.
+/// The parameter file cannot be read or is malformed, or there are too many threads.
 pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
     let failed = |why: String| Error::refused(format!("-F{}", path.display()), why, "name a parameter file");
@@ -47,10 +47,10 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// How a file is to be opened: made where it is not there, or in a directory.
+/// How to open a file: create it if it does not exist or a directory is named.
 ///
 /// # Errors
-/// A file that is to be made and has no size.
+/// The file does not exist and has no size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     let stripes = options.stripes_bytes().filter(|_| !options.matrix).map(|bytes| options.start_bytes() + bytes);
     let size = job.size_bytes.or(stripes);
@@ -61,7 +61,7 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     }
     if size.is_none() && !there {
         let hint = "give it with --size, or in MB in a parameter file";
-        return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", hint));
+        return Err(Error::refused(job.path.display().to_string(), "the file does not exist and has no size", hint));
     }
     Ok(TargetSpec {
         places: vec![job.path.clone()],
@@ -74,12 +74,12 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     })
 }
 
-/// Whether a name for destruction means this file or device.
+/// Whether a name in `--destroy-data` refers to this file or device.
 fn is_named(job: &FileJob, named: &Path) -> bool {
     named == job.path || job.raw && raw_device(named) == job.path
 }
 
-/// Refuses to write what was there before.
+/// Refuses to overwrite existing data.
 pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
     if writes && !facts.writable {
         let hint = "name it again with --destroy-data to write it, or name another file or a directory";
@@ -92,17 +92,19 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
     match options.destroy.iter().find(|named| !jobs.iter().any(|job| is_named(job, named))) {
         Some(stray) => Err(Error::refused(
             stray.display().to_string(),
-            "it is named for destruction but is no test file",
+            "it is named for destruction but is not a test file",
             "name the same file before it",
         )),
         None => Ok(()),
     }
 }
 
-/// Carries out a run and prints the original's report to `out`. Files that are made stay when the run succeeds, as the original's do.
+/// Runs the files and prints the original's report to `out`. Created files stay if the run
+/// succeeds, as in the original.
 ///
 /// # Errors
-/// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
+/// A file may not be written or is too small, the file system is full, a request failed, the user
+/// interrupted the run, or `out` cannot be written.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
@@ -194,7 +196,7 @@ fn totals(samples: &[Sample], request_bytes: u32, shares: &[[f64; 3]]) -> Figure
 }
 
 impl Access {
-    /// In the study's table: `ran` or `seq`.
+    /// The name in the study's table: `ran` or `seq`.
     pub fn short(self) -> &'static str {
         match self {
             Access::Random => "ran",

@@ -1,4 +1,4 @@
-//! The requests that a cache is tried with: of a trace, or of a workload.
+//! The requests to simulate a cache with: a trace or a workload.
 
 use crate::Failure;
 use clap::Args;
@@ -12,13 +12,13 @@ use std::str::FromStr;
 use twin::{Setup, Twin};
 use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 
-/// A block trace; it is read a line at a time.
+/// Input limit; the trace is read one line at a time.
 const TRACE: Input = Input::new("a block trace", 16 << 30);
 
-/// Requests of a workload at most: they are kept in memory.
-const MOST_REQUESTS: u64 = 50_000_000;
+/// Maximum number of requests of a workload, because they are kept in memory.
+const MAX_REQUESTS: u64 = 50_000_000;
 
-/// A trace file, or the flags of a workload as `halfpower run` takes them.
+/// A trace file, or a workload in the options of `halfpower run`.
 #[derive(Args, Clone)]
 pub(super) struct Source {
     /// A block trace: lines of time_ns,op,offset,bytes; - is standard input. Without one, --op or --pattern give a workload
@@ -60,7 +60,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// When a replay issues requests.
     pub(super) fn pace(&self) -> Pace {
         if self.recorded {
             Pace::Recorded
@@ -69,7 +68,6 @@ impl Source {
         }
     }
 
-    /// What it is, in a few words.
     pub(super) fn name(&self) -> String {
         match &self.trace {
             Some(trace) if trace == "-" => "standard input".into(),
@@ -87,10 +85,7 @@ impl Source {
         }
     }
 
-    /// The requests in their order.
-    ///
-    /// # Errors
-    /// A trace that cannot be read or is wrong somewhere, a workload that makes no sense, neither.
+    /// The requests in order.
     pub(super) fn records(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let Some(source) = self.trace.as_deref() else {
             return if self.op.is_some() || self.pattern.is_some() {
@@ -122,7 +117,7 @@ impl Source {
             request_bytes,
             depth: self.depth,
             threads: self.threads,
-            // Any that keeps several outstanding: none is used.
+            // Any engine that supports depth will do: none is run.
             engine: Engine::IoUring,
             offset_bytes: self.offset,
             seed: self.seed,
@@ -130,7 +125,7 @@ impl Source {
         }
     }
 
-    /// The requests of a workload, in the very order in which its streams would issue them if they were equally fast.
+    /// Draws the requests of a workload in the order its streams would issue them at equal speed.
     fn drawn(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let twin = Twin::new(setup.clone());
         let size = self.size.min(twin.target_facts(&twin.volume()).size_bytes);
@@ -145,8 +140,8 @@ impl Source {
         let workload = self.workload(request);
         workload.check(size, 512)?;
         let requests = self.bytes.unwrap_or(size.saturating_mul(4)) / u64::from(request);
-        if !(1..=MOST_REQUESTS).contains(&requests) {
-            let why = format!("{requests} requests; give --bytes for 1 to {MOST_REQUESTS} of them");
+        if !(1..=MAX_REQUESTS).contains(&requests) {
+            let why = format!("{requests} requests; give --bytes for 1 to {MAX_REQUESTS} of them");
             return Err(Failure::Usage(format!("a workload of {why}")));
         }
         let streams =

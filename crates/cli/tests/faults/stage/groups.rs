@@ -13,15 +13,15 @@ pub enum Limit {
     Processes(u32),
     /// Share of one processor's time, in percent.
     Processor(u32),
-    /// None: a group that can be frozen.
+    /// None: the group can only be frozen.
     Frozen,
 }
 
-/// Files of a control group, and what is written into each.
+/// Files of a control group, and the text to write into each.
 type Texts = Vec<(&'static str, String)>;
 
 impl Limit {
-    /// The controller, then the file and its text in control groups of version 1 and of version 2.
+    /// The controller, then its files and texts for version 1 and for version 2.
     fn files(self) -> (&'static str, Texts, Texts) {
         match self {
             Limit::Frozen => ("freezer", Vec::new(), Vec::new()),
@@ -43,7 +43,7 @@ impl Limit {
     }
 }
 
-/// Makes a control group, of version 1 where the controller has a hierarchy of its own.
+/// Creates a control group, of version 1 if the controller has its own hierarchy.
 pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     static GROUPS: AtomicU32 = AtomicU32::new(0);
     let name = format!("halfpower-test-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
@@ -59,7 +59,7 @@ pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     let (root, settings) = match (old, mount(&|kind, _| kind == "cgroup2")) {
         (Some(root), _) => (root, first),
         (None, Some(root)) => {
-            // It may be enabled already. If it cannot be, the settings below fail.
+            // It may already be enabled. If it cannot be, the settings below fail.
             let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
             (root, second)
         }

@@ -1,4 +1,4 @@
-//! What is on the stage, and goes in the end.
+//! The resources of a stage, released at the end.
 
 use crate::common::places::tool;
 use crate::fuse::FaultyFs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use tempfile::TempDir;
 
-/// Something of the stage that ends when it is dropped.
+/// A resource that is released when dropped.
 pub(super) enum Prop {
     Loop(String),
     Mount(PathBuf),
@@ -37,7 +37,7 @@ impl Drop for Prop {
             Prop::Zram(number) => drop(fs::write("/sys/class/zram-control/hot_remove", number)),
             Prop::Partition(disk) => drop(tool("delpart", &[disk, "1"])),
             Prop::Group(group) => {
-                // The kernel may still be taking leave of those who were in it.
+                // The kernel may still be removing exited processes from the group.
                 let gone = || fs::remove_dir(&*group).is_ok();
                 for _ in 0..200 {
                     if gone() {
