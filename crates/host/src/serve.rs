@@ -1,4 +1,5 @@
-//! The loops that serve a request source through a session: one for many requests outstanding, one for one at a time.
+//! The loops that serve a request source through a session: one for many outstanding requests, one
+//! for blocking calls.
 
 use crate::arena::Arena;
 use crate::reaping::{Reaping, Tally};
@@ -7,20 +8,20 @@ use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, 
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// How often a run checks whether it is to end early, unless its requests take longer.
+/// Interval at which a run checks for an early stop, unless its requests take longer.
 const HALT_NS: Nanos = 1_000_000;
 
-/// How long an interrupted run waits for its requests in flight before it leaves them, and their buffers, to the
-/// kernel.
+/// Time that an interrupted run waits for its requests in flight. After that it leaves them and
+/// their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// How long a kernel that takes no request for want of resources is asked again.
+/// How long to retry submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// A blocking call's result where a signal came first: EINTR, the same number on every system.
+/// Result of a blocking call interrupted by a signal: EINTR, the same number on every system.
 const INTERRUPTED_CALL: i32 = -4;
 
-/// What is kept of a request until it completes.
+/// State kept for a request until it completes.
 #[derive(Clone, Copy)]
 struct Outstanding {
     offset: u64,
@@ -34,8 +35,8 @@ impl Outstanding {
     }
 }
 
-/// A session and the buffers of its requests. However the loop ends (return, error, panic), buffers of requests in
-/// flight are never freed: the session and the arena are left to the kernel then.
+/// A session and its request buffers. However the loop ends (return, error, panic), buffers of
+/// requests in flight are never freed: session and arena are then leaked.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -43,7 +44,6 @@ struct Flight<'a, S> {
 }
 
 impl<S: Session> Flight<'_, S> {
-    /// Queues a request with its data.
     #[inline(always)]
     fn issue<A: RequestSource>(&mut self, source: &mut A, outstanding: &mut [Outstanding], request: &Request) {
         let at = ready(source, self.arena, request);
@@ -60,7 +60,7 @@ impl<S: Session> Flight<'_, S> {
 impl<S> Drop for Flight<'_, S> {
     fn drop(&mut self) {
         if self.requests == 0 {
-            // SAFETY: dropped here alone.
+            // SAFETY: the session is dropped only here.
             unsafe { ManuallyDrop::drop(&mut self.session) };
         } else {
             self.arena.leak();
@@ -68,15 +68,15 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Serves a source through a session to its end; the last completion's time is returned.
+/// Serves a source through a session to its end; returns the time of the last completion.
 ///
-/// One clock read per turn: every completion found in a turn is stamped with it, and it is the issue time of what
-/// replaces them.
+/// The clock is read once per turn: it stamps every completion found in that turn and the issue of
+/// their replacements.
 ///
 /// # Errors
-/// The first failed request, synchronisation or submission, after what was in flight completed; [`Error::Interrupted`]
-/// at most
-/// `GRACE_NS` and a tick after an interrupt, whether or not the requests in flight complete.
+/// The first failed request, sync or submission, after the requests in flight completed.
+/// [`Error::Interrupted`] at most `GRACE_NS` and a tick after an interrupt, whether or not they
+/// complete.
 pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     session: S,
     source: &mut A,
@@ -146,7 +146,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
         if unsubmitted && flight.session.hand_over().is_ok() {
             source.submitted(time.now());
         }
-        // What could not be handed over is tried again here, and judged.
+        // Retries submissions that failed earlier, and handles the error.
         if let Err(error) = flight.session.submit(wait) {
             let nothing_taken = flight.session.queued() >= flight.requests;
             match ending.refused(error, nothing_taken, last, now) {
@@ -175,7 +175,8 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                 return;
             }
             if checks && request.op == Op::Read {
-                // SAFETY: the read filled the slot's buffer, and nothing else writes it before the slot is used again.
+                // SAFETY: the read filled the slot's buffer; nothing else writes it until the slot
+                // is reused.
                 source.check(completion.slot, unsafe {
                     std::slice::from_raw_parts(arena.read_place(completion.slot), request.len as usize)
                 });
@@ -200,25 +201,24 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     Err(ending.failure.unwrap_or(Error::Interrupted))
 }
 
-/// How a run comes to an early end.
+/// State of a run that is ending early.
 #[derive(Default)]
 struct Ending {
     failure: Option<Error>,
-    /// When an interrupted run leaves what is still in flight.
+    /// When an interrupted run abandons the requests in flight.
     leave_at: Option<Nanos>,
-    /// Since when the kernel takes no request.
+    /// When the kernel began to refuse requests.
     stalled: Option<Nanos>,
 }
 
-/// What to do about a submission that the kernel refused.
+/// How to handle a submission that the kernel refused.
 enum Refusal {
-    /// No failure: a signal or the end of a wait.
+    /// Not a failure: a signal, or the wait timed out.
     Again,
-    /// Try again a little later.
+    /// Retry a little later.
     Later,
-    /// Issue nothing more; wait for what is in flight.
+    /// Issue nothing more; wait for the requests in flight.
     Drain,
-    /// Give up.
     Leave,
 }
 
@@ -229,8 +229,8 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// Judges an error of [`Session::submit`]. `nothing_taken`: no request is at the kernel; `last`: the last
-    /// completion.
+    /// Classifies an error of [`Session::submit`]. `nothing_taken`: the kernel has no request;
+    /// `last`: time of the last completion.
     #[cold]
     #[inline(never)]
     fn refused(&mut self, error: io::Error, nothing_taken: bool, last: Nanos, now: Nanos) -> Refusal {
@@ -245,17 +245,15 @@ impl Ending {
             return Refusal::Later;
         }
         self.failure.get_or_insert_with(|| Error::io("cannot submit to", "the kernel's queue")(error));
-        // With nothing at the kernel there is no completion to wait for.
+        // If the kernel has no request, no completion will come.
         if nothing_taken { Refusal::Leave } else { Refusal::Drain }
     }
 }
 
-/// Serves a source through blocking calls, one at a time; the last completion's time is returned.
-///
-/// [`serve`] for one request, without what many outstanding need.
+/// Serves a source through blocking calls, one at a time; returns the time of the last completion.
 ///
 /// # Errors
-/// The first failed request or synchronisation; [`Error::Interrupted`].
+/// The first failed request or sync; [`Error::Interrupted`].
 pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     mut session: S,
     source: &mut A,
@@ -317,7 +315,8 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Does a request through a blocking call: when it ended, and whether it was done; where it was not, the source took note and goes on.
+/// Performs a request through a blocking call; returns when it ended and whether it succeeded. If
+/// not, the source has recorded the failure and continues.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -346,7 +345,8 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted (EINTR), unless the run is to end. Any other result is returned.
+/// Repeats a call interrupted by a signal (EINTR) unless the run must end; returns any other
+/// result.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(
@@ -365,7 +365,7 @@ fn finish<S: BlockingSession>(
     Ok(result)
 }
 
-/// Where a request's data is, filled where it writes.
+/// Returns the request's buffer, filled if it is a write.
 #[inline(always)]
 fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request) -> *mut u8 {
     match request.op {
@@ -389,14 +389,14 @@ fn not_discarded(error: io::Error) -> Error {
     Error::io("cannot discard blocks of", "the target")(error)
 }
 
-/// Notes the first failure.
+/// Keeps the first failure.
 #[cold]
 #[inline(never)]
 fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
     failure.get_or_insert_with(|| failed(request, result));
 }
 
-/// A request that did not do all that it was asked.
+/// The error for a failed or short request.
 #[cold]
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {

@@ -1,7 +1,7 @@
-//! The members of a target: files and devices that a user named, and test files made in the directories that a user
-//! named.
+//! The members of a target: files and devices that the user named, and test files created in
+//! directories that the user named.
 //!
-//! Each is opened once. What was checked is that open file, and every run reaches it through that.
+//! Each member is opened and checked once, and every run uses that open file.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -17,40 +17,37 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a file that is to grow: the alignment of direct I/O is found by reading them.
+/// Bytes of a file that grows during the run: enough to probe the alignment of direct I/O.
 const GROWN_START: u64 = 256 * units::KIB;
 
 /// One file or device of a target.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// What it was opened by; for messages and for what the kernel knows by path alone.
+    /// The path it was opened by; for messages and for facts that the kernel reports by path only.
     pub(crate) path: PathBuf,
-    /// What it is.
     pub(crate) kind: TargetKind,
-    /// Bytes in it.
     pub(crate) size: u64,
-    /// May be written.
     pub(crate) writable: bool,
-    /// Open as long as the target is: a device that may be written exclusively, a file that may be written locked.
+    /// Stays open for the life of the target: a writable device exclusively, a writable file
+    /// locked.
     file: Arc<File>,
-    /// Removes a test file in the end.
+    /// Set for a test file that halfpower created; removes it at the end.
     made: Option<OwnedFile>,
-    /// It is still to be filled: with all of its size, or as much as there is time for.
+    /// How far it must still be filled.
     to_fill: Option<To>,
 }
 
-/// Until where a member is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
-    /// All of its size.
+    /// The whole size.
     End,
     /// As far as the time allows.
     Time,
 }
 
 impl Member {
-    /// Opens what the user named, and makes what is to be made. Nothing that was there is overwritten before
-    /// [`Member::fill`].
+    /// Opens an existing file or device, or creates a test file. Existing data is not overwritten
+    /// before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -110,13 +107,14 @@ impl Member {
             return Err(Error::refused(shown, why, "remove it so that a new one is made, or give a smaller size"));
         }
         let size = test_file::region(fill.size, there, &shown)?;
-        // Blocks of a device that were never written may read faster than any that were: only those count.
+        // Device blocks that were never written may read too fast, so only the filled part of a
+        // device counts.
         let to_fill = if device && fill.size.is_none() { To::Time } else { To::End };
         let to_fill = (writable && !spec.as_is).then_some(to_fill);
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
 
-    /// Opens a device that takes or gives any number of bytes, and of which nothing is lost.
+    /// Opens `/dev/null` or `/dev/zero`, which accept or return any number of bytes.
     fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
         let shown = path.display().to_string();
         let Some(size) = size else {
@@ -142,8 +140,8 @@ impl Member {
         })
     }
 
-    /// Uses what an earlier run made and kept: as it is, or made anew where it is to be larger or in another state. It
-    /// stays again.
+    /// Reuses a test file kept by an earlier run; recreates it if a larger size or another state is
+    /// needed. The file is kept again.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there >= test_file::LEAST && fill.size.is_none_or(|size| size <= there);
@@ -161,14 +159,14 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
     }
 
-    /// Of a new file that is to be filled: the number of its file system, the bytes that it still needs, and those free.
+    /// For a new file that must be filled: its file system's number, the bytes still needed, and
+    /// the bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata = self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
         let free = sys::free_bytes(&sys::path_of(&self.file)).ok()??;
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// Fills what is to be filled.
     pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
         match self.to_fill.take() {
             None => {}
@@ -178,11 +176,11 @@ impl Member {
         Ok(())
     }
 
-    /// Makes a test file in a directory, under a name of its own or the user's.
+    /// Creates a test file in a directory, under a generated name or the user's.
     fn make(directory: &Path, name: Option<&Path>, new_file: NewFile, fill: Fill<'_>) -> Result<Member> {
         remove_leftovers(directory);
         let shown = directory.display().to_string();
-        // That no file can be made here at all is said before that it would be too large.
+        // Create first: an error that no file can be created here takes precedence over its size.
         let made = OwnedFile::create(directory, name.and_then(Path::file_name))?;
         let free = sys::free_bytes(&sys::path_of(made.file()))
             .map_err(Error::io("cannot tell the free space of", directory))?;
@@ -195,7 +193,7 @@ impl Member {
         let kind = TargetKind::TestFile;
         let member = Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
         match new_file {
-            // No more than what tells the alignment.
+            // Only enough to probe the alignment.
             NewFile::Filled | NewFile::Empty => {
                 let mut start = vec![0; most.min(GROWN_START) as usize];
                 fill_random(fill.seed, &mut start);
@@ -211,7 +209,8 @@ impl Member {
         Ok(member)
     }
 
-    /// Makes a new file so long without writing it; with `reserve`, its space is reserved where the file system does that.
+    /// Extends a new file to `bytes` without writing it; `reserve` preallocates its space if the
+    /// file system supports that.
     fn lengthen(&self, bytes: u64, reserve: bool) -> io::Result<()> {
         let reserved = if reserve { sys::reserve(&self.file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
         match reserved {
@@ -221,14 +220,14 @@ impl Member {
         self.file.sync_all()
     }
 
-    /// A file that was made under a name of the user's stays.
+    /// Keeps a test file that has a name chosen by the user.
     pub(crate) fn keep(&mut self) {
         if let Some(made) = &mut self.made {
             made.keep();
         }
     }
 
-    /// Writes random data from the start; returns how much was written ([`Fill::write`]).
+    /// Writes random data from the start; returns the number of bytes written ([`Fill::write`]).
     fn write_all(&self, fill: Fill<'_>, most: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
@@ -237,12 +236,14 @@ impl Member {
         let mut arena = Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
         let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
-                // A tail that direct I/O does not take, or a file system that accepts the flag and then refuses.
+                // A tail too short for direct I/O, or a file system that accepts the flag but then
+                // refuses the write.
                 Some(libc::EINVAL) => plain.write_all_at(data, offset),
                 _ => Err(error),
             });
             result.map_err(|error| match error.raw_os_error() {
-                // What was asked made sense when it was checked: a failed run, and no misuse.
+                // The size was valid when it was checked, so this is a failed run, not a usage
+                // error.
                 Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(
                     "{}: the file system was full after {}; free some space or give a smaller --size",
                     self.path.display(),
@@ -261,12 +262,11 @@ impl Member {
         Ok(written)
     }
 
-    /// The file that halfpower made, where it is one.
+    /// The test file, if halfpower created it.
     pub(crate) fn made(&self) -> Option<&OwnedFile> {
         self.made.as_ref()
     }
 
-    /// Opens the member as a run needs it.
     pub(crate) fn open_with(&self, writes: bool, flags: i32) -> io::Result<File> {
         if let Some(made) = self.made.as_ref().filter(|_| writes) {
             made.touch();
@@ -274,10 +274,11 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Whether the path still leads to the open file: what the kernel says of the path is then said of the file.
+    /// Checks that the path still leads to the open file, so that facts reported for the path apply
+    /// to the file.
     ///
     /// # Errors
-    /// It leads elsewhere: it was replaced, or what was mounted there is not any more.
+    /// The path leads elsewhere: the file was replaced, or its file system was unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -293,18 +294,18 @@ impl Member {
     }
 }
 
-/// Whether a path is `/dev/null` or `/dev/zero`, which are as large as they are asked to be.
+/// Whether a path is `/dev/null` or `/dev/zero`, which have no size of their own.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
 
-/// `/dev/null` and `/dev/zero`, under whatever name.
+/// `/dev/null` and `/dev/zero`, under any name.
 fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)
 }
 
-/// Whether no loop device or swap lies on a file.
+/// Whether no loop device or swap uses the file.
 fn is_unused(made: &OwnedFile) -> bool {
     let roots = facts::Roots::default();
     facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None).held.is_empty()
@@ -322,7 +323,6 @@ fn same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The raw descriptors of open files.
 pub(crate) fn descriptors(files: &[File]) -> Vec<RawFd> {
     files.iter().map(AsRawFd::as_raw_fd).collect()
 }
@@ -338,7 +338,6 @@ mod tests {
         Fill { size, within_ns: 50_000_000, seed: 7, interrupt }
     }
 
-    /// Opens and fills.
     fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let mut member = Member::open(path, spec, fill)?;
         member.fill(fill)?;

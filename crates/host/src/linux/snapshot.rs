@@ -1,4 +1,4 @@
-//! The counters around a run: taken just before its first request and just after its last.
+//! Counters around a run, taken just before its first request and just after its last.
 
 use super::clock::{Clock, boot_now, kernel_now};
 use super::counters::{
@@ -13,23 +13,25 @@ use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// More disagreement than this between the time-stamp counter and the kernel's clock is told.
+/// Report a disagreement between the time-stamp counter and the kernel's clock above this.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// For how long at least the other programs are watched: several ticks of the processor's clock. They are watched again and again, for
-/// what begins in the middle of a study takes its processors, too.
+/// Minimum time to watch the other programs: several scheduler ticks. The watch repeats, so it also
+/// covers programs that start during a study.
 const LEAST_WATCH_NS: Nanos = 100_000_000;
 
-/// The meters that belong to the machine and not to a run. One that cannot be read is absent, and so are its figures.
+/// Meters of the machine, shared by all runs. A meter that cannot be read is absent, and so are its
+/// figures.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
     disturbance: DisturbanceMeter,
-    /// The other programs; absent until a thread has read them, for nobody should wait for that.
+    /// Other programs' CPU use; absent until a background thread has read it, so no run waits for
+    /// it.
     others: Arc<Mutex<Option<Watched>>>,
 }
 
-/// The other programs when they were read last, and what they used until then.
+/// The last reading of the other programs, and their use before it.
 struct Watched {
     last: OtherPrograms,
     baseline: IdleBaseline,
@@ -40,7 +42,7 @@ impl MachineMeters {
         let roots = Roots::default();
         let others = Arc::new(Mutex::new(None));
         let to_fill = others.clone();
-        // Without a thread nothing is known of others.
+        // Without a thread, the other programs stay unknown.
         let _ = std::thread::Builder::new().spawn(move || {
             let last = OtherPrograms::now(&Roots::default());
             *to_fill.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -54,7 +56,7 @@ impl MachineMeters {
         }
     }
 
-    /// What the other programs used lately; nothing as long as they were not watched for long enough.
+    /// Recent CPU use of other programs; none until they were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
@@ -66,22 +68,21 @@ impl MachineMeters {
     }
 }
 
-/// The meters of one run.
 pub(crate) struct Meters<'a> {
     clock: Clock,
     machine: &'a MachineMeters,
-    /// Of each part, where its devices count.
+    /// Per part, if its devices have counters.
     devices: Vec<Option<Arc<DeviceMeter>>>,
     count: Option<PerfCounter>,
 }
 
-/// What tells who had the time in which this process did not run.
+/// Clocks and counters that show why this process was not running.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// The kernel's clock that goes on while the computer is suspended.
+    /// A clock that continues while the computer is suspended.
     boot_at: Nanos,
-    /// How long the calling thread has waited for a processor so far.
+    /// Time the calling thread has waited for a CPU.
     waited_ns: Option<Nanos>,
 }
 
@@ -91,8 +92,9 @@ impl Moment {
     }
 }
 
-/// The time between two moments in which this process did not run, and who had it: gaps in which none of its threads looked at the clock.
-/// `steal_ns`: what the hypervisor took meanwhile; `held_ns`: for how long a processor quota held it.
+/// Returns how long this process did not run between two moments, and why, given the gaps in which
+/// none of its threads read the clock. `steal_ns`: time taken by the hypervisor; `held_ns`: time
+/// throttled by a CPU quota.
 pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos, held_ns: Nanos) -> Option<Pause> {
     let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
     let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
@@ -120,10 +122,9 @@ pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos
     Some(Pause { ns: paused_ns, times: 1, percent: percent(paused_ns, run_ns), cause })
 }
 
-/// The cause if no other program had the time: a signal, a debugger or a freezer.
+/// The cause if no other program used the CPU: a signal, a debugger or a freezer.
 const STOPPED: &str = "the program was stopped";
 
-/// What the meters showed at one moment.
 pub(crate) struct Snapshot {
     at: Nanos,
     moment: Moment,
@@ -135,23 +136,23 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Processor time of this process so far.
     pub(crate) fn process_ns(&self) -> Option<Nanos> {
         self.cpu.as_ref().map(|cpu| cpu.user_ns + cpu.system_ns)
     }
 }
 
 impl<'a> Meters<'a> {
-    /// Opens the processor's counters where asked; they count threads that start from now on.
+    /// Opens the CPU counters if requested; they count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,
         parts: &[Part<'_, HostTarget, S>],
         count_instructions: bool,
     ) -> Meters<'a> {
-        // The first run must not be in it where that can be had without waiting.
+        // Take a baseline before the first run, if that needs no wait.
         machine.baseline();
-        // Kernel instructions are left alone: a hypervisor may count them wrong, and each counter slows the run.
+        // Kernel instructions are not counted: a hypervisor may count them wrong, and each counter
+        // slows the run.
         let mut count = if count_instructions { PerfCounter::try_open().ok() } else { None };
         if let Some(counter) = &mut count {
             counter.start();
@@ -159,7 +160,6 @@ impl<'a> Meters<'a> {
         Meters { clock, machine, devices: parts.iter().map(|part| device_meter(&part.targets)).collect(), count }
     }
 
-    /// What the meters show now.
     pub(crate) fn take(&mut self) -> Snapshot {
         Snapshot {
             at: self.clock.now(),
@@ -172,7 +172,8 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// What was used between two moments, by the whole run and (returned) by the devices of each part.
+    /// Usage between two moments: the whole run's in `usage`, each part's devices as the return
+    /// value.
     pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot, usage: &mut RunUsage) -> Vec<Option<DeviceUse>> {
         let baseline = self.machine.baseline();
         if let (Some(meter), Some(before), Some(after)) = (&self.machine.cpu, &before.cpu, &after.cpu) {
@@ -201,7 +202,8 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// What our clock showed when the kernel's monotonic clock showed `at`, between this moment and `after`: both clocks were read at both.
+    /// Converts a kernel monotonic time between this moment and `after` to our clock; both clocks
+    /// were read at both moments.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);
@@ -209,20 +211,19 @@ impl Snapshot {
         (i128::from(self.at) + since * ours / i128::from(kernel)) as Nanos
     }
 
-    /// The time until `after` in which this process did not run ([`pause`]).
+    /// Time until `after` in which this process did not run ([`pause`]).
     pub(crate) fn pause_until(&self, after: &Snapshot, gaps: Gaps, usage: &RunUsage) -> Option<Pause> {
         let held_ns = usage.disturbance.quota.map_or(0, |quota| quota.throttled_ns);
         pause(&self.moment, &after.moment, gaps, usage.cpu.steal_ns, held_ns)
     }
 }
 
-/// How long the calling thread has waited for a processor: the second number of its schedstat (proc(5)).
+/// Time the calling thread has waited for a CPU: the second field of its schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The counters of the devices under all of these targets.
 fn device_meter(targets: &[&HostTarget]) -> Option<Arc<DeviceMeter>> {
     if let [only] = targets {
         return only.meter();
@@ -237,7 +238,8 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// A moment on clocks of the test's own: how long the computer ran, was suspended, and how long this thread waited.
+    /// A moment on simulated clocks: time the computer ran, time suspended, and time this thread
+    /// waited.
     fn moment(ran_s: u64, suspended_s: u64, waited_s: u64) -> Moment {
         Moment {
             kernel_at: ran_s * SECOND,
