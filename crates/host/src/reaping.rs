@@ -1,88 +1,86 @@
-//! How a serving loop waits for completions: for how many, asleep or polling; and how it learns what pays.
+//! How a serving loop waits for completions (how many, sleeping or polling), and how it learns the
+//! best way.
 
 use crate::session::Wait;
 use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The most completions that learning tries to wait for.
+/// Maximum number of completions that learning tries to wait for.
 const LEARNED_MOST: u32 = 32;
 
-/// How long one way of waiting is tried at a time.
+/// Time of one trial.
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// How often each had been tried at the end of a stage: in turn, so that a drift falls on all.
+/// Trials of each way by the end of each stage; ways alternate, so drift affects them equally.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// How many ways stay in after each stage but the last, beside the least and polling.
+/// Ways that remain after each stage except the last, in addition to the first one and polling.
 const STAYS: [usize; 2] = [2, 1];
 
-/// A trial with fewer completions says nothing, and requests so slow leave no wake to save.
+/// A trial with fewer completions is inconclusive, and requests that slow leave no wakeups to save.
 const LEAST_COMPLETIONS: u64 = 72;
 
-/// Waiting for more must gain this share over waiting for fewer, for it costs latency; and polling over sleeping, for it costs a processor.
+/// Required gain of waiting for more over waiting for fewer, because it costs latency, and of
+/// polling over sleeping, because it costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// The shortest time that is polled before a sleep; where this fails, there is only sleep.
+/// Minimum polling time before a sleep; if even this does not pay, the stream only sleeps.
 const POLL_LEAST_NS: Nanos = 10_000;
 
-/// What the streams of a part did, kept where all of them reach it.
+/// Counters of a part, shared by its streams.
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// How often a stream waited in the kernel.
+    /// Number of waits in the kernel.
     waits: AtomicU64,
-    /// For how many completions they waited in the end: the most of any.
+    /// Completions to wait for at the end; the maximum over streams.
     least: AtomicU32,
-    /// A stream polled in the end.
+    /// A stream was polling at the end.
     polled: AtomicBool,
-    /// The buffers of a stream could not be registered with the kernel.
+    /// A stream's buffers could not be registered with the kernel.
     unregistered: AtomicBool,
-    /// Time in which a stream's thread could have run and had no processor, over all streams.
+    /// Time that streams' threads were runnable but not scheduled, summed.
     unserved_ns: AtomicU64,
-    /// Time in which parity was computed, and the bytes that it was computed from.
+    /// Time spent computing parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// No processor is left for the kernel where each stream keeps one busy.
+    /// The streams would leave the kernel no CPU if each kept one busy.
     crowded: bool,
 }
 
 impl Tally {
-    /// Of a run with so many streams, over all parts, on so many processors.
+    /// For a run with this many streams, over all parts, on this many CPUs.
     pub(crate) fn new(streams: usize, processors: usize) -> Tally {
         Tally { crowded: streams >= processors, ..Tally::default() }
     }
 
-    /// Adds what a stream computed of parity.
     pub(crate) fn note_parity(&self, ns: Nanos, bytes: u64) {
         self.parity.0.fetch_add(ns, Ordering::Relaxed);
         self.parity.1.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What the streams computed of parity, where there was anything.
+    /// Parity work of the streams, if any.
     pub(crate) fn parity(&self) -> Option<ParityUse> {
         let bytes = self.parity.1.load(Ordering::Relaxed);
         (bytes > 0).then(|| ParityUse { ns: self.parity.0.load(Ordering::Relaxed), bytes })
     }
 
-    /// Adds how long a stream's thread waited for a processor.
     pub(crate) fn note_unserved(&self, ns: Nanos) {
         self.unserved_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// How long the streams' threads waited for a processor, together.
+    /// Time that the streams' threads were runnable but not scheduled, summed.
     pub(crate) fn unserved_ns(&self) -> Nanos {
         self.unserved_ns.load(Ordering::Relaxed)
     }
 
-    /// Notes that a stream's buffers are not registered.
     pub(crate) fn note_unregistered(&self) {
         self.unregistered.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a stream's buffers could not be registered.
     pub(crate) fn is_unregistered(&self) -> bool {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// How the streams waited; none where each request is a call of its own.
+    /// How the streams waited; `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.least.load(Ordering::Relaxed);
@@ -95,28 +93,29 @@ pub(crate) struct Reaping<'a> {
     least: u32,
     waits: u64,
     polling: Option<Polling>,
-    /// Until when the stream polls; then it sleeps.
+    /// The stream polls until this time, then sleeps.
     poll_until: Nanos,
-    /// The turn's wait was no sleep.
+    /// The last wait polled instead of sleeping.
     polled: bool,
     trials: Option<Box<Trials>>,
     tally: &'a Tally,
 }
 
-/// How long a stream polls before it sleeps: longer where a sleep was short, not at all where they are long, as a hypervisor does
-/// for a processor that halts.
+/// How long a stream polls before it sleeps: longer if a sleep was short; not at all if sleeps are
+/// long, as when a hypervisor deschedules a halted CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
-    /// The last completion.
+    /// Time of the last completion.
     since: Nanos,
 }
 
 impl Polling {
-    /// After so many completions at this time, for which the stream slept or polled: until when it polls now.
+    /// Updates the polling time after completions that the stream polled or slept for; returns when
+    /// polling now ends.
     ///
-    /// What counts is the time between two completions. A stream that is woken late finds many of them, and would have met them one by one if it had
-    /// polled.
+    /// The relevant time is between two completions: a stream that wakes late finds several, which
+    /// it would have received one by one while polling.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;
@@ -157,7 +156,7 @@ impl<'a> Reaping<'a> {
         if self.least <= 1 { Wait::One } else { Wait::Several(self.least.min(in_flight)) }
     }
 
-    /// After a turn that took this many completions.
+    /// Records a turn that reaped this many completions.
     #[inline(always)]
     pub(crate) fn turned(&mut self, completions: u64, now: Nanos) {
         self.waits += u64::from(!self.polled);
@@ -197,31 +196,33 @@ impl Drop for Reaping<'_> {
     }
 }
 
-/// What to do after a trial.
+/// The next step after a trial.
 enum Learned {
-    /// Wait in this way for the next one.
+    /// Try this way next.
     Try(Reap),
-    /// Wait in this way from now on.
+    /// Use this way from now on.
     Settled(Reap),
 }
 
-/// Ways to wait, tried in turn, in stages: each stage tries fewer of them, and more often.
+/// Ways to wait, tried alternately in stages: each stage tries fewer of them, and more often.
 ///
-/// A trial is short and the machine disturbs it, so a way that seems good in a few must prove it in more. Two are tried to the end: sleeping until one
-/// request completed, which costs least, and polling, which gains most where wakes are what limits.
+/// Trials are short and noisy, so a way that looks good in a few must prove it in more. Two always
+/// stay to the end: sleeping until one request completes, the cheapest, and polling, which gains
+/// most when wakeups are the limit.
 struct Trials {
-    /// Each way with its rates in completions per nanosecond. A way that costs less stands before one that costs more.
+    /// Each way with its rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
-    /// The way tried now.
+    /// Index of the current way.
     turn: usize,
     began: Nanos,
     completions: u64,
 }
 
 impl Trials {
-    /// Numbers to wait for up to half of the depth, for of few requests in flight each is wanted back at once; and polling, where that may be.
+    /// Tries waiting for up to half of the depth (with few requests in flight, each is needed
+    /// immediately), and polling if allowed.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, LEARNED_MOST);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -229,12 +230,11 @@ impl Trials {
         Box::new(Trials { ways, depth, stage: 0, turn: 0, began: now, completions: 0 })
     }
 
-    /// What is tried now.
     fn tried(&self) -> Reap {
         self.ways[self.turn].0
     }
 
-    /// Takes a turn's completions in; whether something else is to be done now, and what.
+    /// Counts a turn's completions; returns the next step if the trial has ended.
     fn took(&mut self, completions: u64, now: Nanos) -> Option<Learned> {
         self.completions += completions;
         let elapsed = now.saturating_sub(self.began);
@@ -257,7 +257,7 @@ impl Trials {
         Some(Learned::Try(self.tried()))
     }
 
-    /// Keeps the first way, polling, and so many of the others, the best.
+    /// Keeps the first way, polling, and the best `stays` others.
     fn drop_to(&mut self, stays: usize) {
         let mut rates: Vec<f64> = self.ways.iter().skip(1).filter(|(way, _)| *way != Reap::Poll).map(of).collect();
         rates.sort_by(|a, b| b.total_cmp(a));
@@ -277,12 +277,11 @@ impl Trials {
     }
 }
 
-/// What a way gave: the median of its trials.
+/// The median rate of a way's trials.
 fn of((_, rates): &(Reap, Vec<f64>)) -> f64 {
     middle(rates)
 }
 
-/// The median.
 fn middle(rates: &[f64]) -> f64 {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -298,12 +297,13 @@ fn middle(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Lets a stream of this depth learn on a kernel with this rate in requests per second for each way; what it chose, and the time it took.
+    /// Lets a stream learn on a kernel with the given rate (requests per second) for each way;
+    /// returns its choice and the time it took.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
 
-    /// The same beside other streams, on two processors.
+    /// The same with several streams, on two CPUs.
     fn learned_among(streams: usize, depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         let tally = Tally::new(streams, 2);
         let mut reaping = Reaping::new(Reap::Auto, depth, 0, &tally);
@@ -319,7 +319,7 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Each wake costs 5 us, each request 5 us more; polling saves no wake here.
+    /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup here.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(least) = way { least } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_pays_is_learned_before_the_run_is_measured() {
-        // 16 gain 1.88 over 1, 32 gain 2 % more and a little.
+        // Waiting for 16 gains 1.88 times over 1; 32 gains slightly over 2 % more.
         let (way, time) = learned(64, wakes);
         assert_eq!(way, Reap::AtLeast(32));
         assert!(time <= machine::REAP_LEARNING_NS, "{time} ns");
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_way_that_is_good_in_a_few_trials_must_prove_it_in_more() {
-        // Waiting for 4 gains 10 %; single trials differ by more, as on a shared machine.
+        // Waiting for 4 gains 10 %; single trials vary by more, as on a shared machine.
         for seed in 0..50_u64 {
             let trial = std::cell::Cell::new(seed * 1000);
             let noisy = |way| {
@@ -356,7 +356,7 @@ mod tests {
                 let gain = if way == Reap::AtLeast(4) { 1.1 } else { 1.0 };
                 1e5 * gain * (0.95 + 0.1 * share)
             };
-            // One rate a trial: what a turn takes does not depend on how many turns a trial has.
+            // One rate per trial: a turn's time does not depend on the number of turns.
             assert_eq!(learned(8, noisy).0, Reap::AtLeast(4), "seed {seed}");
         }
     }
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// A stream that polls, on a device that completes one request every so often; its sleeps and its polls.
+    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = Tally::default();

@@ -1,37 +1,37 @@
-//! The rules of test files: how they are named and recognised, how large they are, what they are filled with.
+//! The rules of test files: names, sizes and contents.
 
 use crate::session::Time;
 use machine::mark::is_mark;
 use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What every file and directory that halfpower makes is called first.
+/// Prefix of every file and directory that halfpower creates.
 const PREFIX: &str = "halfpower-";
 
 /// Bounds of a test file whose size halfpower chooses.
 const AUTO_LEAST: u64 = machine::LEAST_FILLED_BYTES;
 const AUTO_MOST: u64 = 2 * units::GIB;
 
-/// A share of the free space that a test file never exceeds unless its size was given.
+/// Divisor of the free space: a test file never exceeds that share unless its size was given.
 const FREE_SHARE: u64 = 4;
 
-/// The least that is worth measuring.
+/// Minimum size for a measurement.
 pub(crate) const LEAST: u64 = 4096;
 
-/// Bytes that are written at once.
+/// Bytes per write.
 pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
-/// The name of a file or directory with this mark.
 pub(crate) fn name(mark: &str, suffix: &str) -> String {
     format!("{PREFIX}{mark}{suffix}")
 }
 
-/// Whether halfpower gave the file with this number its name.
+/// Whether halfpower gave the file with this inode number its name.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// The size of a new test file: what was asked for, if it fits, or a quarter of what is free, at most 2 GiB.
+/// The size of a new test file: the requested size if it fits, or a quarter of the free space, at
+/// most 2 GiB.
 ///
 /// # Errors
 /// Too small, or not enough space; `shown` is the directory.
@@ -61,10 +61,10 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
     }
 }
 
-/// The part of an existing file or device of `there` bytes that is used.
+/// The used part of an existing file or device of `there` bytes.
 ///
 /// # Errors
-/// More is asked for than there is, or too little.
+/// The requested size exceeds it, or is too small.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
         Some(size) if size < LEAST => Err(Error::refused(
@@ -84,7 +84,7 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
 /// How a test file is filled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// Bytes wanted; `None`: as many as `within_ns` allows, between the least and the most.
+    /// Bytes to write; `None`: as many as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
     pub(crate) seed: u64,
@@ -92,11 +92,11 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Gives random data to `write`, with its offset, from the start; returns how much it was. Ends at `most`, or,
-    /// where no size was given, when the time is over and the least is there.
+    /// Passes random data and its offset to `write`, from the start; returns the total. Ends at
+    /// `most` or, if no size was given, when the time is over and the minimum is reached.
     ///
     /// # Errors
-    /// What `write` returns; [`Error::Interrupted`].
+    /// Those of `write`; [`Error::Interrupted`].
     pub(crate) fn write(
         &self,
         most: u64,

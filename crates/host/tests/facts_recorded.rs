@@ -1,4 +1,4 @@
-//! What lies under the paths of machines that are not here, from their `/sys` and `/proc`.
+//! Facts about the paths of other machines, from their recorded `/sys` and `/proc`.
 
 mod sysfs;
 
@@ -56,7 +56,7 @@ fn an_nvme_ssd_on_pcie_4() {
             (LayerKind::Link, "PCIe 4.0 x4"),
         ]
     );
-    // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits a byte.
+    // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits per byte.
     near(&told.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
     assert_eq!(formula(&told.layers[5]), "PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130");
     assert_eq!(formula(&told.layers[2]), "io.max of /system.slice/database.service");

@@ -1,6 +1,6 @@
-//! Runs on this computer: what is held, what an interrupt ends, what is refused, what a vanished file becomes.
+//! Runs on this computer: exclusive use, interrupts, refusals, and files that vanish.
 //!
-//! What needs root or loop devices is skipped with a word, unless `HALFPOWER_REQUIRE=all`.
+//! Tests that lack root or loop devices are skipped with a message, unless `HALFPOWER_REQUIRE=all`.
 
 mod common;
 
@@ -42,7 +42,8 @@ fn access(engine: Engine) -> Access {
     }
 }
 
-/// Reads block after block of the first MiB, for ever or so many, or thinks for ever.
+/// Reads the blocks of the first MiB in turn, endlessly or a given number of times, or pauses
+/// forever.
 struct Reader {
     depth: u32,
     request: u32,
@@ -171,7 +172,7 @@ fn an_interrupt_ends_every_engine_and_leaves_nothing() {
                 let began = Instant::now();
                 let ended = read(&host, &target, engine, source);
                 assert!(matches!(ended, Err(Error::Interrupted)), "{engine}: {ended:?}");
-                // 0.3 s are promised; a loaded machine takes longer.
+                // The promise is 0.3 s; a loaded machine takes longer.
                 assert!(began.elapsed() < Duration::from_secs(10), "{engine}: {:?}", began.elapsed());
             });
             drop(target);

@@ -1,4 +1,5 @@
-//! Main memory by read, write and copy, with one thread and with all: the ceiling of everything buffered.
+//! Memory bandwidth by read, write and copy, with one thread and with all: the ceiling of buffered
+//! I/O.
 
 use super::clock::Clock;
 use super::facts::{Roots, memory_left};
@@ -14,22 +15,22 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 
-/// Each thread's buffer where there is memory enough: several times any processor cache of its share.
+/// Each thread's buffer if memory allows: several times its share of any CPU cache.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// With less than this the caches would be measured.
+/// Smaller buffers would measure the caches.
 const LEAST_BYTES: u64 = 8 << 20;
 
-/// Each thread has two buffers and a file in memory.
+/// Each thread has two buffers and an in-memory file.
 const BUFFERS: u64 = 3;
 
-/// Of the memory that is left, this share is used.
+/// One in this many of the available bytes is used.
 const SHARE: u64 = 2;
 
-/// One pass over the buffers of a thread; the second is also where a file in memory is copied from and to.
+/// One pass over a thread's buffers; the second also serves the in-memory file.
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
-/// What is measured, in the order of the report. The last two go through the kernel to a file that lives in memory.
+/// The measurements in report order. The last two go through the kernel to an in-memory file.
 const KINDS: [(&str, Work); 5] = [
     ("read", read),
     ("write", write),
@@ -38,13 +39,13 @@ const KINDS: [(&str, Work); 5] = [
     ("file in memory, write", file_write),
 ];
 
-/// Bytes of one request to the file in memory.
+/// Bytes per request to the in-memory file.
 const REQUEST: usize = 1 << 20;
 
-/// Rates of each kind, several repeats in about `for_ns` altogether.
+/// Measures the rates of each kind, with several repeats, in about `for_ns` in total.
 ///
 /// # Errors
-/// Too little memory is left, a thread is refused, a file in memory fails, an interrupt.
+/// Too little memory, a thread cannot start, an in-memory file fails, an interrupt.
 pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
@@ -62,7 +63,7 @@ pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Re
     if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(measured) }
 }
 
-/// Bytes of each buffer of each thread, by the memory that is left.
+/// Bytes of each buffer of each thread, limited by the available memory.
 fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     let each = left.unwrap_or(u64::MAX) / SHARE / (BUFFERS * u64::from(threads));
     let bytes = each.min(MOST_BYTES) / REQUEST as u64 * REQUEST as u64;
@@ -76,11 +77,11 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     Ok(bytes as usize)
 }
 
-/// Rates of each kind with so many threads, pass by pass. Buffers and files are made once: that takes longer than a
-/// pass.
+/// Rates of each kind with `threads` threads, pass by pass. Buffers and files are created once,
+/// because that takes longer than a pass.
 fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
-    // Nobody waits at the barrier before all threads are there.
+    // No thread waits at the barrier before all have started.
     let complete = OnceLock::new();
     let one = || {
         if !complete.wait() {
@@ -90,7 +91,7 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
         let mut file = sys::memory_file().and_then(|file| file_write(&mut a, &mut b, &file).map(|()| file));
         let mut times = Vec::new();
         for (_, work) in KINDS {
-            // A thread that failed still waits with the others.
+            // A failed thread still waits, so the others do not hang.
             barrier.wait();
             if let Ok(open) = &file {
                 match passes(clock, each_ns, interrupt, || work(black_box(&mut a), black_box(&mut b), open)) {
@@ -125,7 +126,7 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
     Ok((0..KINDS.len()).map(of).collect())
 }
 
-/// How long each pass took, the first left out: at least three, for one number has no interval.
+/// Times of the passes, except the first: at least three, since a single one has no interval.
 fn passes(
     clock: Clock,
     for_ns: Nanos,
@@ -145,7 +146,7 @@ fn passes(
 }
 
 fn read(a: &mut [u64], _: &mut [u64], _: &File) -> io::Result<()> {
-    // Eight sums: the additions must not be the limit.
+    // Eight sums, so that additions are not the limit.
     let mut sums = [0u64; 8];
     for chunk in a.chunks_exact(8) {
         for (sum, value) in sums.iter_mut().zip(chunk) {
@@ -166,9 +167,8 @@ fn copy(a: &mut [u64], b: &mut [u64], _: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// The buffer as bytes.
 fn bytes(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: any bytes are valid words and the other way round; the length is that of the words.
+    // SAFETY: any bytes are valid words and vice versa; the length is that of the words.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), std::mem::size_of_val(words)) }
 }
 

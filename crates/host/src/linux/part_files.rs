@@ -1,4 +1,4 @@
-//! The open files of a part of a run: in the state of allocation and of the page cache that it asks for.
+//! Opens the files of a part of a run, in the requested allocation and page cache state.
 
 use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;
@@ -11,20 +11,19 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The open files of a part.
 pub(super) struct PartFiles {
     pub(super) files: Vec<File>,
     /// Bytes of each file that the region covers.
     pub(super) region: (u64, u64),
-    /// Cut these to nothing as the first act of the timed run.
+    /// Truncate these as the first step of the timed run.
     pub(super) truncate: bool,
-    /// How they form a volume, where they are the members of a stripe.
+    /// The volume's layout, if the files form a stripe.
     pub(super) stripe: Option<StripeSet>,
-    /// Scratch files among them, and the target that keeps them afterwards.
+    /// Scratch files among them; the target keeps them afterwards.
     pub(super) scratch: Vec<OwnedFile>,
 }
 
-/// Opens the files of a part's targets, or scratch files in the state of allocation that it asks for.
+/// Opens the files of a part's targets, or scratch files in the requested allocation state.
 pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &AtomicBool) -> Result<PartFiles> {
     let writes = part.sources.iter().any(RequestSource::writes);
     let mut whole = PartFiles {
@@ -46,7 +45,7 @@ pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interr
     Ok(whole)
 }
 
-/// Opens the target's files, or scratch files in the state of allocation that the run asks for.
+/// Opens the target's files, or scratch files in the requested allocation state.
 fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &AtomicBool) -> Result<PartFiles> {
     let mut flags = 0;
     if access.buffering.is_direct() {
@@ -94,14 +93,14 @@ fn cannot_open(target: &HostTarget, error: io::Error) -> Error {
     Error::io("cannot open", &target.members()[0].path)(error)
 }
 
-/// A scratch file beside each test file, its space in the state asked for.
+/// Creates a scratch file next to each test file, its space in the requested state.
 fn make_scratch(
     target: &HostTarget,
     allocation: Allocation,
     len: u64,
     interrupt: &AtomicBool,
 ) -> Result<Vec<OwnedFile>> {
-    // Those of the last run go first: their space may be needed.
+    // Remove those of the last run first: their space may be needed.
     let kept = target.take_scratch();
     if allocation == Allocation::Truncate
         && kept.len() == target.members().len()
@@ -144,7 +143,8 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// Drops or fills the page cache of the region, and gives it the hint. `wanted`: bytes that must find memory where the host takes it back.
+/// Drops or fills the page cache of the region and sets the hint. `wanted`: bytes that need memory
+/// which the hypervisor may have reclaimed.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,

@@ -1,4 +1,4 @@
-//! One run: bring the target into the state asked for, start the streams together, take the counters around them.
+//! One run: prepare the target, start the streams together, read the counters before and after.
 
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
@@ -22,16 +22,16 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is said where the limit on locked memory keeps io_uring from its faster way.
+/// The warning if the locked-memory limit prevents io_uring from using registered buffers.
 const UNREGISTERED: &str = "no more memory may be locked (ulimit -l), so io_uring works with buffers that are not registered: each request costs \
      more processor time";
 
-/// What every run of a process needs.
+/// Shared by every run of a process.
 pub(crate) struct Context<'a> {
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) meters: &'a MachineMeters,
-    /// The host of this computer takes back memory that lies free.
+    /// The hypervisor reclaims free memory.
     pub(crate) memory_is_taken: bool,
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn run<S: RequestSource>(
         opened.push(open_part(part, context.interrupt)?);
     }
     let mut warnings = Vec::new();
-    // No more than there is; and what is read for it would use up what a throttle admits.
+    // No more than there is, and nothing if a throttle applies: the reads would use up its
+    // allowance.
     let throttled = || parts.iter().flat_map(|part| &part.targets).any(|target| target.facts().is_throttled());
     let wanted = if context.memory_is_taken && options.cache_bytes > 0 && !throttled() {
         options.cache_bytes.min(memory_left(&Roots::default()).unwrap_or(0) / 2)
@@ -58,7 +59,7 @@ pub(crate) fn run<S: RequestSource>(
         warnings.extend(prepare_cache(context, files, &part.access, wanted)?);
     }
     let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
-    // A run whose tracing the kernel refuses is measured without.
+    // If the kernel refuses tracing, measure without it.
     let trace = if options.trace { BlockTrace::start(&Roots::default(), &devices(parts)).ok() } else { None };
     let outcome = streams(context, &opened, parts, options, &mut meters);
     let mut usage = RunUsage { warnings, ..RunUsage::default() };
@@ -89,7 +90,7 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// The buffers of a part's streams, and what a set with parity needs beside them.
+/// The buffers of a part's streams, including scratch space for parity.
 fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
     let set = part.targets.first().and_then(|target| target.stripe());
     let of = |source: &S| {
@@ -102,13 +103,12 @@ fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
     part.sources.iter().flat_map(of).flatten().collect()
 }
 
-/// The devices under all targets of a run.
 fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
     parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.facts().devices.clone()).collect()
 }
 
-/// What a part left dirty must not be the next run's burden; scratch files stay for it. After an interrupt there is no
-/// next run.
+/// Syncs a part's dirty data so that it does not slow the next run, which also reuses the scratch
+/// files. Skipped after an interrupt, since no run follows.
 fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, interrupt: &AtomicBool) -> Result<()> {
     let dirty = part.sources.iter().any(RequestSource::writes) && !part.access.buffering.is_dsync();
     if dirty && !interrupt.load(Ordering::Relaxed) {
@@ -122,7 +122,7 @@ fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, in
     Ok(())
 }
 
-/// What can be refused before anything is opened.
+/// Rejects invalid parts before anything is opened.
 fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     let Some(first) = part.targets.first() else {
         return Err(Error::Unsupported("a part of the run has no target".into()));
@@ -154,7 +154,8 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another program.
+/// Rejects streams whose buffers exceed the available memory: the kernel would kill them or another
+/// program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -175,35 +176,32 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
-/// The end of a part.
 struct End {
-    /// From its last completion to stable storage, where that was asked.
+    /// Time from its last completion to stable storage, if requested.
     sync_ns: Option<Nanos>,
-    /// Processor time that the process had used at its last completion.
+    /// CPU time of the process at the part's last completion.
     process_ns: Nanos,
-    /// Dirty pages until then, where it wrote through the page cache.
+    /// Dirty pages until then, if it wrote through the page cache.
     dirty: Option<DirtyUse>,
 }
 
-/// How the streams of a part waited, what they computed of parity, and how long they had no processor.
+/// Counters of a part's streams: waits, parity, and time without a CPU.
 struct Told {
     waits: Option<Waits>,
     parity: Option<ParityUse>,
     unserved_ns: Option<Nanos>,
 }
 
-/// How the streams of a run did.
 struct Outcome {
-    /// The counters before and after.
     before: Snapshot,
     after: Snapshot,
-    /// For each part its last completion, its end, and what its streams told.
+    /// For each part: its last completion, its end, and its streams' counters.
     ran: Ran<(End, Told)>,
     /// Buffers could not be registered with io_uring.
     unregistered: bool,
 }
 
-/// Runs the streams over the open files, the counters taken around them.
+/// Runs the streams over the open files, and reads the counters before and after.
 fn streams<S: RequestSource>(
     context: &Context<'_>,
     opened: &[PartFiles],
@@ -256,7 +254,7 @@ fn streams<S: RequestSource>(
         let mut began = start;
         for (number, file) in truncated.enumerate() {
             if number == 0 {
-                // It is the first act of the run.
+                // Truncation is part of the run.
                 began = clock.now();
             }
             file.set_len(0).map_err(Error::io("cannot truncate", "the test file"))?;
@@ -267,7 +265,7 @@ fn streams<S: RequestSource>(
     let ran = run_streams(clock, context.interrupt, work, options, start, look)?;
     let after = meters.take();
     let unregistered = tallies.iter().any(Tally::is_unregistered);
-    // Where the kernel keeps no such count there is none for this thread either.
+    // A kernel without this count has none for the streams either.
     let counts = waited_ns().is_some();
     let told = tallies.iter().map(|tally| Told {
         waits: tally.waits(),
@@ -280,7 +278,7 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Runs the streams with nothing behind them; `false` where the engine has no such backend.
+/// Runs the streams with a null backend; `false` if the engine has none.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -304,8 +302,8 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok, || {}).map(|_| true)
 }
 
-/// Where the streams of a part go: the open files, the end of what they use, and, where they are the members of a
-/// stripe, how they form it.
+/// The open files of a part's streams, the end of the part they use, and the stripe's layout, if
+/// any.
 struct Paths {
     fds: Vec<RawFd>,
     end: u64,
@@ -322,7 +320,7 @@ impl Paths {
     }
 }
 
-/// Gives the calling thread, and those that it starts, its processors and its priorities.
+/// Sets CPU affinity and priorities of the calling thread and of threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {
@@ -349,7 +347,7 @@ fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One stream: makes its buffers and its session, waits for the start, runs.
+/// One stream: allocates its buffers, opens its session, waits for the start, runs.
 fn stream<S: RequestSource>(
     paths: &Paths,
     access: &Access,
@@ -362,7 +360,7 @@ fn stream<S: RequestSource>(
     let stripe = stripe.as_ref();
     let scratch = stripe.map_or(0, |set| set.scratch_bytes(source.max_request()));
     let walk = if source.writes() { walk } else { 0 };
-    // Rows with parity are computed in whole words.
+    // Parity is computed in whole words.
     let start = if access.buffering.is_direct() || scratch > 0 { 0 } else { MALLOC_START };
     let extra = Extra { scratch, start };
     let mut arena = Arena::with(source.depth(), source.max_request(), walk, access.memory, extra)

@@ -1,4 +1,4 @@
-//! An opened target: one member or a stripe of several, and what is known of it.
+//! An opened target: one member or a stripe of several, and its facts.
 
 use super::counters::DeviceMeter;
 use super::member::Member;
@@ -17,40 +17,41 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Chunk of a stripe where none is given; the 1997 study's.
+/// The default chunk of a stripe; the 1997 study's.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
-/// Bytes of each member that are read at a time where parity is made.
+/// Bytes read from each member at a time to compute parity.
 const PARITY_STEP: u64 = units::MIB;
 
-/// Time to fill a test file where none is given.
+/// Default time to fill a test file.
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
-/// An opened target. Dropping it removes the files that were made for it.
+/// An opened target. Dropping it removes the files created for it.
 pub struct HostTarget {
-    /// The members in use: one, or those of the stripe.
+    /// Members in use: one, or those of the stripe.
     members: Vec<Member>,
-    /// Members of the target that are not in use now.
+    /// Members not in use now.
     idle: Vec<Member>,
-    /// Which place of the target each of `members`, then each of `idle` has.
+    /// Index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
-    /// How parity is kept, where it is, and the rows that are being updated.
+    /// Parity mode, if any, and the rows being updated.
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Parity is as an earlier run left it.
+    /// Trust the parity that an earlier run left.
     as_is: bool,
-    /// The test files begin empty and are written by runs that extend them.
+    /// The test files start empty and grow as runs extend them.
     pub(crate) grown: bool,
-    /// Files for runs that need their space in another state than written, one a member; kept for the next such run.
+    /// Scratch files, one per member, for runs that need unwritten or preallocated space; kept for
+    /// the next such run.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
-    /// How each member is filled, in the order of the places.
+    /// How to fill each member, in target order.
     fills: Vec<Fill<'static>>,
 }
 
 impl HostTarget {
-    /// Opens, makes and checks everything; overwrites nothing that was there.
+    /// Opens, creates and checks everything; does not overwrite existing data.
     pub(crate) fn open(spec: &TargetSpec, interrupt: &'static AtomicBool) -> Result<HostTarget> {
         let count = spec.places.len() as u64;
         if count == 0 {
@@ -82,7 +83,7 @@ impl HostTarget {
             members.push(Member::open(path, spec, fill)?);
             fills.push(fill);
         }
-        // `.` says nothing to whom the report is sent.
+        // `.` means nothing to the recipient of the report.
         let named: Vec<_> = spec
             .places
             .iter()
@@ -106,12 +107,13 @@ impl HostTarget {
         })
     }
 
-    /// The device on which a single file lies, where the file system tells its place on it.
+    /// The device location of a single file, if the file system reports it.
     pub(crate) fn below(&self) -> Option<Below> {
         let [member] = &self.members[..] else { return None };
         let roots = facts::Roots::default();
         let known = self.facts.layers.first().is_some_and(|layer| {
-            // btrfs tells places in its own volume, not on a device; others were not looked at.
+            // btrfs reports locations in its own volume, not on a device; other file systems with
+            // volumes were not checked.
             layer.kind == LayerKind::FileSystem
                 && ["ext", "xfs", "f2fs"].iter().any(|name| layer.name.starts_with(name))
         });
@@ -126,7 +128,7 @@ impl HostTarget {
         })
     }
 
-    /// Fills what is to be filled, once.
+    /// Fills the members that need it, once.
     pub(crate) fn fill(&mut self) -> Result<()> {
         let fills = std::mem::take(&mut self.fills);
         let interrupt = fills.first().map(|fill| fill.interrupt);
@@ -142,7 +144,7 @@ impl HostTarget {
         Ok(())
     }
 
-    /// Makes the parity of every row from its data.
+    /// Computes the parity of every row from its data.
     fn write_parity(&self, interrupt: &AtomicBool) -> Result<()> {
         let layout = self.set().layout();
         let chunk = self.chunk as usize;
@@ -191,27 +193,27 @@ impl HostTarget {
         &self.facts
     }
 
-    /// The counters of the devices under the target, where they count.
+    /// Counters of the devices under the target, if they have any.
     pub(crate) fn meter(&self) -> Option<Arc<DeviceMeter>> {
         self.meter.clone()
     }
 
-    /// The members in use: one, or those of the stripe.
+    /// Members in use: one, or those of the stripe.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Files that were made under names of the user's stay.
+    /// Keeps files created under names chosen by the user.
     pub(crate) fn keep(&mut self) {
         self.members.iter_mut().chain(&mut self.idle).for_each(Member::keep);
     }
 
-    /// More than one member, striped.
+    /// Whether it has several members.
     pub(crate) fn striped(&self) -> bool {
         self.members.len() > 1
     }
 
-    /// How its members form a volume, where it is striped.
+    /// The layout of its members, if it is striped.
     pub(crate) fn stripe(&self) -> Option<StripeSet> {
         self.striped().then(|| self.set())
     }
@@ -220,12 +222,12 @@ impl HostTarget {
         StripeSet { members: self.members.len() as u32, chunk: self.chunk, parity: self.parity.clone() }
     }
 
-    /// The scratch files that the last run left.
+    /// Takes the scratch files that the last run left.
     pub(crate) fn take_scratch(&self) -> Vec<OwnedFile> {
         std::mem::take(&mut self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves scratch files for the next run, in place of those that are there.
+    /// Leaves scratch files for the next run, replacing any others.
     pub(crate) fn keep_scratch(&self, scratch: Vec<OwnedFile>) {
         *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = scratch;
     }
@@ -265,7 +267,7 @@ impl HostTarget {
     }
 }
 
-/// Refuses files that fit one by one and not all together.
+/// Rejects files that fit one by one but not all together.
 pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
     let mut wanted: BTreeMap<u64, u64> = BTreeMap::new();
     for member in targets.iter().flat_map(|target| &target.members) {
@@ -290,7 +292,7 @@ fn check_chunk(chunk: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a set with parity that makes no sense.
+/// Rejects an invalid RAID 5 set.
 fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     let count = spec.places.len() as u32;
     let refused = |what: String, why: &str, hint: &str| Err(Error::refused(what, why, hint));
@@ -307,14 +309,15 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Whether what may be written is: in a rebuild that is the failed member's replacement alone.
+/// Whether all members to be written are writable: in a rebuild, only the failed member's
+/// replacement.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written = |(number, _): &(usize, &Member)| rebuilt.is_none_or(|failed| *number == failed as usize);
     members.iter().enumerate().filter(written).all(|(_, member)| member.writable)
 }
 
-/// Bytes of one member, or of whole chunks on all of them.
+/// Usable bytes: one member's, or whole chunks on all of them.
 fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     let smallest = members.iter().map(|member| member.size).min().unwrap_or(0);
     let size = if members.len() > 1 { set.bytes(smallest) } else { smallest };
@@ -328,7 +331,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// What of a set's bytes each of so many members takes; whole rows are written where there is parity.
+/// Each member's share of a set's bytes; with parity, assumes writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

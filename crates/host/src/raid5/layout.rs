@@ -1,58 +1,59 @@
-//! Where the bytes of a RAID 5 set lie: chunks round robin, parity going round backwards with the data after it (left-symmetric), so
-//! that a sequential reader meets every member in turn.
+//! RAID 5 layout: chunks round robin, parity rotating backwards with the data following it
+//! (left-symmetric), so a sequential reader visits every member in turn.
 
 use std::ops::Range;
 
-/// Members and chunk of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
 }
 
-/// The part of a row that a write covers at the same bytes of some neighbouring chunks, and of no other: its parity is one piece.
+/// The part of a row in which a write covers the same bytes of adjacent chunks and of no others, so
+/// that its parity is one piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
     pub(crate) row: u64,
-    /// First byte in each chunk.
+    /// Offset in each chunk.
     pub(crate) low: u64,
     /// Bytes of each chunk.
     pub(crate) width: u32,
-    /// The chunks, counted in the order of the data.
+    /// Chunks in data order.
     pub(crate) columns: Range<u32>,
-    /// Where in the request's data the first chunk's bytes lie; those of the next are a chunk further.
+    /// Offset of the first chunk's bytes in the request's data; each later chunk is one chunk size
+    /// further.
     pub(crate) at: u64,
 }
 
-/// A part of a request that lies on one member.
+/// The part of a request on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) member: u32,
-    /// First byte on the member.
+    /// Offset on the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Where in the request's data it lies.
+    /// Offset in the request's data.
     pub(crate) at: u64,
 }
 
 impl Layout {
-    /// Chunks with data in a row.
+    /// Data chunks per row.
     pub(crate) fn data(self) -> u32 {
         self.members - 1
     }
 
-    /// Bytes of data in a row.
+    /// Data bytes per row.
     pub(crate) fn row_bytes(self) -> u64 {
         self.chunk * u64::from(self.data())
     }
 
-    /// The member with a row's parity.
+    /// The member that holds a row's parity.
     pub(crate) fn parity_member(self, row: u64) -> u32 {
         let members = u64::from(self.members);
         (members - 1 - row % members) as u32
     }
 
-    /// The member with a chunk of data.
+    /// The member that holds a data chunk.
     pub(crate) fn member(self, row: u64, column: u32) -> u32 {
         (self.parity_member(row) + 1 + column) % self.members
     }
@@ -88,7 +89,7 @@ impl Layout {
         let row_bytes = self.row_bytes();
         self.rows(offset, len).flat_map(move |row| {
             let start = row * row_bytes;
-            // What is covered of this row.
+            // The covered part of this row.
             let from = offset.max(start) - start;
             let to = end.min(start + row_bytes) - start;
             let (first, first_at) = ((from / self.chunk) as u32, from % self.chunk);
@@ -138,7 +139,7 @@ mod tests {
             }
         }
 
-        /// Bands are what pieces are: every byte of the request once, each at its place.
+        /// Bands match pieces: every byte of the request once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

@@ -1,4 +1,4 @@
-//! The data that a set gives back, for any requests, any order of completions and any failed member.
+//! Data is correct for any requests, any order of completions and any failed member.
 
 use super::*;
 use crate::arena::{Arena, Extra};
@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Members in memory. A piece is done when it is reaped, in an order that the seed gives: what overlaps wrongly is seen.
+/// In-memory members. A piece takes effect when it is reaped, in a random order, to expose invalid
+/// overlaps.
 struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
     seed: u64,
-    /// Fails the piece after so many.
+    /// Number of pieces before one fails.
     fails_after: Option<u32>,
 }
 
@@ -33,7 +34,7 @@ impl Session for InMemory {
     }
 
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        // A third of what is there, at least one: the rest comes later.
+        // A third of the pieces, at least one; the rest later.
         for _ in 0..self.pieces.len().div_ceil(3) {
             self.seed = self.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let index = (self.seed >> 33) as usize % self.pieces.len();
@@ -46,7 +47,7 @@ impl Session for InMemory {
                 take(Completion { slot: request.slot, result: -5 });
                 continue;
             }
-            // SAFETY: the session under test gave `len` bytes.
+            // SAFETY: the session under test passed `len` bytes.
             let data = unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) };
             match request.op {
                 Op::Read => data.copy_from_slice(member),
@@ -79,7 +80,7 @@ impl Time for Frozen {
 const ROWS: u64 = 6;
 const DEPTH: u32 = 4;
 
-/// A set over members in memory, with the data that it should hold.
+/// A set over in-memory members, with the expected data.
 struct Set {
     layout: Layout,
     members: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -88,7 +89,7 @@ struct Set {
     seed: u64,
 }
 
-/// A request: where it begins and how long it is, in bytes; `Some` writes this byte's pattern.
+/// A request: offset and length in bytes; `Some` writes this byte's pattern.
 type Asked = (u64, u32, Option<u8>);
 
 impl Set {
@@ -110,8 +111,8 @@ impl Set {
         Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
     }
 
-    /// Makes the requests, up to [`DEPTH`] at a time in each of two streams, none of which overlap another in flight. What each read
-    /// gave, and how each ended.
+    /// Performs the requests, up to [`DEPTH`] at a time in each of two streams; none overlaps
+    /// another in flight. Returns each read's data and each result.
     fn run(&mut self, how: Raid5, asked: &[Asked], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
         let tally = Tally::default();
@@ -155,7 +156,7 @@ impl Set {
                         left -= 1;
                         let index = first + 2 * completion.slot as usize + stream;
                         let len = asked[index].1 as usize;
-                        // SAFETY: the request is done.
+                        // SAFETY: the request is complete.
                         let data =
                             unsafe { std::slice::from_raw_parts(arenas[stream].read_place(completion.slot), len) };
                         ended[index] = (data.to_vec(), completion.result);
@@ -167,7 +168,7 @@ impl Set {
         ended
     }
 
-    /// Writes through the set, and into what it should hold.
+    /// Writes through the set, and to the expected data.
     fn write(&mut self, how: Raid5, asked: &[Asked]) {
         for (ended, &(offset, len, write)) in self.run(how, asked, None).iter().zip(asked) {
             assert_eq!(ended.1, len as i32);
@@ -175,7 +176,7 @@ impl Set {
         }
     }
 
-    /// Reads all of the set in pieces of this length.
+    /// Reads the whole set in pieces of this length and compares.
     fn check(&mut self, how: Raid5, len: u32) {
         let all = self.expected.len() as u64;
         let asked: Vec<Asked> =
@@ -195,7 +196,7 @@ fn failed(member: u32) -> Raid5 {
     Raid5 { failed: Some(member), rebuild: false }
 }
 
-/// Writes that do not overlap within a batch: disjoint slices of the volume, each written in part.
+/// Writes that do not overlap within a batch: disjoint slices of the volume, each partly written.
 fn disjoint(all: u64, parts: &[(f64, f64, u8)]) -> Vec<Asked> {
     let slice = all / parts.len() as u64;
     let of = |(index, &(from, to, byte)): (usize, &(f64, f64, u8))| {
@@ -216,8 +217,9 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever was written, in whatever order pieces complete: without any one member the data are right to the byte; what is written
-    /// while it is missing is right, too, with it missing and after its rebuild onto a member full of something else.
+    /// After any writes and any completion order, the data is correct without any one member.
+    /// Writes while it is missing are correct too, before and after its rebuild onto a member with
+    /// other contents.
     #[test]
     fn no_member_is_needed(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),
@@ -245,7 +247,7 @@ proptest! {
         }
     }
 
-    /// A piece that fails is its request's error, once; the rows are free again.
+    /// A failed piece fails its request once, and the rows are unlocked.
     #[test]
     fn an_error_is_told_once(members in 3u32..6, fails_after in 0u32..9, whole in parts()) {
         let mut set = Set::new(Layout { members, chunk: 1024 }, 7);

@@ -1,4 +1,4 @@
-//! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
+//! io_uring: one ring per thread, single issuer, deferred task work, registered files and buffers.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::linux::ring::{Entry, Opcode, Rings, TimeLimit, Transfers, setup};
@@ -9,44 +9,44 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
-/// The kernel takes at most this many bytes in one registered buffer.
+/// The kernel's limit for one registered buffer.
 const REGISTERED_MOST: usize = 1 << 30;
 
-/// The largest submission ring; more outstanding requests than this go in several submissions.
+/// Maximum submission ring; more outstanding requests need several submissions.
 const RING_MOST: u32 = 4096;
 
-/// The smallest ring that is worth having.
+/// Minimum useful ring.
 const RING_LEAST: u32 = 8;
 
-/// With this much memory that may be locked, every ring is to be had.
+/// With this much lockable memory, a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
-/// The user data of the timer that ends every wait within [`TICK_NS`]. A wait with a time limit of its own would cost
-/// each turn more.
+/// User data of the timer that ends every wait within [`TICK_NS`]. A time limit on each wait would
+/// cost more.
 const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// Where the kernel cannot wait for one after some time, all wait for that time.
+/// For kernels without a minimum wait time: a wait for several completions ends after this time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
-/// A ring, and the entries that found no room in it.
+/// A ring with a backlog of entries that did not fit.
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
 }
 
-/// A ring with its files registered and, where the memory limit allows, its buffers.
+/// A ring with registered files and, if the memory limit allows, registered buffers.
 pub(crate) struct Ring<'a> {
     queue: Queue,
     fds: &'a [RawFd],
-    /// With registered buffers, or without, and with the priority of the requests that are issued now.
+    /// Transfer opcodes (with or without registered buffers) and the priority of new requests.
     transfers: Transfers,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Asked for a ring of no entries: permission is checked first, and making and closing a real one takes
-    /// milliseconds.
+    /// Probes with a ring of zero entries: the kernel checks permission first, and a real ring
+    /// takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.
@@ -65,7 +65,7 @@ impl<'f> Open<'f> for Ring<'f> {
         // SAFETY: the registered range is the arena's mapping, which outlives the ring.
         let registered = register && small && unsafe { ring.register_buffer(bytes) }.is_ok();
         if register && small && !registered {
-            // The locked-memory limit costs speed, not truth.
+            // Unregistered buffers cost speed, not correctness.
             tally.note_unregistered();
         }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
@@ -84,7 +84,8 @@ impl Queue {
         }
     }
 
-    /// Takes an entry in its parts: as a whole it would go through memory for each request, and not for the rare one alone.
+    /// Takes an entry in parts: a whole one would be written to memory for every request, not only
+    /// for those that do not fit.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {
@@ -104,12 +105,12 @@ impl Queue {
         }
         let waited = match wait {
             Wait::One => self.ring.submit_and_wait(1),
-            // A timeout of none would arm a timer.
+            // A zero timeout would still arm a timer.
             Wait::For(0) => self.ring.submit_and_wait(0),
             wait => self.wait_within(wait),
         };
         match waited {
-            // The end of a wait in which nothing was submitted; it is no failure.
+            // The wait timed out with nothing submitted; not a failure.
             Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
             waited => waited,
         }
@@ -134,7 +135,7 @@ impl Queue {
         self.ring.submit()
     }
 
-    /// Gives the kernel what is in the ring, and fills it from the backlog, until the backlog is in the ring.
+    /// Submits the ring and refills it from the backlog until the backlog fits.
     #[cold]
     fn submit_backlog(&mut self) -> io::Result<()> {
         while !self.backlog.is_empty() {
@@ -157,7 +158,8 @@ impl Queue {
     }
 }
 
-/// The leanest ring that this kernel offers, smaller than asked for where no more memory may be locked: the backlog has the rest.
+/// Builds the most efficient ring that this kernel offers, smaller if the locked-memory limit
+/// requires it; the backlog holds the rest.
 fn build(entries: u32) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(RING_LEAST, RING_MOST);
@@ -232,7 +234,7 @@ impl Session for Ring<'_> {
     }
 }
 
-/// A ring whose requests go to the kernel and back and no further: what the ring and the loop around it can do.
+/// A ring of no-op requests: measures the limit of the ring and the loop around it.
 pub(crate) struct NoOps {
     queue: Queue,
 }
@@ -246,7 +248,7 @@ impl Open<'_> for NoOps {
 impl Session for NoOps {
     #[inline(always)]
     fn issue(&mut self, _file: u32, request: &Request, _at: *mut u8) {
-        // A no-op's own result is 0; the driver wants the length.
+        // A no-op returns 0, but the loop expects the length.
         let data = u64::from(request.len) << 32 | u64::from(request.slot);
         self.queue.push(Entry { data, ..Entry::of_none(Opcode::Nop) });
     }

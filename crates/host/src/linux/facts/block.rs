@@ -1,4 +1,4 @@
-//! What one block device is: partition, volume, loop device or disk.
+//! Describes one block device: partition, volume, loop device or disk.
 
 use super::{Roots, chosen, link_name, names, number, text};
 use machine::units::{KIB, show_size};
@@ -6,35 +6,38 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// `size` and `start` in sysfs count 512-byte sectors whatever the device's own sector.
+/// `size` and `start` in sysfs count 512-byte sectors on every device.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a device is made of.
+/// What a device is built from.
 pub(super) enum Class {
-    /// A part of a disk.
-    Partition { disk: String },
-    /// Several devices, or one with something between (encryption, logical volumes).
-    Volume { members: Vec<String> },
-    /// A file.
-    Loop { backing: Option<PathBuf> },
-    /// Nothing below but a bus.
+    Partition {
+        disk: String,
+    },
+    /// Several devices, or one with a layer in between (encryption, logical volumes).
+    Volume {
+        members: Vec<String>,
+    },
+    Loop {
+        backing: Option<PathBuf>,
+    },
+    /// Only a bus below it.
     Disk,
 }
 
-/// A device described.
 pub(super) struct Described {
     pub class: Class,
     pub layer: Layer,
     pub warnings: Vec<String>,
 }
 
-/// A device's own directory in sysfs, with the links resolved so that its parents are the buses it hangs on.
+/// A device's directory in sysfs, with links resolved so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
 }
 
-/// The disk that a partition is a part of.
+/// The disk that contains a partition.
 pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
     let dir = directory(roots, name);
     dir.join("partition")
@@ -43,7 +46,7 @@ pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
         .flatten()
 }
 
-/// What a device is, by its kernel name.
+/// Describes a device by its kernel name.
 pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     let dir = directory(roots, name);
     if let Some(disk) = disk_of_partition(roots, name) {
@@ -74,13 +77,12 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     disk(name, &dir)
 }
 
-/// The device that caches for a bcache: its set links to the directory `bcache` of each cache device.
+/// The cache device of a bcache: its set links to each cache device's `bcache` directory.
 fn cache_device(dir: &Path) -> Option<String> {
     let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// A layer with a request queue.
 fn with_queue(kind: LayerKind, name: String, dir: &Path) -> Layer {
     let queue = dir.join("queue");
     let limit = |file: &str| number(queue.join(file)).filter(|&value| value > 0);
@@ -105,7 +107,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     Some(number(dir.join("size"))? * SECTOR_BYTES)
 }
 
-/// The settings of a request queue by the kernel's names; of a choice, the one in force.
+/// The settings of a request queue by kernel name; for a list of choices, the active one.
 fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [
@@ -137,7 +139,7 @@ fn settings(dir: &Path) -> BTreeMap<String, String> {
             settings.insert(name.to_owned(), value);
         }
     }
-    // One hardware queue for each directory below mq/.
+    // mq/ has one directory per hardware queue.
     let queues = names(dir.join("mq")).len();
     if queues > 0 {
         settings.insert("hardware_queues".into(), queues.to_string());
@@ -156,7 +158,8 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
     let queue = dir.parent().unwrap_or(dir).join("queue");
     let limit = |file: &str| number(queue.join(file)).filter(|&bytes| bytes > 0);
     let physical = limit("physical_block_size");
-    // A bridge may tell the most sectors that it takes (65535); a stripe is a multiple of a page.
+    // A bridge may report its maximum transfer here (65535 sectors); a real stripe is a multiple of
+    // a page.
     let stripe = limit("optimal_io_size").filter(|&stripe| stripe.is_multiple_of(4096) && Some(stripe) > physical);
     let yes_no = |multiple: u64| if start.is_multiple_of(multiple) { "yes" } else { "no" };
     for (key, multiple) in [
@@ -213,11 +216,11 @@ fn loop_device(name: &str, dir: &Path) -> Described {
 fn md(name: &str, dir: &Path) -> Described {
     let md = dir.join("md");
     let level = text(md.join("level")).unwrap_or_else(|| "md".into());
-    // Each md/dev-NAME/block links to the member; slaves/ says the same by name.
+    // Each md/dev-NAME/block links to a member; slaves/ lists them by name.
     let members = names(dir.join("slaves"));
     let disks = text(md.join("raid_disks")).unwrap_or_else(|| members.len().to_string());
     let mut layer = with_queue(LayerKind::Volume, format!("{name} ({level} of {disks})"), dir);
-    // Levels whose rows hold chunks of data, and the chunks of parity in each.
+    // Levels with data chunks in rows, and the parity chunks per row.
     let parity = match level.as_str() {
         "raid0" => Some(0),
         "raid4" | "raid5" => Some(1),
@@ -258,7 +261,7 @@ fn md(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer, warnings }
 }
 
-/// A device-mapper device. What it maps is told by the prefix of its uuid, which each tool sets.
+/// A device-mapper device. The prefix of its UUID, set by each tool, identifies the kind.
 fn mapped(name: &str, dir: &Path) -> Described {
     let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
     let uuid = text(dir.join("dm/uuid")).unwrap_or_default();
@@ -268,7 +271,7 @@ fn mapped(name: &str, dir: &Path) -> Described {
             Some("INTEGRITY") => "dm-integrity",
             _ => "dm-crypt",
         },
-        // Of a thin volume the kernel shows the pool between the volume and its two hidden parts.
+        // For a thin volume the kernel shows the pool between the volume and its two hidden parts.
         "LVM" if uuid.ends_with("-tpool") => "LVM thin pool",
         "LVM" if uuid.ends_with("-tdata") => "LVM thin pool's data",
         "LVM" if uuid.ends_with("-tmeta") => "LVM thin pool's metadata",
@@ -297,7 +300,7 @@ fn mapped(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer, warnings }
 }
 
-/// The cloud service whose volume a disk is, by its model.
+/// The cloud service that provides a disk, by its model.
 fn cloud_service(model: &str) -> Option<&'static str> {
     [
         (
@@ -330,17 +333,17 @@ fn disk(name: &str, dir: &Path) -> Described {
         warnings.push(format!("{name} is main memory that compresses its data: no rate from it is a disk's"));
     }
     let device = dir.join("device");
-    // SCSI pads its strings; virtio's vendor is a number that says nothing.
+    // SCSI pads its strings; virtio's vendor is a meaningless number.
     let vendor = text(device.join("vendor")).filter(|vendor| !vendor.starts_with("0x"));
     let model = text(device.join("model")).or_else(|| text(device.join("name")));
     if let Some(model) = &model {
-        // "ATA" is the translation layer's name, not a maker's.
+        // "ATA" is the translation layer's name, not a vendor.
         let maker = vendor.as_deref().filter(|vendor| *vendor != "ATA" && !model.starts_with(vendor));
         let model = maker.map_or(model.clone(), |maker| format!("{maker} {model}"));
         shown = format!("{name} ({model})");
         put("model", Some(model));
     }
-    // A cloud's volume: its quota is the provider's, and nothing here tells it.
+    // A cloud volume: the provider sets its quota, which is not visible here.
     let service = cloud_service(shown.as_str());
     put("service", service.map(str::to_owned));
     put("vendor", vendor);

@@ -1,4 +1,4 @@
-//! What this computer is.
+//! Facts about this computer.
 
 use super::{Roots, chosen, link_name, names, number, text, throttle};
 use machine::MachineFacts;
@@ -6,7 +6,8 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What this computer is, and its settings that change storage results. A fact that cannot be read is left empty.
+/// Describes this computer and its settings that affect storage results. Facts that cannot be read
+/// are left empty.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -27,12 +28,12 @@ fn system(roots: &Roots) -> String {
     let word = |name: &str| text(roots.proc.join("sys/kernel").join(name));
     let mut words = vec![word("ostype").unwrap_or_else(|| "Linux".into())];
     words.extend(word("osrelease"));
-    // Linux 6.1 and later tell the architecture.
+    // Linux 6.1 and later report the architecture.
     words.extend(word("arch").or_else(|| roots.is_this_machine().then(|| std::env::consts::ARCH.to_owned())));
     words.join(" ")
 }
 
-/// The value of a field in `/proc/cpuinfo`, of the first processor that has it.
+/// A field of `/proc/cpuinfo`, from the first CPU that has it.
 fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (field, value) = line.split_once(':')?;
@@ -40,7 +41,7 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The processor's model. ARM's `/proc/cpuinfo` has none: there the device tree names the board.
+/// The CPU model. ARM's `/proc/cpuinfo` has none, so use the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board =
         || text(roots.sys.join("firmware/devicetree/base/model")).map(|model| model.trim_end_matches('\0').to_owned());
@@ -51,7 +52,7 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// Processors online, from a list such as `0-3,8`.
+/// CPUs online, from a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed = text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
     listed.unwrap_or_else(|| cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32)
@@ -75,8 +76,8 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Bytes of memory that this process may still take without driving anything out: the system's, those of its
-/// control groups, and those of its own limit.
+/// Bytes of memory that this process can still allocate without evicting anything: the minimum of
+/// the system's free memory, its control groups' limits and its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { address_space_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
@@ -85,12 +86,12 @@ pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
 /// Bytes that this process may still map (`ulimit -v`).
 fn address_space_left() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
-    // The first number is the pages that are mapped (proc(5)).
+    // The first number is mapped pages (proc(5)).
     let mapped: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').next()?.parse().ok()?;
     Some(limit.saturating_sub(mapped * rustix::param::page_size() as u64))
 }
 
-/// A hypervisor and a container, where seen: `KVM (Amazon EC2 m5.large), container (docker)`.
+/// The hypervisor and the container, if detected: `KVM (Amazon EC2 m5.large), container (docker)`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let seen: Vec<String> = [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();
     (!seen.is_empty()).then(|| seen.join(", "))
@@ -113,8 +114,8 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
         ("OpenStack", "OpenStack"),
         ("Bochs", "Bochs"),
     ];
-    // The cpuid flag is the hypervisor's own word; the DMI strings name it, but also stand on bare-metal cloud
-    // machines.
+    // The cpuid flag proves a hypervisor. DMI strings name it, but bare-metal cloud machines have
+    // them too.
     let flagged =
         cpu_field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     let xen = text(roots.sys.join("hypervisor/type"));
@@ -126,7 +127,7 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
     }
     let named =
         xen.or_else(|| known.iter().find(|(mark, _)| product.contains(mark)).map(|(_, name)| (*name).to_owned()));
-    // Without DMI (microVMs), the clock source and the virtio bus still tell.
+    // Without DMI (microVMs), the clock source and the virtio bus indicate a hypervisor.
     let clock =
         text(roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource")).unwrap_or_default();
     let guessed = || match () {
@@ -159,7 +160,7 @@ fn container(roots: &Roots) -> Option<String> {
         .map(|kind| format!("container ({kind})"))
 }
 
-/// Settings that change storage results, by the names that people set them with.
+/// Settings that affect storage results, by the names used to set them.
 fn settings(roots: &Roots) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut put = |name: &str, value: Option<String>| {
@@ -214,7 +215,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// A setting that each processor has for itself: its value, or the different values with how many have each.
+/// A per-CPU setting: its value, or each distinct value with its number of CPUs.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {
@@ -236,8 +237,8 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// `off` where the kernel was told so, else how many weaknesses of the processor are mitigated: each costs time at
-/// every system call.
+/// `off` if disabled on the kernel command line, otherwise the number of mitigated CPU
+/// vulnerabilities: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let told = command_line.split_whitespace().filter_map(|word| word.strip_prefix("mitigations=")).next_back();

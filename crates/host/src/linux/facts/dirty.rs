@@ -1,4 +1,4 @@
-//! Dirty pages, and from how many on the kernel holds those who write.
+//! Dirty pages, and the point from which the kernel throttles writers.
 
 use super::{Roots, text};
 use machine::DirtyUse;
@@ -6,16 +6,16 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Writers are held from so many percent on: the dirty pages swing around the number.
+/// Writers count as throttled from this percentage: the dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
-/// A processor counts as many pages by itself, at the most, before it adds them to the system's count (mm/vmstat.c).
+/// Maximum pages that a CPU counts locally before it updates the system's count (mm/vmstat.c).
 const UNTOLD_PAGES: f64 = 125.0;
 
-/// What is not in the count matters where it can be more than this share of what holds writers.
+/// Uncounted pages matter if they can exceed this share of the throttling limit.
 const UNTOLD_MATTERS: f64 = 0.02;
 
-/// Sees how many pages are dirty while a run writes.
+/// Watches the number of dirty pages while a run writes.
 pub(crate) struct DirtyWatch {
     roots: Roots,
     seen: Mutex<Seen>,
@@ -33,7 +33,7 @@ impl DirtyWatch {
         DirtyWatch { roots, seen: Mutex::default() }
     }
 
-    /// Looks now; a system that does not tell has no dirty pages to be seen.
+    /// Samples now; records nothing if the system does not report dirty pages.
     pub(crate) fn look(&self) {
         let Some(percent) = dirty_percent(&self.roots) else { return };
         let Ok(mut seen) = self.seen.lock() else { return };
@@ -42,7 +42,7 @@ impl DirtyWatch {
         seen.most = seen.most.max(percent);
     }
 
-    /// What was seen so far, with one last look.
+    /// The result so far, including one last sample.
     pub(crate) fn so_far(&self) -> Option<DirtyUse> {
         self.look();
         let seen = self.seen.lock().ok().filter(|seen| seen.looks > 0)?;
@@ -51,8 +51,9 @@ impl DirtyWatch {
     }
 }
 
-/// The system's dirty pages in percent of where `balance_dirty_pages` begins to hold writers: halfway between the threshold at which
-/// write-back starts and the one that is never passed (the "freerun" ceiling of mm/page-writeback.c).
+/// Dirty pages as a percentage of the point at which `balance_dirty_pages` starts to throttle
+/// writers: halfway between the background and the hard threshold (the "freerun" ceiling of
+/// mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let told = read()?;
@@ -61,20 +62,19 @@ fn dirty_percent(roots: &Roots) -> Option<f64> {
     Some(if exact { told } else { read()? }.percent())
 }
 
-/// Has every processor add to the system's counts what it counted by itself; `false`: that is not permitted.
+/// Flushes every CPU's local counts into the system's counts; `false` if not permitted.
 fn refresh(roots: &Roots) -> bool {
     let file = OpenOptions::new().write(true).open(roots.proc.join("sys/vm/stat_refresh"));
     file.and_then(|mut file| file.write_all(b"1")).is_ok()
 }
 
-/// Counts of pages.
 struct Pages {
     dirty: f64,
     held_from: f64,
 }
 
 impl Pages {
-    /// Those of the text of `/proc/vmstat`; none where it does not tell.
+    /// Parses `/proc/vmstat`; `None` if a count is missing.
     fn of(vmstat: &str) -> Option<Pages> {
         let count = |name: &str| {
             vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())

@@ -1,4 +1,4 @@
-//! In how many pieces a file lies on its device, and where the largest is.
+//! The extents of a file: how many, and where the largest is on its device.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -31,31 +31,34 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// Extents whose place is not that of their data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+/// Extents whose location is not that of their data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
+/// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
-/// So many extents are looked at for the largest.
+/// Extents searched for the largest.
 const LOOKED_AT: usize = 256;
 
-/// A map with room for extents.
+/// The request, with room for extents.
 #[repr(C)]
 struct Map {
     head: Fiemap,
     extents: [Extent; LOOKED_AT],
 }
 
-/// Extents that have no place on the device yet, or share a block with metadata: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
+/// Extents without a location yet, or in a block shared with metadata: `FIEMAP_EXTENT_UNKNOWN`,
+/// `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
-/// `FIEMAP_EXTENT_SHARED`: another file has it too, until one of them is written.
+/// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.
 const SHARED: u32 = 0x2000;
 
-/// `FIEMAP_FLAG_SYNC`: what is in the cache gets its place first.
+/// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
 const SYNC: u32 = 0x1;
 
-/// Asks for a file's extents, at most `room`; `None` for what is not a regular file, and if the file system does not say.
+/// Reads a file's extents, at most `room`; `None` if it is not a regular file or the file system
+/// has no FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
-    // A named pipe that took the file's place must not block.
+    // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
     let file =
         file.or_else(|_| std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)).ok()?;
@@ -64,28 +67,29 @@ fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     }
     let head = Fiemap { length: u64::MAX, flags, extent_count: room.min(LOOKED_AT) as u32, ..Fiemap::default() };
     let mut map = Box::new(Map { head, extents: [Extent::default(); LOOKED_AT] });
-    // SAFETY: the kernel writes the header and at most `extent_count` extents behind it, for which there is room, and all of it lives until
-    // it returns.
+    // SAFETY: the kernel writes the header and at most `extent_count` extents after it. Both fit,
+    // and live until the call returns.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *map) };
     (done == 0).then_some(map)
 }
 
-/// The number of extents of a regular file; none where the file system does not tell.
+/// The number of extents of a regular file; `None` if the file system does not report it.
 pub(super) fn count(path: &Path) -> Option<u32> {
     map(path, 0, 0).map(|map| map.head.mapped_extents)
 }
 
-/// The extents that two files have in common.
+/// Extents that two files share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
-    /// Only copies made by reference.
+    /// Only reflink copies.
     Shared,
-    /// Extents that belong to one file.
+    /// Extents owned by one file.
     Own,
 }
 
-/// Whether the same bytes of two files have the same place on a device. `None` if the file system does not say, or a file has no place yet.
+/// Whether the same bytes of two files have the same location on a device. `None` if the file
+/// system does not report it, or a file has no location yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
@@ -110,13 +114,14 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// Where the largest piece of a file lies on its device: the first byte and how many; extents that follow each other are one piece.
+/// The largest contiguous piece of a file on its device: first byte and length. Adjacent extents
+/// form one piece.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
 }
 
-/// The extents as pieces of the device.
+/// Converts extents to contiguous pieces of the device.
 fn pieces(extents: &[Extent]) -> Vec<(u64, u64)> {
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     for one in extents.iter().filter(|one| one.flags & ELSEWHERE == 0) {

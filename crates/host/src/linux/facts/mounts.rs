@@ -1,4 +1,4 @@
-//! The mount that a path lies on.
+//! Finds the mount of a path.
 
 use super::Roots;
 use crate::linux::sys;
@@ -10,25 +10,26 @@ use std::path::{Path, PathBuf};
 /// One mount, as in `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of this mount.
+    /// The kernel's mount ID.
     pub id: u64,
-    /// What is mounted: a device, a remote path, or a word (`tmpfs`).
+    /// The source: a device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The directory of the file system that is seen at the mount point: not `/` for a bind mount or a btrfs subvolume.
+    /// The directory of the file system visible at the mount point: not `/` for a bind mount or a
+    /// btrfs subvolume.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: PathBuf,
-    /// Type of the file system.
+    /// File system type.
     pub fs_type: String,
     /// Options of the mount and of the file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Device number (major, minor). Major 0 is no block device: a virtual file system, or btrfs, which numbers each
-    /// subvolume.
+    /// Device number (major, minor). Major 0 is not a block device: a virtual file system, or
+    /// btrfs, which numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
 impl Mount {
-    /// Whether the whole file system lives in main memory.
+    /// Whether the whole file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
@@ -38,7 +39,7 @@ impl Mount {
         self.options.iter().any(|option| option == name)
     }
 
-    /// The value of an option (`lowerdir=/a:/b`); empty for an option without value.
+    /// The value of an option (`lowerdir=/a:/b`); empty for an option without a value.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -47,10 +48,11 @@ impl Mount {
     }
 }
 
-/// The mount of an existing path, through symbolic links.
+/// The mount of an existing path; follows symbolic links.
 ///
 /// # Errors
-/// The path does not exist or cannot be looked at; the kernel's list of mounts cannot be read or does not have it.
+/// The path does not exist or cannot be inspected; the kernel's list of mounts cannot be read or
+/// lacks it.
 pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
@@ -76,20 +78,21 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// The mount that a path would lie on by its name alone. The path need not exist.
+/// The mount that a path would be on, by name only. The path need not exist.
 ///
 /// # Errors
-/// The kernel's list of mounts cannot be read or does not have it.
+/// The kernel's list of mounts cannot be read or lacks it.
 pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// The mount of a file that the kernel names (a loop device's), which may have been removed meanwhile.
+/// The mount of a path reported by the kernel (a loop device's file), which may have been removed.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// Every mount that this process sees, in the kernel's order: a later one hides an earlier one at the same place.
+/// Every mount visible to this process, in the kernel's order: a later one hides an earlier one at
+/// the same mount point.
 ///
 /// # Errors
 /// The list cannot be read.
@@ -100,7 +103,7 @@ pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     mounts_in(&roots.proc.join("self/mountinfo"))
 }
 
-/// Every mount of a list in the form of `/proc/self/mountinfo`.
+/// Parses a list of mounts in the format of `/proc/self/mountinfo`.
 ///
 /// # Errors
 /// It cannot be read.
@@ -109,7 +112,7 @@ pub(super) fn mounts_in(path: &Path) -> Result<Vec<Mount>> {
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())
 }
 
-/// The mount at this mount point that hides those before it; none where nothing is mounted there.
+/// The visible mount at this mount point, if there is one.
 ///
 /// # Errors
 /// The list cannot be read.
@@ -128,7 +131,8 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot tell the file system of", path: path.to_path_buf(), source }
 }
 
-/// The kernel's number of the mount of `name` below `dir`, or of `dir` itself with an empty name (Linux 5.8 and later).
+/// The mount ID of `name` below `dir`, or of `dir` itself if the name is empty (Linux 5.8 and
+/// later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
@@ -164,7 +168,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Undoes the kernel's octal escapes of blanks, line ends and backslashes.
+/// Decodes the kernel's octal escapes of spaces, tabs, newlines and backslashes.
 pub(super) fn unescape(field: &str) -> String {
     let bytes = field.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

@@ -1,16 +1,15 @@
-//! What system calls tell of a file and its file system: of this machine by asking, of a recorded one from its text.
+//! System call results for a file and its file system: from this machine's kernel, or from the text
+//! of a recorded machine.
 
 use super::{Roots, extents, text};
 use std::path::Path;
 
-/// What statvfs and FIEMAP tell.
+/// Results of statvfs and FIEMAP.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Calls {
-    /// Bytes of a block.
     pub(super) block_bytes: Option<u32>,
-    /// Blocks of the file system, and those that an ordinary user may still write.
+    /// Total blocks of the file system, and those available to an ordinary user.
     pub(super) blocks: Option<(u64, u64)>,
-    /// Pieces of the file.
     pub(super) extents: Option<u32>,
 }
 
@@ -23,9 +22,9 @@ impl Calls {
         }
     }
 
-    /// Free space, in percent of all.
+    /// Free space as a percentage of the total.
     pub(super) fn free_percent(&self) -> Option<f64> {
-        // ramfs, and tmpfs without a limit, say that they have no blocks at all.
+        // ramfs, and tmpfs without a limit, report zero blocks.
         self.blocks.filter(|(all, _)| *all > 0).map(|(all, available)| available as f64 / all as f64 * 100.0)
     }
 }
@@ -39,7 +38,8 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// What is recorded of a path, or of the nearest directory above it; extents are a file's own.
+/// The record of a path, or of the nearest directory above it; extents apply only to the file
+/// itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines =
         record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));

@@ -1,15 +1,15 @@
-//! What lies under the directories that files are made in.
+//! Facts about the directories in which files are created.
 
 use crate::linux::facts::{self, Roots};
 use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// What is known of directories as the place of many files, all of them together. None named: the current directory.
-/// The bytes are those free to this user on the first one's file system.
+/// Combines the facts of several directories; with an empty list, uses the current directory. Bytes
+/// are those available to this user on the first one's file system.
 ///
 /// # Errors
-/// A directory that cannot be looked at.
+/// A directory cannot be inspected.
 pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let here = [PathBuf::from(".")];
     let directories = if directories.is_empty() { &here[..] } else { directories };

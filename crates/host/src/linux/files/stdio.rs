@@ -1,10 +1,9 @@
-//! Buffered reading and writing as C's standard I/O does it: calls of any size, system calls of whole file-system
-//! blocks.
+//! Buffered I/O like C's standard I/O: calls of any size, system calls of whole file system blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// Writes `content` by calls of `call` bytes through `buffer`.
+/// Writes `content` in calls of `call` bytes through `buffer`.
 pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [u8]) -> io::Result<()> {
     let size = buffer.len();
     let mut held = 0;
@@ -24,8 +23,8 @@ pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [
     file.write_all(&buffer[..held])
 }
 
-/// Reads `bytes` by calls of `call` bytes into `into`, which has room for one call, through `buffer`. Returns what was
-/// there.
+/// Reads `bytes` in calls of `call` bytes through `buffer` into `into`, which holds one call.
+/// Returns the number of bytes read.
 pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], buffer: &mut [u8]) -> io::Result<u64> {
     let (mut from, mut to) = (0, 0);
     let mut done = 0;
@@ -58,7 +57,7 @@ pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], bu
     Ok(done)
 }
 
-/// One read, again where a signal came between.
+/// One read, repeated after a signal.
 pub(super) fn read_some(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(into) {

@@ -1,7 +1,10 @@
-//! The journal of settings: on stable storage before any of them is touched, so that whoever comes next can put them back.
+//! The journal of changed settings. It reaches stable storage before any setting changes, so that a
+//! later process can restore them.
 //!
-//! One file, `tune.journal`, in the state directory, beside a lock that its writer holds as long as it lives. A journal whose lock is
-//! free was left by a killed program. Only their owner can open either, so no other user can hold the lock. Settings of the kernel do not survive a restart of the computer, except those that say so.
+//! The state directory holds the file `tune.journal` and a lock, held while its writer runs. If the
+//! lock is free, a killed program left the journal. Only the owner can open either file, so no
+//! other user can hold the lock. Kernel settings do not survive a reboot, except those marked
+//! persistent.
 
 use super::known;
 use super::lock::{Holder, Lock, LockError};
@@ -19,61 +22,60 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names the state directory in place of the usual one.
+/// Environment variable that overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// Where the state of root's programs is (hier(7)).
+/// State directory of root's programs (hier(7)).
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
-/// The journal until it is complete.
+/// Name of the journal until it is complete.
 const UNFINISHED: &str = "tune.journal.new";
 
-/// The journal's version.
 const VERSION: u32 = 1;
 
-/// The file of a journal.
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// How often a lock that is not its journal's writer's is tried again, and after how long: another command may be putting the settings back.
+/// Retries for a lock held by a process that is not the journal's writer, and the delay between
+/// them: another command may be restoring the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another program changes settings now.
+    /// Another program is changing settings.
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
         /// The lock.
         path: PathBuf,
-        /// Who holds it.
+        /// The process that holds it.
         holder: Holder,
     },
-    /// A value that the knob cannot have.
+    /// A value that the knob does not accept.
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
-    /// There is no directory for it.
+    /// No state directory.
     #[error("there is no place for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
     NoPlace,
     /// A system call failed.
     #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
-    /// What stands there is no journal of ours.
+    /// The file is not a halfpower journal.
     #[error("{}: {why}; look into it, and remove it if no setting is to be put back", path.display())]
     Unusable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
 }
@@ -83,56 +85,57 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Journal
     move |source| JournalError::Io { doing, path, source }
 }
 
-/// One place with the value that it had.
+/// One setting with its original value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The knob.
+    /// Name of the knob.
     pub knob: String,
-    /// What it belongs to.
+    /// The device or system that it belongs to.
     pub of: String,
-    /// Where it is.
+    /// Where it is set.
     pub place: Place,
-    /// The value that it had.
+    /// The original value.
     pub before: String,
-    /// Every value that we may give it.
+    /// Every value that halfpower may set.
     pub ours: Vec<String>,
-    /// Another knob's change sets it anew: any value may be ours.
+    /// Changing another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// What to write instead of the value before, where that cannot be written.
+    /// Written to restore it if the original value cannot be written.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// It survives a restart of the computer.
+    /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
-    /// A file and what it said then: with other content another device has the name now.
+    /// A file and its content when recorded; different content means the name now belongs to
+    /// another device.
     #[serde(default)]
     pub identity: Option<(PathBuf, String)>,
 }
 
-/// What became of an entry that was to be put back.
+/// The result of restoring an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is as it was.
+    /// It already had its original value.
     AsBefore,
-    /// It was ours and is now as it was.
+    /// It had our value and was restored.
     PutBack,
-    /// Somebody else has set it: it stays so.
+    /// Another process changed it; left alone.
     Foreign {
         /// The value found.
         found: String,
     },
-    /// It is not there any more.
+    /// It no longer exists.
     Gone,
-    /// It could not be put back.
+    /// It could not be restored.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl Entry {
-    /// Puts it back as it was, unless somebody else has set it.
+    /// Restores the original value, unless another process changed the setting.
     pub fn put_back(&self, roots: &Roots) -> Outcome {
         if let Some((file, before)) = &self.identity
             && fs::read_to_string(roots.resolve(file)).unwrap_or_default().trim() != before
@@ -162,7 +165,7 @@ impl Entry {
         }
     }
 
-    /// What became of it, in a sentence; none where nothing is to be said.
+    /// Reports the outcome as a sentence, if it needs one.
     pub fn told(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {
@@ -178,13 +181,12 @@ impl Entry {
     }
 }
 
-/// Whether the place does not exist any more: the device was removed.
+/// Whether the setting no longer exists because the device was removed.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO | libc::ENOTDIR))
 }
 
-/// The whole journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct Document {
     version: u32,
@@ -195,7 +197,7 @@ struct Document {
 
 impl Document {
     /// # Errors
-    /// No journal, one of another version, or with a place that holds no setting, in a sentence.
+    /// A sentence: not a journal, another version, or a path that is not a setting.
     fn parse(text: impl io::Read) -> Result<Document, String> {
         let document: Document =
             serde_json::from_reader(text).map_err(|error| format!("not a journal of settings: {error}"))?;
@@ -206,10 +208,10 @@ impl Document {
     }
 }
 
-/// The entries of a journal's text: what would be put back.
+/// Parses the entries of a journal.
 ///
 /// # Errors
-/// No journal, one of another version, or with a place that holds no setting, in a sentence.
+/// A sentence: not a journal, another version, or a path that is not a setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
@@ -218,12 +220,12 @@ pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
 #[derive(Debug)]
 pub struct Journal {
     directory: Arc<Directory>,
-    // Held as long as the journal is ours.
+    // Held as long as the journal.
     _lock: Lock,
 }
 
-/// The state directory: [`STATE_VARIABLE`], for root `/var/lib/halfpower`, otherwise `halfpower` in `$XDG_STATE_HOME` or
-/// `~/.local/state`.
+/// The state directory: [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in
+/// `$XDG_STATE_HOME` or `~/.local/state`.
 pub fn state_directory() -> Option<PathBuf> {
     if let Some(directory) = named(STATE_VARIABLE) {
         return Some(directory.into());
@@ -237,26 +239,27 @@ pub fn state_directory() -> Option<PathBuf> {
     Some(state.or_else(home)?.join("halfpower"))
 }
 
-/// A variable of the environment that is not empty.
+/// A non-empty environment variable.
 fn named(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// This start of the computer.
+/// The kernel's ID of this boot.
 fn boot_id(roots: &Roots) -> String {
     fs::read_to_string(roots.resolve(Path::new("/proc/sys/kernel/random/boot_id"))).unwrap_or_default().trim().into()
 }
 
 impl Journal {
-    /// Takes the lock, puts back what a killed program left, and is ready for entries. Sentences about what was left are added to `told`.
+    /// Takes the lock and restores settings that a killed program left. Adds sentences about these
+    /// to `told`.
     ///
     /// # Errors
-    /// The directory or the lock cannot be made; another program holds the lock; a journal that cannot be read, or whose settings cannot be
-    /// put back.
+    /// The directory or the lock cannot be created; another program holds the lock; an old journal
+    /// cannot be read or its settings cannot be restored.
     pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
         let (opened, made) = Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
         if !made.is_empty() || named(STATE_VARIABLE).is_none() {
-            // Whatever the mask, and whatever an earlier version made of it.
+            // Regardless of the umask or an earlier version.
             opened.set_mode(PRIVATE).map_err(failed("set the permissions of", directory))?;
         }
         let journal = Journal::locked(opened)?;
@@ -295,7 +298,7 @@ impl Journal {
         is_there(&self.directory, JOURNAL)
     }
 
-    /// Writes the entries to stable storage: all of them are there afterwards, or as before.
+    /// Writes the entries to stable storage atomically.
     ///
     /// # Errors
     /// They cannot be written.
@@ -312,7 +315,7 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// The entries are as they were: nothing is left to be done by who comes next.
+    /// Removes the journal after all entries were restored.
     ///
     /// # Errors
     /// The journal cannot be removed.
@@ -328,7 +331,7 @@ impl Journal {
         self.directory.sync().map_err(failed("write", self.directory.path()))
     }
 
-    /// Puts back what the journal holds. What cannot be put back stays in it. Returns sentences for the user.
+    /// Restores the journal's entries and keeps those that fail. Returns sentences for the user.
     fn recover(&self, roots: &Roots) -> Result<Vec<String>, JournalError> {
         let document = read(&self.directory)?;
         let same_boot = document.boot_id == boot_id(roots);
@@ -363,25 +366,25 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
     let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
     let file = directory.open_regular(OsStr::new(JOURNAL)).map_err(|error| unusable(error.to_string()))?;
     let metadata = file.metadata().map_err(failed("read", &path))?;
-    // It is obeyed with our rights: another user must not have written it.
+    // It is applied with our privileges, so no other user may have written it.
     if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
         return Err(unusable("another user can have written this journal of settings".into()));
     }
     Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }
 
-/// What putting entries back came to.
+/// The result of restoring entries.
 #[derive(Debug, Default)]
 pub struct PutBack {
-    /// Settings that were ours and are as they were again.
+    /// Settings restored from our values.
     pub changed: usize,
-    /// Sentences about those that are not as they were.
+    /// Sentences about settings that were not restored.
     pub told: Vec<String>,
-    /// Entries that could not be put back.
+    /// Entries that could not be restored.
     pub failed: Vec<Entry>,
 }
 
-/// Puts entries back in their order.
+/// Restores entries in order.
 pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     let mut all = PutBack::default();
     for entry in entries {
@@ -395,13 +398,13 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Puts back what a killed tune left, whatever command comes next. One look at a directory where nothing was left; a living
-/// tune's settings are its own. Returns sentences for the user.
+/// Restores settings left by a killed tune; every command calls it. Costs one directory check if
+/// nothing was left, and leaves a running tune alone. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// [`recover`] in one state directory.
+/// [`recover`] for one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),
@@ -412,7 +415,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     };
     let mut left = TRIES;
     let journal = loop {
-        // Another command may have put them back meanwhile.
+        // Another command may have restored them in the meantime.
         if !is_there(&directory, JOURNAL) && !is_there(&directory, UNFINISHED) {
             return Vec::new();
         }

@@ -1,4 +1,5 @@
-//! Knobs of mounts, set by remount: times of access, the interval between commits, discard (mount(8), ext4(5), btrfs(5)).
+//! Knobs of mounts, set by remount: access times, the commit interval, discard (mount(8), ext4(5),
+//! btrfs(5)).
 
 use super::{HostKnob, Keeper, Place, Values};
 use crate::linux::facts::{Mount, Roots, mount_of};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 struct Row {
     name: &'static str,
     about: &'static str,
-    /// File systems that take it while mounted.
+    /// File systems that accept the option in a remount.
     file_systems: &'static [&'static str],
     place: fn(PathBuf) -> Place,
     prefix: &'static str,
@@ -67,11 +68,11 @@ pub(super) fn known(place: &Place) -> (String, Values) {
     (name.into(), values)
 }
 
-/// The knobs of the mounts on which the targets lie.
+/// The knobs of the targets' mounts.
 pub(super) fn knobs(roots: &Roots, paths: &[&Path]) -> Vec<HostKnob> {
     let mut mounts: Vec<Mount> = Vec::new();
     for path in paths {
-        // A device file lies on a mount that has nothing to do with it.
+        // A device node's mount is unrelated to the device.
         let on_files = mount_of(roots, path).ok().filter(|mount| ON_BLOCKS.contains(&mount.fs_type.as_str()));
         if let Some(mount) =
             on_files.filter(|one| !one.has_option("ro") && !mounts.iter().any(|known| known.id == one.id))

@@ -1,20 +1,21 @@
-//! Knobs of block devices: their request queues, schedulers and write caches (Documentation/ABI/stable/sysfs-block).
+//! Knobs of block devices: request queues, schedulers and write caches
+//! (Documentation/ABI/stable/sysfs-block).
 
 use super::{HostKnob, Keeper, Place, Values, safe};
 use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, names, text};
 use machine::Matters;
 use std::path::Path;
 
-/// Which devices of a stack a knob belongs to.
+/// The devices of a stack that a knob applies to.
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// What the file system is on, or the target itself: where the file-system cache asks.
+    /// The file system's device, or the target itself: the one below the page cache.
     Top,
-    /// Those that requests reach: whole disks, loop devices.
+    /// The devices that requests reach: whole disks, loop devices.
     Disks,
 }
 
-/// What a row may look at: the present value, the choices of a list, and other attributes of the queue.
+/// Input of a row: the current value, the choices of a list, and other attributes of the queue.
 struct Queue<'a> {
     present: &'a str,
     choices: Vec<String>,
@@ -27,7 +28,6 @@ impl Queue<'_> {
     }
 }
 
-/// A knob of queues.
 struct Row {
     /// Its file below `queue/`, and its name.
     name: &'static str,
@@ -51,7 +51,7 @@ const ROW: Row = Row {
     risk: safe,
 };
 
-/// What a scheduler sets anew when it begins.
+/// Attributes that a scheduler resets when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [
@@ -75,7 +75,7 @@ const ROWS: [Row; 9] = [
         about: "requests that wait in the kernel at most",
         try_: |queue| {
             let now: u64 = queue.present.parse().unwrap_or(0);
-            // What the device itself takes is the least that makes sense to a scheduler.
+            // Fewer requests than the device itself accepts would leave a scheduler no choice.
             if now >= 8 { vec![now / 2, now * 2] } else { Vec::new() }
         },
         ..ROW
@@ -116,7 +116,7 @@ const ROWS: [Row; 9] = [
         name: "io_poll",
         about: "completions are polled for instead of waiting for interrupts",
         matters: Matters::Direct,
-        // Where the driver has no queues for it the kernel refuses.
+        // The kernel refuses if the driver has no poll queues.
         try_: |queue| if queue.present == "1" { vec![0] } else { Vec::new() },
         ..ROW
     },
@@ -176,7 +176,7 @@ const PARAMETERS: [Parameter; 6] = [
     Parameter { scheduler: "bfq", name: "low_latency", about: "interactive programs go first", values: &["0", "1"] },
 ];
 
-/// The whole device that has the request queue of a device.
+/// The whole device that owns a device's request queue.
 fn whole(roots: &Roots, name: &str) -> String {
     disk_of_partition(roots, name).unwrap_or_else(|| name.to_owned())
 }
@@ -195,15 +195,14 @@ fn devices(roots: &Roots, under: &[Under], on: On) -> Vec<String> {
     all
 }
 
-/// Block devices by their names.
 const DEVICES: &str = "/sys/class/block";
 
-/// A file of a device's by the machine's own path.
+/// A file of a device, by its path on the machine.
 fn file_of(device: &str, file: &str) -> Place {
     Place::File(Path::new(DEVICES).join(device).join(file))
 }
 
-/// The knob whose file of a device this is, and its values.
+/// The knob that a device's file belongs to, and its values.
 pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     let rest = file.strip_prefix(DEVICES).ok()?.to_str()?;
     match rest.split('/').collect::<Vec<_>>()[..] {
@@ -216,7 +215,7 @@ pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     }
 }
 
-/// Whether this file says which drive has the device's name now.
+/// Whether this file identifies the drive that currently has the device's name.
 pub(super) fn is_identity(file: &Path) -> bool {
     let rest = file.strip_prefix(DEVICES).ok().and_then(Path::to_str).unwrap_or_default();
     matches!(rest.split('/').collect::<Vec<_>>()[..], [_, "device", "wwid"])
@@ -228,7 +227,6 @@ const CACHE_TYPE: &str = "cache_type";
 /// The modes that the kernel shows (drivers/scsi/sd.c).
 const CACHE_TYPES: [&str; 4] = ["write through", "none", "write back", "write back, no read (daft)"];
 
-/// Every word of a list of choices.
 fn choices(roots: &Roots, place: &Place) -> Vec<String> {
     let list = text(roots.resolve(place.path())).unwrap_or_default();
     list.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
@@ -280,7 +278,8 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// The mode of a SCSI drive's own write cache, which the drive keeps (sd(4)). One drive at a time: it is told from others by its name.
+/// The mode of a SCSI drive's own write cache, which the drive stores (sd(4)). Only for a single
+/// drive, because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

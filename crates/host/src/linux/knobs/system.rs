@@ -1,14 +1,15 @@
-//! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst), huge pages, processors, interrupts.
+//! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst),
+//! huge pages, CPUs, interrupts.
 
 use super::{HostKnob, Keeper, Place, Values};
 use crate::linux::facts::{Roots, Under, device_directory, names, text};
 use machine::Matters;
 use std::path::{Path, PathBuf};
 
-/// Whose they are.
+/// The owner of these knobs, for display.
 const ALL: &str = "this computer";
 
-/// Idle states that take longer to leave are the deep ones, in microseconds.
+/// Idle states with a longer exit latency count as deep, in microseconds.
 const DEEP_US: u64 = 10;
 
 /// A kernel parameter below `/proc/sys/vm`.
@@ -18,7 +19,7 @@ struct Parameter {
     matters: Matters,
     values: &'static [&'static str],
     risk: fn(&str, &str) -> Option<String>,
-    /// What rules instead while it is 0, which cannot be written.
+    /// The parameter that applies while this one is 0, which cannot be written.
     instead: Option<&'static str>,
 }
 
@@ -76,10 +77,10 @@ const PARAMETERS: [Parameter; 6] = [
     },
 ];
 
-/// Governors worth trying, where the driver has them.
+/// Governors to try if the driver has them.
 const GOVERNORS: [&str; 3] = ["performance", "schedutil", "powersave"];
 
-/// The knobs of the computer that the devices are on.
+/// The knobs of the computer that has these devices.
 pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
     let parameters = PARAMETERS.iter().filter_map(|parameter| of_parameter(roots, parameter));
     parameters
@@ -94,7 +95,6 @@ fn vm(name: &str) -> Place {
     Place::File(Path::new(VM).join(name))
 }
 
-/// Parameters of memory.
 const VM: &str = "/proc/sys/vm";
 
 const PROCESSORS: &str = "/sys/devices/system/cpu";
@@ -126,7 +126,7 @@ pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     }
 }
 
-/// The place that is set instead if the earlier value cannot be written here.
+/// The place to set instead if the original value cannot be written.
 pub(super) fn undo_of(place: &Place) -> Option<Place> {
     let name = place.path().strip_prefix(VM).ok()?.to_str()?;
     PARAMETERS.iter().find(|one| one.name == name)?.instead.map(vm)
@@ -136,7 +136,7 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
     let name = format!("vm.{}", parameter.name);
     let keeper = Keeper::Sysctl(name.clone());
     let mut knob = HostKnob::at(roots, &name, ALL.into(), parameter.about, vec![vm(parameter.name)], keeper)?;
-    // A percentage that rules nothing, because bytes do.
+    // This percentage has no effect because the byte limit applies.
     if knob.knob.present == "0" && parameter.instead.is_none() && parameter.name.ends_with("_ratio") {
         return None;
     }
@@ -144,7 +144,7 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
         && knob.knob.present == "0"
     {
         knob.undo = Some((vm(ratio), vm(ratio).read(roots).ok()?));
-        // Each is 0 while the other rules.
+        // Setting one resets the other to 0.
         knob.knob.resets = vec![format!("vm.{ratio}")];
     }
     knob.knob.matters = parameter.matters;
@@ -175,7 +175,7 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
     Some(knob.with_values(GOVERNORS.into_iter().filter(offered).map(str::to_owned)))
 }
 
-/// The switches of the deep idle states of all processors: 1 keeps processors out of them.
+/// The switches of all CPUs' deep idle states: 1 disables them.
 fn idle(roots: &Roots) -> Option<HostKnob> {
     let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();
@@ -197,13 +197,13 @@ fn is_numbered(name: &str, what: &str) -> bool {
     name.strip_prefix(what).is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// The processors that take the interrupts of the devices' adapters.
+/// The CPUs that handle the interrupts of the devices' adapters.
 fn interrupts(roots: &Roots, under: &[Under]) -> Option<HostKnob> {
     let mut numbers: Vec<String> = Vec::new();
     let devices: Vec<&str> =
         under.iter().flat_map(|one| &one.devices.counted).map(|device| device.name.as_str()).collect();
     for device in &devices {
-        // The adapter is the nearest directory above the device that has interrupts.
+        // The adapter is the closest parent directory of the device with interrupts.
         let directory = device_directory(roots, device);
         let adapter = directory.ancestors().map(|above| names(above.join("msi_irqs"))).find(|irqs| !irqs.is_empty());
         for number in adapter.unwrap_or_default() {

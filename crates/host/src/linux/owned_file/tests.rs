@@ -48,12 +48,12 @@ fn a_killed_runs_file_of_the_users_name_is_the_users() {
     assert!(OwnedFile::create(directory.path(), path.file_name()).is_err(), "the name is taken");
     drop(living);
     assert!(!path.exists());
-    // As a kill leaves it: nothing is done about it in the end.
+    // The state after a kill: the file is not cleaned up.
     let killed = |mut made: OwnedFile| (made.kept, made.untouched) = (true, true.into());
     killed(OwnedFile::create(directory.path(), path.file_name()).unwrap());
     assert_eq!(kept_bytes(&path), None);
     std::fs::remove_file(&path).unwrap();
-    // Killed while it writes what an earlier run kept.
+    // Killed while it overwrites a file kept by an earlier run.
     keep(&path, b"kept");
     let again = kept(&path).unwrap();
     again.touch();
@@ -88,14 +88,13 @@ fn what_a_kill_left_on_its_way_to_a_name_goes_and_the_users_stays() {
     assert!(living.exists() && named.exists() && copy.exists() && kept.join("thesis").exists());
 }
 
-/// Makes a file and keeps it.
 fn keep(path: &Path, content: &[u8]) {
     let mut made = OwnedFile::create(path.parent().unwrap(), path.file_name()).unwrap();
     made.file().write_all_at(content, 0).unwrap();
     made.keep();
 }
 
-/// A directory whose file system writes to a device, and one in memory.
+/// A directory on a device and one in memory.
 fn directories() -> [tempfile::TempDir; 2] {
     [env!("CARGO_MANIFEST_DIR"), "/dev/shm"].map(|at| tempfile::tempdir_in(at).unwrap())
 }
@@ -165,7 +164,7 @@ fn a_file_that_is_open_for_writing_is_the_users() {
         let mut made = OwnedFile::create(directory.path(), path.file_name()).unwrap();
         made.file().set_len(4096).unwrap();
         let other = fs::File::options().read(true).write(true).open(&path).unwrap();
-        // SAFETY: a new mapping of a whole file, which lives longer.
+        // SAFETY: a new mapping of a whole file, which outlives it.
         let mapped = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, other.as_raw_fd(), 0)
@@ -185,7 +184,7 @@ fn a_file_that_is_open_for_writing_is_the_users() {
         assert_eq!(kept_bytes(&path), None, "open when it is to be used again");
         drop(writer);
         assert_eq!(kept_bytes(&path), Some(4));
-        // SAFETY: the mapping, which is not used after this.
+        // SAFETY: the mapping is not used after this.
         unsafe { libc::munmap(mapped, 4096) };
     }
 }

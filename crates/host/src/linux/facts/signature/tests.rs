@@ -1,11 +1,12 @@
-//! The table against images: our own answer, and that of Debian's wipefs, which is libblkid's.
+//! Tests the table on images: our result, and the result of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A sparse medium with bytes at some offsets; negative ones count from the end. No multiple of 1 KiB long.
+/// The signature of a sparse medium with bytes at some offsets; negative offsets count from the
+/// end. Its length is not a multiple of 1 KiB.
 fn bearing(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -81,10 +82,10 @@ fn two_things_on_one_medium_are_both_told() {
     assert_eq!(both.as_deref(), Some("an XFS file system and a member of an md RAID"));
 }
 
-/// Bytes of an image: ZFS is looked for on 64 MiB at least, and an odd number of sectors tells roundings apart.
+/// Bytes of an image: ZFS detection needs 64 MiB, and an odd number of sectors exposes rounding
+/// differences.
 const IMAGE: u64 = (80 << 20) + 512 * 3;
 
-/// An image under construction.
 struct Image {
     file: File,
     base: u64,
@@ -96,7 +97,7 @@ impl Image {
     }
 }
 
-/// One magic string of one row at one of its places.
+/// One magic string of one row at one of its offsets.
 struct Case {
     row: &'static Row,
     at: At,
@@ -121,7 +122,7 @@ fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
 const CRC32: u32 = 0xedb8_8320;
 const CRC32C: u32 = 0x82f6_3b78;
 
-/// The header of a GPT whose entries are all empty.
+/// A GPT header with only empty entries.
 fn gpt_header(sector: u64) -> Vec<u8> {
     let last = IMAGE / 512 - 1;
     let (other, entries) = if sector == 1 { (last, 2) } else { (1, last - 32) };
@@ -137,8 +138,9 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// The rest of the structure, as far as libblkid looks at it before it believes the magic string. Offsets are from the
-/// structure's beginning; wipefs accepts wrong checksums, but of partition tables and Stratis.
+/// Writes the other fields that libblkid checks before it accepts the magic string. Offsets are
+/// relative to the structure. wipefs accepts wrong checksums, except for partition tables and
+/// Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
@@ -219,7 +221,7 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
         "iso9660" => put(0, &[1]),
         "udf" => {
             put(0x801, b"NSR02");
-            // The anchor of 512-byte blocks, and the descriptor of the volume that says what it is.
+            // The anchor for 512-byte blocks, and the volume descriptor.
             from_start(256 * 512, &[&le16(&[2, 2])[..], &[0; 8], &le32(&[256, 512, 300])].concat());
             from_start(300 * 512, &[&le16(&[6, 2])[..], &[0; 8], &le32(&[300])].concat());
             from_start(300 * 512 + 212, &le32(&[512]));
@@ -303,7 +305,7 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
     }
 }
 
-/// Rows that Debian 12's libblkid (2.38) cannot confirm, and why.
+/// Rows that Debian 12's libblkid (2.38) cannot confirm, with the reason.
 const UNCONFIRMED: &[(&str, &str)] = &[
     ("bcachefs", "known from 2.40 on"),
     ("cs_fvault2", "known from 2.39 on"),
@@ -315,17 +317,17 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("dasd", "known from 2.42 on"),
 ];
 
-/// Places and magic strings of rows that are confirmed otherwise, and why not here.
+/// Offsets and magic strings that libblkid cannot confirm, although it confirms the row elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
-        // libblkid does not round the end, and looks for sectors of 4 KiB on devices that have them.
+        // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
         "drbd" => case.at == At::End { unit: 4096, before: 4096 },
         "isw_raid_member" | "gpt" => {
             case.at == At::End { unit: 4096, before: 8192 }
                 || case.at == At::Start(4096)
                 || case.at == At::End { unit: 4096, before: 4096 }
         }
-        // Its block size must be right in big-endian, which 2.38 does not turn round.
+        // The block size must be valid in big-endian, which 2.38 does not byte-swap.
         "minix" => case.magic == b"\x4d\x5a",
         _ => false,
     }
@@ -343,7 +345,7 @@ fn cases(dir: &Path) -> Vec<Case> {
                 complete(&image, row, magic);
                 image.put(row.magic_at, magic);
                 if row.name == "udf" {
-                    // The sequence begins at its beginning.
+                    // The sequence starts at its first descriptor.
                     for sector in [0x8001, 0x8801, 0x9001, 0x9801] {
                         if sector < image.base {
                             image.file.write_all_at(b"BEA01", sector).unwrap();
@@ -357,7 +359,7 @@ fn cases(dir: &Path) -> Vec<Case> {
     cases
 }
 
-/// What wipefs finds on images: libblkid's names, by file.
+/// The output of wipefs for images: libblkid's names, by file.
 fn wipefs(images: impl Iterator<Item = PathBuf>) -> Option<BTreeMap<PathBuf, BTreeSet<String>>> {
     let asked = Command::new("wipefs")
         .args(["--no-act", "--noheadings", "--parsable", "--output", "TYPE,DEVICE"])
@@ -403,7 +405,7 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     assert!(missed.is_empty(), "wipefs knows these by another name or not at all:\n{}", missed.join("\n"));
 }
 
-/// Kinds that functions find, and that have no row.
+/// Kinds detected by functions, without a row.
 const BY_FUNCTION: [&str; 8] = ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 
 #[test]
