@@ -23,7 +23,6 @@ pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 /// Request buffers are spaced by a multiple of this.
 const PAGE: usize = 4096;
 
-/// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
 
 /// Page offset of the buffers for buffered I/O: not cache-line aligned and far from the page start,
@@ -44,11 +43,9 @@ const HUGE_FROM: usize = 256 << 10;
 pub(crate) struct Extra {
     /// Scratch bytes per slot, in whole pages, after all buffers.
     pub(crate) scratch: u64,
-    /// Page offset at which all buffers start.
     pub(crate) start: usize,
 }
 
-/// Buffers for the requests of one session.
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
@@ -110,13 +107,11 @@ impl Arena {
         self.mapping.leaked = true;
     }
 
-    /// Start of the first slot's scratch space.
     pub(crate) fn scratch(&self) -> *mut u8 {
         // SAFETY: it is at most the end of the mapping.
         unsafe { self.base.as_ptr().add(self.scratch) }
     }
 
-    /// All buffers and the scratch space, as one slice.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is `len` bytes long and outlives the slice.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
@@ -139,7 +134,6 @@ impl Arena {
     }
 }
 
-/// An anonymous private mapping.
 struct Mapping {
     start: NonNull<u8>,
     len: usize,

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 /// Test files and directories that had to be removed.
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
-    /// Number removed.
     pub removed: usize,
     /// Those that could not be removed, with the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
@@ -20,7 +19,6 @@ pub fn cleanup() -> Cleanup {
     CLEANUP.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Records the outcome of removing `path`.
 pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
     let mut cleanup = CLEANUP.lock().unwrap_or_else(PoisonError::into_inner);
     match outcome {

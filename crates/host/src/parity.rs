@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-/// Maximum sources of one kernel pass.
 const MOST_SOURCES: usize = 8;
 
 /// More sources than that are processed block by block, so the sum stays in the L1 cache.

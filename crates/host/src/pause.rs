@@ -55,13 +55,11 @@ impl Looks {
         }
     }
 
-    /// Forgets everything before `now`.
     pub(crate) fn begin(&self, now: Nanos) {
         self.last.store(now, Ordering::Relaxed);
         [&self.longest, &self.sum, &self.count].into_iter().for_each(|one| one.store(0, Ordering::Relaxed));
     }
 
-    /// Records that a thread is running.
     pub(crate) fn note(&self, now: Nanos) {
         let since = now.saturating_sub(self.last.fetch_max(now, Ordering::Relaxed));
         if since > WAKE_NS + LATE_NS {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// Maximum number of completions that learning tries to wait for.
 const LEARNED_MOST: u32 = 32;
 
-/// Time of one trial.
 const TRIAL_NS: Nanos = 6_000_000;
 
 /// Trials of each way by the end of each stage; ways alternate, so drift affects them equally.
@@ -30,13 +29,10 @@ const POLL_LEAST_NS: Nanos = 10_000;
 /// Counters of a part, shared by its streams.
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// Number of waits in the kernel.
     waits: AtomicU64,
     /// Completions to wait for at the end; the maximum over streams.
     least: AtomicU32,
-    /// A stream was polling at the end.
     polled: AtomicBool,
-    /// A stream's buffers could not be registered with the kernel.
     unregistered: AtomicBool,
     /// Time that streams' threads were runnable but not scheduled, summed.
     unserved_ns: AtomicU64,
@@ -57,7 +53,6 @@ impl Tally {
         self.parity.1.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Parity work of the streams, if any.
     pub(crate) fn parity(&self) -> Option<ParityUse> {
         let bytes = self.parity.1.load(Ordering::Relaxed);
         (bytes > 0).then(|| ParityUse { ns: self.parity.0.load(Ordering::Relaxed), bytes })
@@ -67,7 +62,6 @@ impl Tally {
         self.unserved_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Time that the streams' threads were runnable but not scheduled, summed.
     pub(crate) fn unserved_ns(&self) -> Nanos {
         self.unserved_ns.load(Ordering::Relaxed)
     }
@@ -88,7 +82,6 @@ impl Tally {
     }
 }
 
-/// How one stream waits.
 pub(crate) struct Reaping<'a> {
     least: u32,
     waits: u64,
@@ -106,7 +99,6 @@ pub(crate) struct Reaping<'a> {
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
-    /// Time of the last completion.
     since: Nanos,
 }
 
@@ -196,7 +188,6 @@ impl Drop for Reaping<'_> {
     }
 }
 
-/// The next step after a trial.
 enum Learned {
     /// Try this way next.
     Try(Reap),
@@ -214,7 +205,6 @@ struct Trials {
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
-    /// Index of the current way.
     turn: usize,
     began: Nanos,
     completions: u64,
@@ -234,7 +224,6 @@ impl Trials {
         self.ways[self.turn].0
     }
 
-    /// Counts a turn's completions; returns the next step if the trial has ended.
     fn took(&mut self, completions: u64, now: Nanos) -> Option<Learned> {
         self.completions += completions;
         let elapsed = now.saturating_sub(self.began);
@@ -277,7 +266,6 @@ impl Trials {
     }
 }
 
-/// The median rate of a way's trials.
 fn of((_, rates): &(Reap, Vec<f64>)) -> f64 {
     middle(rates)
 }

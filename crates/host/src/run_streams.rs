@@ -30,7 +30,6 @@ struct StartBarrier {
 #[derive(Default)]
 struct Progress {
     ready: usize,
-    /// The common start time, once known.
     start: Option<Nanos>,
     ended: usize,
 }
@@ -84,7 +83,6 @@ impl StartBarrier {
         }
     }
 
-    /// Releases the streams at this time.
     fn open(&self, start: Nanos) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).start = Some(start);
         self.changed.notify_all();
@@ -147,18 +145,14 @@ pub(crate) fn watched<T, S: Send>(
 }
 
 pub(crate) struct Ran<T> {
-    /// Start time.
     pub(crate) began: Nanos,
-    /// Result of each part.
     pub(crate) ends: Vec<PartEnd<T>>,
-    /// Time in which nothing of this process ran.
     pub(crate) gaps: Gaps,
 }
 
 /// A part's last completion, and what `finish` returned.
 pub(crate) type PartEnd<T> = Result<(Nanos, T)>;
 
-/// Counts a part's remaining streams.
 struct Countdown {
     left: usize,
     last: Nanos,
@@ -256,7 +250,6 @@ where
     })
 }
 
-/// Shared by the streams of a part.
 struct PartWork<'p, W, F> {
     serve: W,
     finish: F,
@@ -288,7 +281,6 @@ impl<W, F> PartWork<'_, W, F> {
 /// `finish`.
 type StreamThread<'s, T> = std::thread::ScopedJoinHandle<'s, Result<(Nanos, Option<T>)>>;
 
-/// The part's last completion, or its first error.
 fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     let (mut last, mut finished, mut errors) = (began, None, Vec::new());
     for thread in threads {

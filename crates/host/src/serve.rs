@@ -21,7 +21,6 @@ const STALL_NS: Nanos = 1_000_000_000;
 /// Result of a blocking call interrupted by a signal: EINTR, the same number on every system.
 const INTERRUPTED_CALL: i32 = -4;
 
-/// State kept for a request until it completes.
 #[derive(Clone, Copy)]
 struct Outstanding {
     offset: u64,
@@ -207,15 +206,11 @@ struct Ending {
     failure: Option<Error>,
     /// When an interrupted run abandons the requests in flight.
     leave_at: Option<Nanos>,
-    /// When the kernel began to refuse requests.
     stalled: Option<Nanos>,
 }
 
-/// How to handle a submission that the kernel refused.
 enum Refusal {
-    /// Not a failure: a signal, or the wait timed out.
     Again,
-    /// Retry a little later.
     Later,
     /// Issue nothing more; wait for the requests in flight.
     Drain,
@@ -365,7 +360,6 @@ fn finish<S: BlockingSession>(
     Ok(result)
 }
 
-/// Returns the request's buffer, filled if it is a write.
 #[inline(always)]
 fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request) -> *mut u8 {
     match request.op {
@@ -389,14 +383,12 @@ fn not_discarded(error: io::Error) -> Error {
     Error::io("cannot discard blocks of", "the target")(error)
 }
 
-/// Keeps the first failure.
 #[cold]
 #[inline(never)]
 fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
     failure.get_or_insert_with(|| failed(request, result));
 }
 
-/// The error for a failed or short request.
 #[cold]
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {

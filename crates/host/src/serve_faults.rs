@@ -29,7 +29,6 @@ const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 const MEMBERS: u32 = 3;
 const CHUNK: u64 = 512;
 
-/// SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -47,7 +46,6 @@ impl Random {
     }
 }
 
-/// The expected byte at an offset of the target.
 fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
@@ -67,7 +65,6 @@ struct Faults {
     interrupt_at: Option<Nanos>,
 }
 
-/// A request at the simulated kernel.
 #[derive(Clone, Copy)]
 struct Held {
     file: u32,
@@ -139,7 +136,6 @@ impl World {
         (row * u64::from(MEMBERS) + u64::from(file)) * CHUNK + within
     }
 
-    /// Bytes done, or one of the ways to fail.
     fn result(&self, len: u32) -> i32 {
         if !self.once_in(self.faults.failed_request) {
             return len as i32;
@@ -148,7 +144,6 @@ impl World {
         [-EIO, -EAGAIN, -EINTR, 0, len as i32 - 1, len as i32 / 2][self.below(6) as usize]
     }
 
-    /// Moves a request's data, as the device would.
     fn transfer(&self, held: &Held) {
         let done = held.result.max(0) as usize;
         for (index, byte) in (0..done as u64).enumerate() {
@@ -178,7 +173,6 @@ impl Time for VirtualTime<'_> {
     }
 }
 
-/// A session whose kernel fails.
 struct Kernel<'w>(&'w World);
 
 impl Session for Kernel<'_> {

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// time.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
-/// How long a session may wait before it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Until one request completes, or [`TICK_NS`].
@@ -57,7 +56,6 @@ pub(crate) trait Session {
     /// The kernel refused, or the session does not support it.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
-    /// Takes all available completions.
     fn reap(&mut self, take: impl FnMut(Completion));
 
     /// Issued requests that the kernel has not taken yet.
@@ -94,7 +92,6 @@ pub(crate) trait Time: Copy {
     /// Nanoseconds from an arbitrary start.
     fn now(self) -> Nanos;
 
-    /// Sleeps for this time.
     fn pass(self, for_ns: Nanos);
 }
 

@@ -6,7 +6,6 @@ use machine::{Completion, Raid5, Request, Stability};
 use std::io;
 use std::sync::Arc;
 
-/// How the members of a target form one volume.
 #[derive(Debug, Clone)]
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
@@ -16,12 +15,10 @@ pub(crate) struct StripeSet {
 }
 
 impl StripeSet {
-    /// The layout of a RAID 5 set.
     pub(crate) fn layout(&self) -> Layout {
         Layout { members: self.members, chunk: self.chunk }
     }
 
-    /// Maximum pieces in flight for a request of up to `max` bytes.
     pub(crate) fn most_pieces(&self, max: u32) -> u64 {
         match self.parity {
             None => u64::from(max).div_ceil(self.chunk) + 1,
@@ -29,7 +26,6 @@ impl StripeSet {
         }
     }
 
-    /// Scratch bytes of a request of up to `max` bytes.
     pub(crate) fn scratch_bytes(&self, max: u32) -> u64 {
         if self.parity.is_some() { self.layout().scratch_bytes(max) } else { 0 }
     }
@@ -57,7 +53,6 @@ impl StripeSet {
     }
 }
 
-/// The remaining pieces of a split request.
 #[derive(Clone, Copy, Default)]
 struct Pieces {
     left: u32,

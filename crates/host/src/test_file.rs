@@ -15,10 +15,8 @@ const AUTO_MOST: u64 = 2 * units::GIB;
 /// Divisor of the free space: a test file never exceeds that share unless its size was given.
 const FREE_SHARE: u64 = 4;
 
-/// Minimum size for a measurement.
 pub(crate) const LEAST: u64 = 4096;
 
-/// Bytes per write.
 pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
 pub(crate) fn name(mark: &str, suffix: &str) -> String {
@@ -81,7 +79,6 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
     }
 }
 
-/// How a test file is filled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
     /// Bytes to write; `None`: as many as `within_ns` allows, between minimum and maximum.

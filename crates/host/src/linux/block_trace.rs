@@ -24,7 +24,6 @@ const FILTER: &str = "dev == ";
 /// Per CPU; about 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
-/// A device number (major, minor).
 type Number = (u32, u32);
 
 fn instances() -> Option<PathBuf> {
@@ -156,7 +155,6 @@ struct Line<'a> {
     device: Number,
     sector: u64,
     sectors: u64,
-    /// Name of the thread that issued the request.
     thread: &'a str,
 }
 
@@ -186,7 +184,6 @@ fn parse(line: &str) -> Option<Line<'_>> {
     Some(Line { at, event, device, sector, sectors, thread })
 }
 
-/// A request in the block layer.
 struct Bio {
     at: Nanos,
     end: u64,
@@ -285,7 +282,6 @@ mod tests {
 
     const HEAD: &str = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 8/8   #P:2\n#\n";
 
-    /// Times of the program's own requests, and of all requests.
     fn seen(lines: &str) -> Vec<BlockTimes> {
         let disks = BTreeMap::from([((7, 0), (7, 0)), ((259, 1), (259, 0)), ((259, 0), (259, 0))]);
         times(format!("{HEAD}{lines}").as_bytes(), &disks, "halfpower", |at| at).unwrap().unwrap()

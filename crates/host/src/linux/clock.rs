@@ -23,11 +23,9 @@ const TRIES: usize = 8;
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 
-/// The start of the calibration.
 static FIRST: OnceLock<(u64, Nanos)> = OnceLock::new();
 
 impl Clock {
-    /// Starts the calibration, so that [`Clock::get`] need not wait.
     pub(crate) fn begin() {
         FIRST.get_or_init(together);
     }
@@ -37,12 +35,10 @@ impl Clock {
         *CLOCK.get_or_init(Clock::calibrate)
     }
 
-    /// When the calibration, and so the program, started.
     pub(crate) fn start(&self) -> Nanos {
         self.base_ns
     }
 
-    /// Name of the clock source, for the results.
     pub(crate) fn source(&self) -> &'static str {
         if self.factor == 0 { "clock_gettime" } else { "tsc" }
     }

@@ -25,7 +25,6 @@ const STAT_SECTOR_BYTES: u64 = 512;
 /// Holds the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
 const READ_BYTES: usize = 1024;
 
-/// A kernel file that is read repeatedly.
 struct Gauge {
     file: File,
     path: PathBuf,
@@ -74,7 +73,6 @@ pub struct CpuMeter {
 /// CPU time at one moment, from an arbitrary start: use only differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
-    /// Monotonic clock.
     pub at_ns: Nanos,
     /// This process, all threads.
     pub user_ns: Nanos,

@@ -18,10 +18,8 @@ use std::time::{Duration, Instant};
 
 const ATTRIBUTE: &str = "user.halfpower";
 
-/// How a mark starts.
 const TITLE: &str = "halfpower kept ";
 
-/// Marks are shorter.
 const LONGEST: usize = 160;
 
 /// Attempts to predict the time of the write. Other programs' changes may advance the kernel's
@@ -196,7 +194,6 @@ impl Named<'_> {
     }
 }
 
-/// Name of the mark file.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);

@@ -20,7 +20,6 @@ use std::sync::Arc;
 /// Bytes of a file that grows during the run: enough to probe the alignment of direct I/O.
 const GROWN_START: u64 = 256 * units::KIB;
 
-/// One file or device of a target.
 #[derive(Debug)]
 pub(crate) struct Member {
     /// The path it was opened by; for messages and for facts that the kernel reports by path only.
@@ -39,9 +38,7 @@ pub(crate) struct Member {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
-    /// The whole size.
     End,
-    /// As far as the time allows.
     Time,
 }
 
@@ -220,7 +217,6 @@ impl Member {
         self.file.sync_all()
     }
 
-    /// Keeps a test file that has a name chosen by the user.
     pub(crate) fn keep(&mut self) {
         if let Some(made) = &mut self.made {
             made.keep();
@@ -262,7 +258,6 @@ impl Member {
         Ok(written)
     }
 
-    /// The test file, if halfpower created it.
     pub(crate) fn made(&self) -> Option<&OwnedFile> {
         self.made.as_ref()
     }
@@ -305,7 +300,6 @@ fn endless_device(metadata: &fs::Metadata) -> bool {
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)
 }
 
-/// Whether no loop device or swap uses the file.
 fn is_unused(made: &OwnedFile) -> bool {
     let roots = facts::Roots::default();
     facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None).held.is_empty()

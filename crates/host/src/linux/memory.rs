@@ -39,7 +39,6 @@ const KINDS: [(&str, Work); 5] = [
     ("file in memory, write", file_write),
 ];
 
-/// Bytes per request to the in-memory file.
 const REQUEST: usize = 1 << 20;
 
 /// Measures the rates of each kind, with several repeats, in about `for_ns` in total.

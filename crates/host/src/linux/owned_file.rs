@@ -30,12 +30,10 @@ const SUFFIX: &str = ".tmp";
 /// keeps it on the orphan list).
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
-    /// Path at creation, for messages.
     pub(crate) path: PathBuf,
     directory: Arc<File>,
     name: OsString,
     file: Arc<File>,
-    /// The user chose its name.
     is_named: bool,
     kept: bool,
     /// Kept by an earlier run, and not written since.
@@ -299,7 +297,6 @@ pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }
 
-/// The parent directory of a path.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

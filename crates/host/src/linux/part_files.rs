@@ -17,7 +17,6 @@ pub(super) struct PartFiles {
     pub(super) region: (u64, u64),
     /// Truncate these as the first step of the timed run.
     pub(super) truncate: bool,
-    /// The volume's layout, if the files form a stripe.
     pub(super) stripe: Option<StripeSet>,
     /// Scratch files among them; the target keeps them afterwards.
     pub(super) scratch: Vec<OwnedFile>,
@@ -45,7 +44,6 @@ pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interr
     Ok(whole)
 }
 
-/// Opens the target's files, or scratch files in the requested allocation state.
 fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &AtomicBool) -> Result<PartFiles> {
     let mut flags = 0;
     if access.buffering.is_direct() {

@@ -41,7 +41,6 @@ const REGISTER_FILES: u32 = 2;
 /// The file is an index into the registered ones (IOSQE_FIXED_FILE).
 const FIXED_FILE: u64 = 1;
 
-/// Priority bits of an entry.
 const PRIORITY: u64 = 0xffff << 16;
 
 /// The next entry starts when this one succeeds in full (IOSQE_IO_LINK).
@@ -116,7 +115,6 @@ struct SubmissionEntry {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Completed {
-    /// The user data of the entry.
     pub(super) data: u64,
     pub(super) result: i32,
     flags: u32,
@@ -145,15 +143,12 @@ impl TimeLimit {
     }
 }
 
-/// A submission entry.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// As [`SubmissionEntry::what`].
     pub(super) what: u64,
     pub(super) offset: u64,
     pub(super) address: u64,
     pub(super) len: u32,
-    /// Returned with the completion.
     pub(super) data: u64,
 }
 
@@ -164,13 +159,11 @@ impl Entry {
         Transfers::new(read).of_file(writes, file)
     }
 
-    /// An operation without a file.
     #[inline(always)]
     pub(super) fn of_none(opcode: Opcode) -> Entry {
         Entry::of_fd(opcode, -1)
     }
 
-    /// An operation on an open file or directory.
     #[inline(always)]
     pub(super) fn of_fd(opcode: Opcode, fd: RawFd) -> Entry {
         Entry { what: opcode as u64 | u64::from(fd as u32) << 32, offset: 0, address: 0, len: 0, data: 0 }
@@ -185,7 +178,6 @@ impl Entry {
 /// The common part of all transfers of a kind, assembled once instead of per request.
 #[derive(Clone, Copy)]
 pub(super) struct Transfers {
-    /// As [`SubmissionEntry::what`].
     read: u64,
 }
 
@@ -201,7 +193,6 @@ impl Transfers {
         self.read = self.read & !PRIORITY | u64::from(bits) << 16;
     }
 
-    /// A read or write of the registered file with this index.
     #[inline(always)]
     pub(super) fn of_file(self, writes: bool, file: u32) -> Entry {
         let what = (self.read + u64::from(writes)) | u64::from(file) << 32;
@@ -214,7 +205,6 @@ impl Transfers {
 pub(super) struct FileEntry {
     pub(super) entry: Entry,
     pub(super) flags: u32,
-    /// Index of the registered file that is opened or closed.
     pub(super) slot: Option<u32>,
 }
 
@@ -224,7 +214,6 @@ impl From<Entry> for FileEntry {
     }
 }
 
-/// A mapping, unmapped when dropped.
 struct Mapped {
     at: NonNull<u8>,
     len: usize,
@@ -241,7 +230,6 @@ impl Mapped {
         NonNull::new(at.cast()).map(|at| Mapped { at, len }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// A pointer `offset` bytes into the mapping.
     fn at<T>(&self, offset: u32) -> NonNull<T> {
         assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets lie within its mapping");
         // SAFETY: within the mapping.
@@ -260,7 +248,6 @@ impl Drop for Mapped {
 pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
-    /// Index of the next entry.
     tail: u32,
     /// Index up to which the kernel has taken entries.
     taken: u32,
@@ -389,16 +376,11 @@ impl Rings {
         self.push(entry)
     }
 
-    /// Entries that the kernel has not taken.
     #[inline(always)]
     pub(super) fn queued(&self) -> u32 {
         self.tail.wrapping_sub(self.taken)
     }
 
-    /// Submits the queued entries.
-    ///
-    /// # Errors
-    /// The kernel refused; it took none.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         self.enter(0, IoringEnterFlags::empty())
     }

@@ -26,7 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const UNREGISTERED: &str = "no more memory may be locked (ulimit -l), so io_uring works with buffers that are not registered: each request costs \
      more processor time";
 
-/// Shared by every run of a process.
 pub(crate) struct Context<'a> {
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a AtomicBool,
@@ -197,11 +196,9 @@ struct Outcome {
     after: Snapshot,
     /// For each part: its last completion, its end, and its streams' counters.
     ran: Ran<(End, Told)>,
-    /// Buffers could not be registered with io_uring.
     unregistered: bool,
 }
 
-/// Runs the streams over the open files, and reads the counters before and after.
 fn streams<S: RequestSource>(
     context: &Context<'_>,
     opened: &[PartFiles],

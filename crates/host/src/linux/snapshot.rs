@@ -82,7 +82,6 @@ pub(crate) struct Moment {
     kernel_at: Nanos,
     /// A clock that continues while the computer is suspended.
     boot_at: Nanos,
-    /// Time the calling thread has waited for a CPU.
     waited_ns: Option<Nanos>,
 }
 

@@ -28,7 +28,6 @@ pub(crate) fn check_proc() -> machine::Result<()> {
     Err(machine::Error::refused("/proc", why, "mount it (mount -t proc proc /proc)"))
 }
 
-/// Whether another open file holds its lock.
 pub(crate) fn is_locked(file: &File) -> bool {
     let free = try_lock(file).and_then(|()| Ok(fs::flock(file, fs::FlockOperation::Unlock)?));
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
@@ -127,7 +126,6 @@ pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|told| told.f_type as i128 == 0x2fc1_2fc1)
 }
 
-/// Advises the cache about the access pattern of a file.
 pub(crate) fn advise(file: &File, hint: machine::Hint) {
     let advice = match hint {
         machine::Hint::None => Advice::Normal,
@@ -168,7 +166,6 @@ pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Preallocates space.
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     Ok(fs::fallocate(file, fs::FallocateFlags::empty(), 0, len)?)
 }

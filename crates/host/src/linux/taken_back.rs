@@ -21,7 +21,6 @@ const REPORTING_BIT: usize = 5;
 /// Smaller amounts do not affect a run.
 const LEAST_BYTES: u64 = 4 * MIB;
 
-/// Bytes per read.
 const STEP: u64 = MIB;
 
 /// Maximum time spent on getting memory back.

@@ -30,7 +30,6 @@ const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 pub struct HostTarget {
     /// Members in use: one, or those of the stripe.
     members: Vec<Member>,
-    /// Members not in use now.
     idle: Vec<Member>,
     /// Index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
@@ -46,7 +45,6 @@ pub struct HostTarget {
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
-    /// How to fill each member, in target order.
     fills: Vec<Fill<'static>>,
 }
 
@@ -107,7 +105,6 @@ impl HostTarget {
         })
     }
 
-    /// The device location of a single file, if the file system reports it.
     pub(crate) fn below(&self) -> Option<Below> {
         let [member] = &self.members[..] else { return None };
         let roots = facts::Roots::default();
@@ -128,7 +125,6 @@ impl HostTarget {
         })
     }
 
-    /// Fills the members that need it, once.
     pub(crate) fn fill(&mut self) -> Result<()> {
         let fills = std::mem::take(&mut self.fills);
         let interrupt = fills.first().map(|fill| fill.interrupt);
@@ -193,27 +189,22 @@ impl HostTarget {
         &self.facts
     }
 
-    /// Counters of the devices under the target, if they have any.
     pub(crate) fn meter(&self) -> Option<Arc<DeviceMeter>> {
         self.meter.clone()
     }
 
-    /// Members in use: one, or those of the stripe.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Keeps files created under names chosen by the user.
     pub(crate) fn keep(&mut self) {
         self.members.iter_mut().chain(&mut self.idle).for_each(Member::keep);
     }
 
-    /// Whether it has several members.
     pub(crate) fn striped(&self) -> bool {
         self.members.len() > 1
     }
 
-    /// The layout of its members, if it is striped.
     pub(crate) fn stripe(&self) -> Option<StripeSet> {
         self.striped().then(|| self.set())
     }

@@ -16,9 +16,7 @@ pub(crate) struct Band {
     pub(crate) row: u64,
     /// Offset in each chunk.
     pub(crate) low: u64,
-    /// Bytes of each chunk.
     pub(crate) width: u32,
-    /// Chunks in data order.
     pub(crate) columns: Range<u32>,
     /// Offset of the first chunk's bytes in the request's data; each later chunk is one chunk size
     /// further.
@@ -37,34 +35,28 @@ pub(crate) struct Piece {
 }
 
 impl Layout {
-    /// Data chunks per row.
     pub(crate) fn data(self) -> u32 {
         self.members - 1
     }
 
-    /// Data bytes per row.
     pub(crate) fn row_bytes(self) -> u64 {
         self.chunk * u64::from(self.data())
     }
 
-    /// The member that holds a row's parity.
     pub(crate) fn parity_member(self, row: u64) -> u32 {
         let members = u64::from(self.members);
         (members - 1 - row % members) as u32
     }
 
-    /// The member that holds a data chunk.
     pub(crate) fn member(self, row: u64, column: u32) -> u32 {
         (self.parity_member(row) + 1 + column) % self.members
     }
 
-    /// The rows that a request touches.
     pub(crate) fn rows(self, offset: u64, len: u32) -> Range<u64> {
         let row = self.row_bytes();
         offset / row..(offset + u64::from(len)).div_ceil(row)
     }
 
-    /// A request's pieces in order.
     pub(crate) fn pieces(self, offset: u64, len: u32) -> impl Iterator<Item = Piece> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -83,7 +75,6 @@ impl Layout {
         })
     }
 
-    /// A write's bands, row by row.
     pub(crate) fn bands(self, offset: u64, len: u32) -> impl Iterator<Item = Band> {
         let end = offset + u64::from(len);
         let row_bytes = self.row_bytes();

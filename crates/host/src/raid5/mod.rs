@@ -30,7 +30,6 @@ const RETRY_NS: Nanos = 50_000;
 const PAGE: u64 = 4096;
 
 impl Layout {
-    /// Scratch bytes of a request of up to `max` bytes.
     pub(crate) fn scratch_bytes(self, max: u32) -> u64 {
         let (len, members) = (u64::from(max), u64::from(self.members));
         let rows = len / self.row_bytes() + 2;
@@ -45,7 +44,6 @@ impl Layout {
         (incomplete + whole).max(failed).max(rebuilt).next_multiple_of(PAGE)
     }
 
-    /// Maximum pieces in flight for a request of up to `max` bytes.
     pub(crate) fn most_pieces(self, max: u32) -> u64 {
         (u64::from(max) / self.row_bytes() + 4) * u64::from(self.members)
     }
@@ -64,18 +62,15 @@ enum Way {
     None,
 }
 
-/// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Rows used by other requests.
     Rows,
     /// Reads that must complete before it can write or return data.
     First,
-    /// Its final pieces.
     Last,
 }
 
-/// A request, and the remaining work of its current phase.
 #[derive(Clone)]
 struct Work {
     request: Request,
@@ -90,7 +85,6 @@ struct Work {
     rows: Range<u64>,
 }
 
-/// A session that maintains parity.
 pub(crate) struct ParitySession<'a, S, T> {
     inner: S,
     layout: Layout,
@@ -173,7 +167,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         0..0
     }
 
-    /// Starts a request that has locked its rows.
     fn begin(&mut self, slot: u32) {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -252,7 +245,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes the parity of a write, and issues the writes of data and parity.
     fn write(&mut self, slot: u32) {
         let Work { request, at, .. } = self.work[slot as usize];
         self.next_phase(slot);
@@ -354,7 +346,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 
     fn scratch_of(&self, slot: u32) -> Scratch {
-        // SAFETY: every slot has `stride` bytes.
         let next = unsafe { self.scratch.add(slot as usize * self.stride as usize) };
         Scratch { next, left: self.stride }
     }

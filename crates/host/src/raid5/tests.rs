@@ -12,7 +12,6 @@ struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
     seed: u64,
-    /// Number of pieces before one fails.
     fails_after: Option<u32>,
 }
 
@@ -168,7 +167,6 @@ impl Set {
         ended
     }
 
-    /// Writes through the set, and to the expected data.
     fn write(&mut self, how: Raid5, asked: &[Asked]) {
         for (ended, &(offset, len, write)) in self.run(how, asked, None).iter().zip(asked) {
             assert_eq!(ended.1, len as i32);
@@ -176,7 +174,6 @@ impl Set {
         }
     }
 
-    /// Reads the whole set in pieces of this length and compares.
     fn check(&mut self, how: Raid5, len: u32) {
         let all = self.expected.len() as u64;
         let asked: Vec<Asked> =

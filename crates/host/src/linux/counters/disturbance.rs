@@ -77,7 +77,6 @@ impl DisturbanceSnapshot {
         self.quotas.iter().zip(&before.quotas).filter_map(of).max_by_key(|quota| (quota.throttled_ns, quota.throttled))
     }
 
-    /// Pressure from `before` to now.
     pub(crate) fn pressure_since(&self, before: &DisturbanceSnapshot) -> Option<PressureUse> {
         let (now, then) = (self.pressure?, before.pressure?);
         let since = |resource: usize, kind: usize| now[resource][kind].saturating_sub(then[resource][kind]);

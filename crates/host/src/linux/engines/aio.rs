@@ -39,7 +39,6 @@ struct Event {
     result2: i64,
 }
 
-/// A context from `io_setup`.
 pub(crate) struct NativeAio<'a> {
     context: u64,
     fds: &'a [RawFd],

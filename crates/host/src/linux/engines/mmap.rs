@@ -133,7 +133,6 @@ extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _co
     }
 }
 
-/// Installs [`on_bus_error`], once.
 fn catch_bus_errors() -> io::Result<()> {
     static CAUGHT: OnceLock<bool> = OnceLock::new();
     let caught = *CAUGHT.get_or_init(|| {

@@ -24,7 +24,6 @@ use std::os::fd::RawFd;
 /// A stream of a run: its source, and how it reaches the files.
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
-    /// Layout of the volume, if the files form a stripe.
     pub(crate) stripe: Option<&'f StripeSet>,
     /// End of the part of each file that requests may touch.
     pub(crate) end: u64,
@@ -55,7 +54,6 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
         Q::open(setup).map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))
     }
 
-    /// Serves the source through an asynchronous session.
     fn queued<Q: Open<'f> + Session>(mut self, engine: Engine) -> Result<Nanos> {
         let session: Q = self.open(engine)?;
         let Stream { stripe, source, arena, clock, halt, ready, reap, .. } = self;
@@ -80,7 +78,6 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
         })
     }
 
-    /// Serves the source through blocking calls.
     fn blocking<B: Open<'f> + BlockingSession>(mut self, engine: Engine) -> Result<Nanos> {
         let session: B = self.open(engine)?;
         let Stream { source, arena, clock, halt, ready, reap, .. } = self;
@@ -106,7 +103,6 @@ fn from_the_start<T>(
 /// requests if the kernel has them.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
-        /// The engines that work here.
         pub(crate) fn available() -> Vec<Engine> {
             let all = [$((Engine::$engine, <$session as Open<'_>>::available as fn() -> bool)),*];
             all.into_iter().filter(|(_, available)| available()).map(|(engine, _)| engine).collect()

@@ -6,7 +6,6 @@ use crate::session::{BlockingSession, Session, Time, Wait};
 use machine::{Completion, Request, Stability};
 use std::io;
 
-/// A session that completes requests when they are issued.
 pub(crate) struct Null {
     done: Vec<Completion>,
 }
@@ -58,7 +57,6 @@ impl Session for Null {
     }
 }
 
-/// [`Null`] for the loop of blocking calls.
 pub(crate) struct Instant;
 
 impl Open<'_> for Instant {

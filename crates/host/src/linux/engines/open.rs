@@ -18,7 +18,6 @@ pub(super) struct Setup<'f, 's> {
     pub(super) end: u64,
     pub(super) writes: bool,
     pub(super) hint: Hint,
-    /// Register the buffers with the kernel if the interface allows it.
     pub(super) register: bool,
     /// Records features that the stream could not use.
     pub(super) tally: &'s Tally,
@@ -27,7 +26,6 @@ pub(super) struct Setup<'f, 's> {
 /// Opens an engine's session. The other calls are in [`Session`] or [`BlockingSession`], name and
 /// depth in [`Engine`].
 pub(super) trait Open<'f>: Sized {
-    /// Whether this kernel has the mechanism and lets this process use it.
     fn available() -> bool {
         true
     }

@@ -6,7 +6,6 @@ use machine::{Op, Request, Stability};
 use std::io;
 use std::os::fd::RawFd;
 
-/// A session that performs each request when it is issued.
 pub(crate) struct Blocking<'a> {
     fds: &'a [RawFd],
 }

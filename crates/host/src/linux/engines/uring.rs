@@ -15,7 +15,6 @@ const REGISTERED_MOST: usize = 1 << 30;
 /// Maximum submission ring; more outstanding requests need several submissions.
 const RING_MOST: u32 = 4096;
 
-/// Minimum useful ring.
 const RING_LEAST: u32 = 8;
 
 /// With this much lockable memory, a ring of any size is available.

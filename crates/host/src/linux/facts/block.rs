@@ -9,18 +9,13 @@ use std::path::{Path, PathBuf};
 /// `size` and `start` in sysfs count 512-byte sectors on every device.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a device is built from.
 pub(super) enum Class {
-    Partition {
-        disk: String,
-    },
+    /// A part of `disk`.
+    Partition { disk: String },
     /// Several devices, or one with a layer in between (encryption, logical volumes).
-    Volume {
-        members: Vec<String>,
-    },
-    Loop {
-        backing: Option<PathBuf>,
-    },
+    Volume { members: Vec<String> },
+    /// A file as a device.
+    Loop { backing: Option<PathBuf> },
     /// Only a bus below it.
     Disk,
 }
@@ -37,7 +32,6 @@ pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     link.canonicalize().unwrap_or(link)
 }
 
-/// The disk that contains a partition.
 pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
     let dir = directory(roots, name);
     dir.join("partition")
@@ -46,7 +40,6 @@ pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
         .flatten()
 }
 
-/// Describes a device by its kernel name.
 pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     let dir = directory(roots, name);
     if let Some(disk) = disk_of_partition(roots, name) {

@@ -83,7 +83,6 @@ pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Bytes that this process may still map (`ulimit -v`).
 fn address_space_left() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
     // The first number is mapped pages (proc(5)).
@@ -160,7 +159,6 @@ fn container(roots: &Roots) -> Option<String> {
         .map(|kind| format!("container ({kind})"))
 }
 
-/// Settings that affect storage results, by the names used to set them.
 fn settings(roots: &Roots) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut put = |name: &str, value: Option<String>| {

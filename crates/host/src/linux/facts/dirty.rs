@@ -15,7 +15,6 @@ const UNTOLD_PAGES: f64 = 125.0;
 /// Uncounted pages matter if they can exceed this share of the throttling limit.
 const UNTOLD_MATTERS: f64 = 0.02;
 
-/// Watches the number of dirty pages while a run writes.
 pub(crate) struct DirtyWatch {
     roots: Roots,
     seen: Mutex<Seen>,
@@ -42,7 +41,6 @@ impl DirtyWatch {
         seen.most = seen.most.max(percent);
     }
 
-    /// The result so far, including one last sample.
     pub(crate) fn so_far(&self) -> Option<DirtyUse> {
         self.look();
         let seen = self.seen.lock().ok().filter(|seen| seen.looks > 0)?;

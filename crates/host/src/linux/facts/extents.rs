@@ -78,7 +78,6 @@ pub(super) fn count(path: &Path) -> Option<u32> {
     map(path, 0, 0).map(|map| map.head.mapped_extents)
 }
 
-/// Extents that two files share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
@@ -121,7 +120,6 @@ pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
 }
 
-/// Converts extents to contiguous pieces of the device.
 fn pieces(extents: &[Extent]) -> Vec<(u64, u64)> {
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     for one in extents.iter().filter(|one| one.flags & ELSEWHERE == 0) {

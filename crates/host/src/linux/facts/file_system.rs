@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Described {
     pub layer: Layer,
-    /// The file system's own RAID over several devices.
     pub volume: Option<Layer>,
-    /// Block size in bytes; 0 if unknown.
     pub block_bytes: u32,
     pub warnings: Vec<String>,
 }
@@ -177,7 +175,6 @@ fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     })
 }
 
-/// The btrfs RAID over several devices.
 fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let (dir, devices) =
         btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;

@@ -49,7 +49,6 @@ pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
 /// Uses of a device or file, each a clause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
-    /// Certain uses.
     pub(crate) held: Vec<String>,
     /// Possible uses that the kernel does not show.
     pub(crate) unknown: Vec<String>,
@@ -168,7 +167,6 @@ fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     mounted
 }
 
-/// The devices and files of `/proc/swaps`.
 fn swaps(roots: &Roots) -> Vec<PathBuf> {
     let table = text(roots.proc.join("swaps")).unwrap_or_default();
     table

@@ -12,7 +12,6 @@ use std::path::Path;
 pub struct BlockDevice {
     /// Such as `sda1`, `nvme0n1`, `dm-0`.
     pub name: String,
-    /// Major and minor number.
     pub dev_t: (u32, u32),
 }
 
@@ -39,7 +38,6 @@ pub struct Under {
     pub physical_block_bytes: u32,
     /// The file system's block size; 0 without one.
     pub block_bytes: u32,
-    /// Whether the file system is in main memory.
     pub in_memory: bool,
     /// Problems that make results here unreliable or unnecessarily slow.
     pub warnings: Vec<String>,
@@ -91,7 +89,6 @@ pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
     Ok(under(roots, path)?.devices)
 }
 
-/// Kernel name of a block device by number.
 pub(super) fn name_of_number(roots: &Roots, dev_t: (u32, u32)) -> Option<String> {
     super::link_name(roots.sys.join(format!("dev/block/{}:{}", dev_t.0, dev_t.1)))
 }
@@ -142,7 +139,6 @@ fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     Share { reads: 1.0 / count, writes: copies / (count - parity) }
 }
 
-/// Connection options of a network mount.
 fn network(mount: &Mount) -> BTreeMap<String, String> {
     let told = ["vers", "proto", "addr", "rsize", "wsize", "nconnect", "cache", "multichannel", "trans", "msize"];
     let value = |name: &&str| Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()));

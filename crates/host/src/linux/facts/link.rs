@@ -12,7 +12,6 @@ pub(super) struct Links {
     pub warnings: Vec<String>,
 }
 
-/// The links above a disk, given its resolved directory in sysfs.
 pub(super) fn links(disk: &Path) -> Links {
     let mut links = Links::default();
     // A multipath NVMe namespace is below its subsystem, which links to a controller per path.
@@ -202,7 +201,6 @@ impl Links {
         }
     }
 
-    /// A USB device's link to its hub.
     fn usb(&mut self, dir: &Path) {
         let Some(mbps) = text(dir.join("speed")).as_deref().and_then(leading_number) else { return };
         let mut settings =
@@ -251,7 +249,6 @@ fn pcie_formula(speed: &str, width: u64) -> String {
     format!("PCIe {generation} x{width}: {transfers} GT/s x {width} {lanes} x {}", pcie_code(transfers).1)
 }
 
-/// The PCIe generation of a speed.
 fn pcie_generation(speed: &str) -> &'static str {
     match leading_number(speed).unwrap_or(0.0) as u32 {
         2 => "1.0",

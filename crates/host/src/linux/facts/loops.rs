@@ -8,9 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A loop device in use.
 pub(super) struct Loop {
-    /// Such as `loop0`.
     pub(super) name: String,
     /// Path of the backing file when the device was set up. The file may since have been removed,
     /// or be in another mount namespace.
@@ -18,7 +16,6 @@ pub(super) struct Loop {
     /// The backing file's numbers, and its device number if it is a device node. `None` if this
     /// process may not query them.
     numbers: Option<(Numbers, (u32, u32))>,
-    /// The byte range of the file that it exposes.
     pub(super) bytes: Range<u64>,
     size: u64,
     pub(super) is_read_only: bool,
@@ -48,7 +45,6 @@ impl Loop {
         devices.into_iter().filter(|name| name.starts_with("loop")).filter_map(of).collect()
     }
 
-    /// Kernel name of the backing device.
     pub(super) fn device(&self, roots: &Roots) -> Option<String> {
         match self.numbers {
             None => layers::device_of_node(roots, &self.path),

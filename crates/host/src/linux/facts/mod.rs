@@ -50,7 +50,6 @@ pub struct Roots {
 }
 
 impl Default for Roots {
-    /// This machine's own.
     fn default() -> Self {
         Self { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into(), calls: None }
     }
@@ -87,7 +86,6 @@ pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Reads a number from a small kernel file.
 fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }

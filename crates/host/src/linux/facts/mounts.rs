@@ -10,16 +10,13 @@ use std::path::{Path, PathBuf};
 /// One mount, as in `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's mount ID.
     pub id: u64,
     /// The source: a device, a remote path, or a word (`tmpfs`).
     pub source: String,
     /// The directory of the file system visible at the mount point: not `/` for a bind mount or a
     /// btrfs subvolume.
     pub root: PathBuf,
-    /// Mount point.
     pub mount_point: PathBuf,
-    /// File system type.
     pub fs_type: String,
     /// Options of the mount and of the file system, in the kernel's order.
     pub options: Vec<String>,

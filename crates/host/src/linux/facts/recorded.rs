@@ -4,7 +4,6 @@
 use super::{Roots, extents, text};
 use std::path::Path;
 
-/// Results of statvfs and FIEMAP.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Calls {
     pub(super) block_bytes: Option<u32>,
@@ -22,7 +21,6 @@ impl Calls {
         }
     }
 
-    /// Free space as a percentage of the total.
     pub(super) fn free_percent(&self) -> Option<f64> {
         // ramfs, and tmpfs without a limit, report zero blocks.
         self.blocks.filter(|(all, _)| *all > 0).map(|(all, available)| available as f64 / all as f64 * 100.0)

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 pub(super) enum Sameness {
     Same,
     Different,
-    /// Nothing that the kernel shows decides it.
     Unknown,
 }
 
@@ -25,7 +24,6 @@ pub(super) enum Sameness {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     path: PathBuf,
-    /// Device number of its file system.
     pub(super) dev: (u32, u32),
     pub(super) inode: u64,
     /// The device's number, if it is a device node.
@@ -67,7 +65,6 @@ impl Seen {
     }
 }
 
-/// Device and inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) dev: (u32, u32),
@@ -226,7 +223,6 @@ fn is_plain(dev: (u32, u32), mount: Option<&Mount>) -> bool {
     fs_type != Some("overlay") && (dev.0 != 0 || fs_type.is_some_and(|kind| OWN_DATA.contains(&kind)))
 }
 
-/// Process IDs visible to this process.
 pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -70,7 +70,6 @@ impl Medium {
         bytes
     }
 
-    /// Whether a row's structure starts at an offset.
     fn bears_at(&mut self, row: &Row, offset: u64) -> bool {
         let magic = self.head(offset + row.magic_at);
         let found = row.magics.iter().any(|wanted| magic.starts_with(wanted));

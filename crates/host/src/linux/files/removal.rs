@@ -46,10 +46,8 @@ fn not_empty(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::DirectoryNotEmpty, why)
 }
 
-/// The progress of a removal.
 struct Tree {
     volume: (u64, u64),
-    /// Entries that stay.
     others: Vec<String>,
 }
 

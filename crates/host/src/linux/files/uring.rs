@@ -16,7 +16,6 @@ const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;
 const OTHER: u64 = 4 << 32;
 
-/// A ring for one thread and one file at a time.
 pub(super) struct Chain {
     ring: Rings,
 }
@@ -131,7 +130,6 @@ impl Chain {
         if self.ring.push_file(entry) { Ok(()) } else { Err(io::Error::other("the submission ring is full")) }
     }
 
-    /// Submits and waits for `requests` completions.
     fn finish(&mut self, requests: u32, progress: &mut Progress) -> io::Result<()> {
         let mut open = requests;
         while open > 0 {
@@ -148,7 +146,6 @@ impl Chain {
     }
 }
 
-/// A read or write of the open file.
 fn transfer(writes: bool, at: *const u8, len: u64, offset: u64) -> Entry {
     let of_file = Entry::of_file(Opcode::Read, writes, SLOT);
     Entry { offset, address: at as usize as u64, len: len as u32, data: MOVE + len, ..of_file }

@@ -62,7 +62,6 @@ pub struct FileWorker {
     name: Name,
     /// The standard I/O buffer: one file system block.
     buffer: Vec<u8>,
-    /// Receives the bytes of a read call.
     into: Vec<u8>,
     chain: Option<uring::Chain>,
 }
@@ -154,7 +153,6 @@ impl FileWorker {
         Ok(done)
     }
 
-    /// Syncs a directory's entries if requested.
     fn sync_directory(&self, file: FileId) -> io::Result<()> {
         if self.sync != FileSync::All {
             return Ok(());

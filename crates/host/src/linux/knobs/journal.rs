@@ -60,24 +60,11 @@ pub enum JournalError {
     /// No state directory.
     #[error("there is no place for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
     NoPlace,
-    /// A system call failed.
     #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
-    Io {
-        /// The operation.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
     /// The file is not a halfpower journal.
     #[error("{}: {why}; look into it, and remove it if no setting is to be put back", path.display())]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        why: String,
-    },
+    Unusable { path: PathBuf, why: String },
 }
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
@@ -88,13 +75,11 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Journal
 /// One setting with its original value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Name of the knob.
     pub knob: String,
     /// The device or system that it belongs to.
     pub of: String,
     /// Where it is set.
     pub place: Place,
-    /// The original value.
     pub before: String,
     /// Every value that halfpower may set.
     pub ours: Vec<String>,
@@ -121,17 +106,11 @@ pub enum Outcome {
     /// It had our value and was restored.
     PutBack,
     /// Another process changed it; left alone.
-    Foreign {
-        /// The value found.
-        found: String,
-    },
+    Foreign { found: String },
     /// It no longer exists.
     Gone,
     /// It could not be restored.
-    Failed {
-        /// The reason.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 impl Entry {
@@ -239,12 +218,10 @@ pub fn state_directory() -> Option<PathBuf> {
     Some(state.or_else(home)?.join("halfpower"))
 }
 
-/// A non-empty environment variable.
 fn named(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The kernel's ID of this boot.
 fn boot_id(roots: &Roots) -> String {
     fs::read_to_string(roots.resolve(Path::new("/proc/sys/kernel/random/boot_id"))).unwrap_or_default().trim().into()
 }
@@ -428,7 +405,8 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
             (Err(error), _) => return vec![error.to_string()],
         }
     };
-    // Killed before the journal was complete: nothing was set yet. A name that cannot be removed harms nothing.
+    // Killed before the journal was complete: nothing was set yet. If the removal fails, it does no
+    // harm.
     let _ = directory.remove(OsStr::new(UNFINISHED));
     if !journal.is_there() {
         return Vec::new();
@@ -436,7 +414,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// Says what stays changed because another program than tune holds the lock.
+/// Reports the settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> = entries.iter().map(|entry| format!("{} of {}", entry.knob, entry.of)).collect();

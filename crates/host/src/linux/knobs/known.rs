@@ -6,16 +6,13 @@ use super::place::Place;
 use super::{mounted, queue, system};
 use std::path::Component;
 
-/// The values that a knob can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     /// An integer of 0 or more, or -1, which the kernel shows for a throttle that is off.
     Number,
-    /// One of these.
     Words(&'static [&'static str]),
     /// A name from a kernel list: a scheduler, a governor.
     Name,
-    /// CPU numbers and ranges.
     Processors,
 }
 

@@ -16,10 +16,8 @@ const ATTEMPTS: u32 = 10;
 #[derive(Debug)]
 pub(super) struct Lock(#[allow(dead_code, reason = "open, so locked")] File);
 
-/// Why a lock could not be taken.
 #[derive(Debug)]
 pub(super) enum LockError {
-    /// Another process holds it.
     Held(Holder),
     /// A system call failed, or the name belongs to something else.
     Io(io::Error),

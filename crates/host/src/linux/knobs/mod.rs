@@ -45,7 +45,6 @@ pub struct HostKnob {
     /// Places to set, all to the same value, each with its current value.
     pub places: Vec<(Place, String)>,
     keeper: Keeper,
-    /// How a value can lose data.
     risk: fn(present: &str, value: &str) -> Option<String>,
     /// Written to restore it if the original value cannot be written.
     undo: Option<(Place, String)>,
@@ -130,7 +129,6 @@ impl HostKnob {
         }
     }
 
-    /// Its journal entries if these values are tried.
     fn entries(&self, values: &[String]) -> Vec<Entry> {
         let entry = |(place, before): &(Place, String)| Entry {
             knob: self.knob.name.clone(),
@@ -158,7 +156,6 @@ fn word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The shell command that sets a place.
 fn command(place: &Place, value: &str) -> String {
     let path = word(&place.path().display().to_string());
     match place {

@@ -18,7 +18,6 @@ struct Row {
     risk: fn(&str, &str) -> Option<String>,
 }
 
-/// File systems on block devices.
 const ON_BLOCKS: [&str; 6] = ["ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"];
 
 const ROWS: [Row; 3] = [
@@ -68,7 +67,6 @@ pub(super) fn known(place: &Place) -> (String, Values) {
     (name.into(), values)
 }
 
-/// The knobs of the targets' mounts.
 pub(super) fn knobs(roots: &Roots, paths: &[&Path]) -> Vec<HostKnob> {
     let mut mounts: Vec<Mount> = Vec::new();
     for path in paths {

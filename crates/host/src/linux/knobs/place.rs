@@ -145,7 +145,6 @@ fn kept_flags(mount: &Mount) -> libc::c_ulong {
     .fold(0, |flags, (_, flag)| flags | flag)
 }
 
-/// Remounts a file system with one option changed.
 fn remount_with(roots: &Roots, at: &Path, option: &str) -> io::Result<()> {
     let mount = mount(roots, at)?;
     let mode = match atime(&mount) {
@@ -156,7 +155,6 @@ fn remount_with(roots: &Roots, at: &Path, option: &str) -> io::Result<()> {
     remount(at, kept_flags(&mount) | mode, option)
 }
 
-/// mount(2) with MS_REMOUNT.
 fn remount(at: &Path, flags: libc::c_ulong, data: &str) -> io::Result<()> {
     let at = CString::new(at.as_os_str().as_bytes())?;
     let data = CString::new(data)?;

@@ -134,7 +134,6 @@ const ROWS: [Row; 9] = [
     },
 ];
 
-/// A parameter of a scheduler, with the values to try.
 struct Parameter {
     scheduler: &'static str,
     name: &'static str,
@@ -197,7 +196,6 @@ fn devices(roots: &Roots, under: &[Under], on: On) -> Vec<String> {
 
 const DEVICES: &str = "/sys/class/block";
 
-/// A file of a device, by its path on the machine.
 fn file_of(device: &str, file: &str) -> Place {
     Place::File(Path::new(DEVICES).join(device).join(file))
 }
@@ -221,7 +219,6 @@ pub(super) fn is_identity(file: &Path) -> bool {
     matches!(rest.split('/').collect::<Vec<_>>()[..], [_, "device", "wwid"])
 }
 
-/// A drive's own write cache.
 const CACHE_TYPE: &str = "cache_type";
 
 /// The modes that the kernel shows (drivers/scsi/sd.c).
@@ -232,7 +229,6 @@ fn choices(roots: &Roots, place: &Place) -> Vec<String> {
     list.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
 }
 
-/// The knobs of the devices under some targets.
 pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
     let mut knobs: Vec<HostKnob> = ROWS.iter().filter_map(|row| of_row(roots, under, row)).collect();
     let disks = devices(roots, under, On::Disks);

@@ -6,10 +6,8 @@ use crate::linux::facts::Roots;
 use machine::{Error, Result};
 use std::path::Path;
 
-/// A knob's part of the session.
 #[derive(Debug)]
 struct Numbered {
-    /// The range of its entries.
     entries: std::ops::Range<usize>,
     /// Names of the knobs that it resets.
     resets: Vec<String>,

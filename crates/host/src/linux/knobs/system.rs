@@ -12,7 +12,6 @@ const ALL: &str = "this computer";
 /// Idle states with a longer exit latency count as deep, in microseconds.
 const DEEP_US: u64 = 10;
 
-/// A kernel parameter below `/proc/sys/vm`.
 struct Parameter {
     name: &'static str,
     about: &'static str,
@@ -77,10 +76,8 @@ const PARAMETERS: [Parameter; 6] = [
     },
 ];
 
-/// Governors to try if the driver has them.
 const GOVERNORS: [&str; 3] = ["performance", "schedutil", "powersave"];
 
-/// The knobs of the computer that has these devices.
 pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
     let parameters = PARAMETERS.iter().filter_map(|parameter| of_parameter(roots, parameter));
     parameters
@@ -101,7 +98,6 @@ const PROCESSORS: &str = "/sys/devices/system/cpu";
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Values of [`HUGE_PAGES`].
 const HUGE: [&str; 3] = ["always", "madvise", "never"];
 
 /// The knob that has this file, and its values.

@@ -4,7 +4,6 @@
 //! Names are libblkid's (util-linux, `blkid -k` and `wipefs`); offsets and values are those of the
 //! formats. A test writes each row into an image and compares with wipefs.
 
-/// Start of a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
     /// Bytes from the start.
@@ -13,25 +12,20 @@ pub(super) enum At {
     End { unit: u64, before: u64 },
 }
 
-/// A kind of signature.
 pub(super) struct Row {
     /// libblkid's name.
     #[cfg_attr(not(test), allow(dead_code, reason = "the tests ask wipefs by it"))]
     pub(super) name: &'static str,
     /// Shown in messages, such as `an XFS file system`.
     pub(super) shown: &'static str,
-    /// Possible starts of the structure.
     pub(super) places: &'static [At],
-    /// Offset of the magic string in the structure.
     pub(super) magic_at: u64,
-    /// Alternative magic strings.
     pub(super) magics: &'static [&'static [u8]],
     /// Further check on the structure's first [`HEAD`] bytes, for a magic string so short that it
     /// may occur by chance, or shared by two kinds.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
-/// Bytes of a structure that a check sees.
 pub(super) const HEAD: usize = 512;
 
 /// A row whose structure starts with its magic string.
@@ -79,7 +73,6 @@ fn be32(head: &[u8; HEAD], at: usize) -> u32 {
     le32(head, at).swap_bytes()
 }
 
-/// Wrapping sum of the 16-bit words up to `end`.
 fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
     (0..end).step_by(2).fold(0, |sum: u16, at| sum.wrapping_add(le16(head, at)))
 }
@@ -104,7 +97,6 @@ const VXFS: &str = "a VxFS file system";
 const FAT: &str = "a FAT file system";
 const SQUASHFS: &str = "a squashfs file system";
 
-/// Members of volumes: RAID, LVM, replication, encryption.
 const VOLUMES: &[Row] = &[
     // Metadata 1.1, 1.2 and 1.0, in the order of their offsets, then 0.90.
     row("linux_raid_member", MD, &[start(0), start(4096), end(4096, 8192)], &[MD_MAGIC]),

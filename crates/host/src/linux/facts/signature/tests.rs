@@ -122,7 +122,6 @@ fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
 const CRC32: u32 = 0xedb8_8320;
 const CRC32C: u32 = 0x82f6_3b78;
 
-/// A GPT header with only empty entries.
 fn gpt_header(sector: u64) -> Vec<u8> {
     let last = IMAGE / 512 - 1;
     let (other, entries) = if sector == 1 { (last, 2) } else { (1, last - 32) };
