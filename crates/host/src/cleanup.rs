@@ -29,7 +29,7 @@ pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
             let hint = if error.kind() == io::ErrorKind::DirectoryNotEmpty {
                 "move the rest away, then remove the directory"
             } else {
-                "the next run in that directory will"
+                "the next run in that directory removes it"
             };
             let left = (path.into(), format!("{error}; {hint}"));
             if !cleanup.left.contains(&left) {

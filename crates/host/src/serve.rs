@@ -375,7 +375,7 @@ fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request)
 
 #[cold]
 fn not_synced(error: io::Error) -> Error {
-    Error::io("cannot bring to stable storage", "the target")(error)
+    Error::io("cannot sync", "the target")(error)
 }
 
 #[cold]

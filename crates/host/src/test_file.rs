@@ -41,17 +41,17 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
         }
         (Some(size), Some(free)) if size > free => {
             let (size, free) = (units::show_size(size), show_free(free));
-            let why = format!("a test file of {size} does not fit in the {free} that are free");
+            let why = format!("a test file of {size} does not fit in the {free} of free space");
             Err(Error::Full { what: shown.into(), why, hint: "free some space or give a smaller --size".into() })
         }
         (Some(size), _) => Ok(size),
         (None, None) => {
-            Err(Error::refused(shown, "the file system does not say how much space is free", "give --size"))
+            Err(Error::refused(shown, "the file system does not report how much space is free", "give --size"))
         }
         (None, Some(free)) => {
             let most = (free / FREE_SHARE).min(AUTO_MOST) / units::MIB * units::MIB;
             if most < units::MIB {
-                let why = format!("only {} are free, and a test file takes at most a quarter of it", show_free(free));
+                let why = format!("only {} are free, and a test file uses at most a quarter of that", show_free(free));
                 return Err(Error::refused(shown, why, "free some space or give --size"));
             }
             Ok(most)

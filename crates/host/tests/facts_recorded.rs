@@ -215,12 +215,12 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
     assert_eq!((setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")), ("yes", "no"));
     assert_eq!(setting(partition, "optimal_io_size"), "1572864");
     assert!(
-        warned(&told, "md0p1 starts at 1 MiB, which is no multiple of md0's 1.5 MiB stripe")
+        warned(&told, "md0p1 starts at 1 MiB, not a multiple of md0's 1.5 MiB stripe")
             && warned(&told, "start it at 1.5 MiB"),
         "{:?}",
         told.warnings
     );
-    assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "busy with a recover"), "{:?}", told.warnings);
+    assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "is running a recover"), "{:?}", told.warnings);
     let links: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
     assert_eq!(links.len(), 3, "each disk has a link of its own");
     near(links[0], 1.2e9);

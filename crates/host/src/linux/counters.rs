@@ -278,7 +278,7 @@ impl DeviceMeter {
             if std::fs::read_to_string(dir.join("queue/iostats")).is_ok_and(|text| text.trim() == "0") {
                 let name = name.as_ref();
                 return Err(Error::Unsupported(format!(
-                    "{name} does not count its requests; switch it on with: echo 1 > /sys/class/block/{name}/queue/iostats"
+                    "{name} does not count its requests; enable it with: echo 1 > /sys/class/block/{name}/queue/iostats"
                 )));
             }
             gauges.push(Gauge::open(dir.join("stat"))?);

@@ -52,7 +52,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     if !is_device {
         sys::try_lock(&taken).map_err(|error| match error.raw_os_error() {
             Some(libc::EWOULDBLOCK) => in_use(OTHER_RUN.into()),
-            _ => Error::io("cannot take for this run alone", path)(error),
+            _ => Error::io("cannot lock for this run", path)(error),
         })?;
     }
     if let (false, false) = (unknown.is_empty(), spec.destroy_signed) {
@@ -66,7 +66,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     match facts::signature(&sys::path_of(&taken)) {
         Ok(Some(found)) if !spec.destroy_signed => {
             let hint = "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
-            return Err(Error::refused(path.display().to_string(), format!("it bears {found}"), hint));
+            return Err(Error::refused(path.display().to_string(), format!("it contains {found}"), hint));
         }
         found => found?,
     };

@@ -59,7 +59,9 @@ impl Member {
             Some(libc::ENOENT | libc::ENOTDIR) => {
                 Error::refused(&shown, "there is no such file, directory or device", "name one that exists")
             }
-            Some(libc::EACCES) => Error::refused(&shown, "no permission to look at it", "run as a user who may"),
+            Some(libc::EACCES) => {
+                Error::refused(&shown, "no permission to inspect it", "run as a user with permission")
+            }
             _ => Error::io("cannot look at", path)(error),
         })?;
         if metadata.is_dir() {
@@ -67,7 +69,7 @@ impl Member {
         }
         let is_usable = |kind: fs::FileType| kind.is_file() || kind.is_block_device();
         let unusable = || {
-            let why = "it is neither a directory nor a regular file nor a block device";
+            let why = "not a directory, regular file or block device";
             Error::refused(&shown, why, "name one of these")
         };
         if endless_device(&metadata) {
@@ -86,7 +88,7 @@ impl Member {
         let device = metadata.file_type().is_block_device();
         let file = if writable { hold(file, path, spec)? } else { Arc::new(file) };
         let (kind, there) = if device {
-            (TargetKind::Device, sys::device_size(&file).map_err(Error::io("cannot tell the size of", path))?)
+            (TargetKind::Device, sys::device_size(&file).map_err(Error::io("cannot determine the size of", path))?)
         } else {
             (TargetKind::File, metadata.len())
         };
@@ -100,8 +102,8 @@ impl Member {
         }
         if let Some(size) = fill.size.filter(|&size| size > there && spec.create && !writable && !device) {
             let (there, size) = (units::show_size(there), units::show_size(size));
-            let why = format!("it was there before, with only {there} of {size}");
-            return Err(Error::refused(shown, why, "remove it so that a new one is made, or give a smaller size"));
+            let why = format!("it exists already, with only {there} of {size}");
+            return Err(Error::refused(shown, why, "remove it, so that a new one is created, or give a smaller size"));
         }
         let size = test_file::region(fill.size, there, &shown)?;
         // Device blocks that were never written may read too fast, so only the filled part of a
@@ -115,15 +117,11 @@ impl Member {
     fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
         let shown = path.display().to_string();
         let Some(size) = size else {
-            return Err(Error::refused(
-                shown,
-                "it is neither a block device nor has it a size of its own",
-                "give --size",
-            ));
+            return Err(Error::refused(shown, "it is neither a block device nor does it have a size", "give --size"));
         };
         let file = Arc::new(open_for(path, true)?);
         if !endless_device(&file.metadata().map_err(Error::io("cannot look at", path))?) {
-            return Err(Error::refused(shown, "it is another device than before", "run halfpower again"));
+            return Err(Error::refused(shown, "it is now a different device", "run halfpower again"));
         }
         let size = test_file::region(Some(size), u64::MAX, &shown)?;
         Ok(Member {
@@ -180,10 +178,10 @@ impl Member {
         // Create first: an error that no file can be created here takes precedence over its size.
         let made = OwnedFile::create(directory, name.and_then(Path::file_name))?;
         let free = sys::free_bytes(&sys::path_of(made.file()))
-            .map_err(Error::io("cannot tell the free space of", directory))?;
+            .map_err(Error::io("cannot determine the free space of", directory))?;
         let most = test_file::size(fill.size, free, &shown)?;
         if new_file != NewFile::Filled && fill.size.is_none() {
-            return Err(Error::refused(shown, "a file that is not to be filled was given no size", "give its size"));
+            return Err(Error::refused(shown, "a file that is not filled needs a size", "give its size"));
         }
         let (path, file) = (made.path.clone(), made.file().clone());
         let to_fill = (new_file == NewFile::Filled).then_some(To::Time);
@@ -196,12 +194,12 @@ impl Member {
                 fill_random(fill.seed, &mut start);
                 member.file.write_all_at(&start, 0).map_err(Error::io("cannot write", &member.path))?;
                 if new_file == NewFile::Empty {
-                    member.file.sync_all().map_err(Error::io("cannot bring to stable storage", &member.path))?;
+                    member.file.sync_all().map_err(Error::io("cannot sync", &member.path))?;
                 }
             }
             NewFile::Reserved | NewFile::Sparse => member
                 .lengthen(most, new_file == NewFile::Reserved)
-                .map_err(Error::io("cannot make room for", &member.path))?,
+                .map_err(Error::io("cannot allocate space for", &member.path))?,
         }
         Ok(member)
     }
@@ -253,7 +251,7 @@ impl Member {
                 _ => Error::io("cannot fill", &self.path)(error),
             })
         })?;
-        file.sync_all().map_err(Error::io("cannot bring to stable storage", &self.path))?;
+        file.sync_all().map_err(Error::io("cannot sync", &self.path))?;
         sys::drop_cache(file, 0, 0);
         Ok(written)
     }

@@ -68,7 +68,7 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     let bytes = each.min(MOST_BYTES) / REQUEST as u64 * REQUEST as u64;
     if bytes < LEAST_BYTES {
         return Err(Error::Unsupported(format!(
-            "memory is not measured: {threads} threads would need {} and {} are available",
+            "memory is not measured: {threads} threads need {}, but only {} are available",
             units::show_size(LEAST_BYTES * BUFFERS * SHARE * u64::from(threads)),
             units::show_size_rounded(left.unwrap_or(0) as f64)
         )));

@@ -39,7 +39,7 @@ pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interr
         (whole.region, whole.truncate) = (one.region, one.truncate);
     }
     if part.targets.len() > 1 && !whole.scratch.is_empty() {
-        return Err(Error::Unsupported("scratch files stand beside a single target: use --allocate written".into()));
+        return Err(Error::Unsupported("scratch files need a single target: use --allocate written".into()));
     }
     Ok(whole)
 }

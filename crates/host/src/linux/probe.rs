@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 /// I/O.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
-        Some(libc::EINVAL) => "the file system takes no direct I/O (O_DIRECT is refused)".to_string(),
+        Some(libc::EINVAL) => "the file system supports no direct I/O (O_DIRECT is refused)".to_string(),
         _ => format!("direct I/O fails: {error}"),
     };
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;

@@ -130,7 +130,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     if let Some(target) = part.targets.iter().find(|target| writes && !target.facts().writable) {
         return Err(Error::refused(
             target.facts().name.clone(),
-            "it was there before and is only read",
+            "it existed before, so it is only read",
             "name it again after --destroy-data to write it, or name a directory",
         ));
     }
@@ -166,7 +166,7 @@ pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let largest = streams.iter().map(|one| one.request_bytes).max().unwrap_or(0);
     Err(Error::refused(
         format!("{outstanding} requests of up to {} outstanding", units::show_size(u64::from(largest))),
-        format!("their buffers take {}, and {} of memory are available", rounded(needed), rounded(left)),
+        format!("their buffers need {}, but only {} of memory are available", rounded(needed), rounded(left)),
         "lower the depth, the number of threads or the request size",
     ))
 }

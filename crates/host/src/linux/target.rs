@@ -61,7 +61,7 @@ impl HostTarget {
             if !spec.places.iter().any(|place| place == named) {
                 return Err(Error::refused(
                     named.display().to_string(),
-                    "it is named for destruction but is not the target",
+                    "it is named after --destroy-data but is not the target",
                     "name the same file or device as target and after --destroy-data",
                 ));
             }
@@ -180,7 +180,7 @@ impl HostTarget {
             }
         }
         for (file, member) in files.iter().zip(&self.members) {
-            file.sync_data().map_err(Error::io("cannot bring to stable storage", &member.path))?;
+            file.sync_data().map_err(Error::io("cannot sync", &member.path))?;
         }
         Ok(())
     }
@@ -227,7 +227,7 @@ impl HostTarget {
     pub(crate) fn restripe(&mut self, members: &[u32], chunk: u64) -> Result<()> {
         check_chunk(chunk)?;
         if self.parity.is_some() {
-            let why = "the members of a RAID 5 set hold its parity: they and its chunk stay what they are";
+            let why = "the members of a RAID 5 set hold its parity: its members and chunk cannot change";
             return Err(Error::Unsupported(format!("{}: {why}", self.facts.name)));
         }
         let count = self.order.len();
@@ -268,7 +268,7 @@ pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
         if *all > free {
             let shown = member.path.display().to_string();
             let (all, free) = (units::show_size(*all), units::show_size_rounded(free as f64));
-            let why = format!("test files of {all} together do not fit in the {free} that are free");
+            let why = format!("test files of {all} in total do not fit in the {free} of free space");
             return Err(Error::Full { what: shown, why, hint: "free some space or give a smaller --size".into() });
         }
     }

@@ -168,20 +168,20 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
         Some(PartitionFacts { start_bytes: start, physical_block_bytes: physical, stripe_bytes: stripe });
     if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
         warnings.push(format!(
-            "{name} starts at {}, which is no multiple of the disk's {} physical block: every aligned request straddles two; start it at 1 MiB",
+            "{name} starts at {}, not a multiple of the disk's {} physical block: every aligned request straddles two blocks; start it at 1 MiB",
             show_size(start),
             show_size(physical)
         ));
     } else if !start.is_multiple_of(4096) {
         warnings.push(format!(
-            "{name} starts at {}, which is no multiple of 4 KiB: on storage that works in larger units than it tells, every aligned request straddles two; start it at 1 MiB",
+            "{name} starts at {}, not a multiple of 4 KiB: if the storage uses larger blocks than it reports, every aligned request straddles two; start it at 1 MiB",
             show_size(start)
         ));
     }
     if let Some(stripe) = stripe.filter(|&stripe| !start.is_multiple_of(stripe)) {
         let (start, stripe, first) = (show_size(start), show_size(stripe), show_size(start.next_multiple_of(stripe)));
         warnings.push(format!(
-            "{name} starts at {start}, which is no multiple of {disk}'s {stripe} stripe (optimal_io_size): a request of a whole stripe straddles two, and with parity each is read before it is written; start it at {first}"
+            "{name} starts at {start}, not a multiple of {disk}'s {stripe} stripe (optimal_io_size): a full-stripe request straddles two, and with parity each is read before it is written; start it at {first}"
         ));
     }
     Described { class: Class::Partition { disk }, layer, warnings }
@@ -243,12 +243,13 @@ fn md(name: &str, dir: &Path) -> Described {
     put(&mut layer, "members", Some(members.join(" ")));
     let mut warnings = Vec::new();
     if let Some(missing) = number(md.join("degraded")).filter(|&missing| missing > 0) {
-        warnings
-            .push(format!("{name} runs with {missing} of its {disks} disks missing, and slower for it; see: mdadm --detail /dev/{name}"));
+        warnings.push(format!(
+            "{name} runs degraded, with {missing} of its {disks} disks missing; see: mdadm --detail /dev/{name}"
+        ));
     }
     if let Some(action) = text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen") {
         warnings.push(format!(
-            "{name} is busy with a {action} of its own, which takes a part of the disks; wait for it, see: cat /proc/mdstat"
+            "{name} is running a {action}, which takes disk bandwidth; wait until it ends, see: cat /proc/mdstat"
         ));
     }
     Described { class: Class::Volume { members }, layer, warnings }
@@ -286,7 +287,7 @@ fn mapped(name: &str, dir: &Path) -> Described {
     );
     put(&mut layer, "members", Some(members.join(" ")));
     let warnings = if kind == "VDO" {
-        vec![format!("{own} compresses and deduplicates: only incompressible data tells its rate")]
+        vec![format!("{own} compresses and deduplicates: measure it with incompressible data")]
     } else {
         Vec::new()
     };
@@ -323,7 +324,7 @@ fn disk(name: &str, dir: &Path) -> Described {
         put("max_comp_streams", text(dir.join("max_comp_streams")));
         put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
         shown = format!("{name} (compressed RAM disk)");
-        warnings.push(format!("{name} is main memory that compresses its data: no rate from it is a disk's"));
+        warnings.push(format!("{name} is compressed main memory, not a disk: its rates say nothing about a disk"));
     }
     let device = dir.join("device");
     // SCSI pads its strings; virtio's vendor is a meaningless number.

@@ -135,7 +135,7 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
         () if clock.contains("xen") => Some("Xen".to_owned()),
         () => None,
     };
-    let name = named.or_else(guessed).unwrap_or_else(|| "a hypervisor that does not name itself".into());
+    let name = named.or_else(guessed).unwrap_or_else(|| "unknown hypervisor".into());
     Some(if product.is_empty() || product == name { name } else { format!("{name} ({product})") })
 }
 

@@ -32,14 +32,14 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     }
     if settings.get("compress").is_some_and(|kind| kind != "no") {
         warnings.push(format!(
-            "{} on {} compresses: only incompressible data tells the devices' rate",
+            "{} on {} compresses: measure the devices with incompressible data",
             mount.fs_type,
             mount.mount_point.display()
         ));
     }
     if mount.fs_type == "zfs" {
         warnings.push(format!(
-            "{} is ZFS, whose own cache direct I/O may not pass and whose devices cannot be told from the kernel",
+            "{} is ZFS: direct I/O may not bypass its cache, and the kernel does not report its devices",
             mount.mount_point.display()
         ));
     }

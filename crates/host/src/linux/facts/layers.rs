@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
         match found {
             Some((dir, mount)) if mount.fs_type != "overlay" => self.file_system(&mount, dir),
             _ => self.under.warnings.push(format!(
-                "what lies under the overlay on {} cannot be seen from inside this container",
+                "the layers under the overlay on {} are not visible from inside this container",
                 mount.mount_point.display()
             )),
         }

@@ -126,7 +126,7 @@ impl Links {
             });
         if let Some((_, possible)) = most.filter(|(most, _)| *most > rate * 1.01) {
             self.warnings.push(format!(
-                "the link of {} runs as {name} though it could be {possible}: look at the slot, the cable and the link's power management",
+                "the link of {} runs as {name} though it could be {possible}: check the slot, the cable and the link's power management",
                 file_name(dir)
             ));
         }
@@ -149,7 +149,7 @@ impl Links {
                 text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number).filter(|&most| most > gbps)
             {
                 self.warnings.push(format!(
-                    "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: look at the cable",
+                    "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: check the cable",
                     file_name(port)
                 ));
             }
@@ -192,7 +192,7 @@ impl Links {
             let kind = if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
             if let Some((gbps, possible)) = slower {
                 self.warnings.push(format!(
-                    "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: look at the cable, the backplane and the disk",
+                    "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: check the cable, the backplane and the disk",
                     file_name(port)
                 ));
             }

@@ -124,8 +124,8 @@ fn at(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
 }
 
 fn no_mount(path: &Path) -> Error {
-    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "it is on no mount that this process can see");
-    Error::Io { doing: "cannot tell the file system of", path: path.to_path_buf(), source }
+    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "it is not on a mount visible to this process");
+    Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
 /// The mount ID of `name` below `dir`, or of `dir` itself if the name is empty (Linux 5.8 and

@@ -24,7 +24,7 @@ use table::{At, HEAD, Row, le32, rows};
 pub fn signature(path: &Path) -> Result<Option<String>> {
     let file = File::open(path).map_err(Error::io("cannot open", path))?;
     let end = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0))
-        .map_err(Error::io("cannot tell the size of", path))?;
+        .map_err(Error::io("cannot determine the size of", path))?;
     // Readahead would read a hundred times as much.
     sys::advise(&file, Hint::Random);
     let mut medium = Medium { file, end, failed: None };

@@ -20,7 +20,7 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         size_bytes: sys::free_bytes(&directories[0]).ok().flatten().unwrap_or(0),
         writable: true,
         direct: false,
-        direct_refused: Some("files are made, read and deleted as a whole, through the file-system cache".into()),
+        direct_refused: Some("files are created, read and deleted as a whole, through the file-system cache".into()),
         direct_align_bytes: 1,
         physical_block_bytes: 0,
         block_bytes: 0,

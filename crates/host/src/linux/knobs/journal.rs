@@ -58,12 +58,12 @@ pub enum JournalError {
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
     /// No state directory.
-    #[error("there is no place for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
+    #[error("no directory for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
     NoPlace,
     #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     /// The file is not a halfpower journal.
-    #[error("{}: {why}; look into it, and remove it if no setting is to be put back", path.display())]
+    #[error("{}: {why}; inspect it, and remove it if no setting needs to be restored", path.display())]
     Unusable { path: PathBuf, why: String },
 }
 
@@ -139,7 +139,7 @@ impl Entry {
         }
         match self.place.read(roots) {
             Ok(now) if now == self.before => Outcome::PutBack,
-            Ok(now) => Outcome::Failed { why: format!("the kernel made {now} of {value}") },
+            Ok(now) => Outcome::Failed { why: format!("the kernel changed {value} to {now}") },
             Err(error) => Outcome::Failed { why: error.to_string() },
         }
     }
@@ -150,7 +150,7 @@ impl Entry {
         match outcome {
             Outcome::AsBefore | Outcome::PutBack | Outcome::Gone => None,
             Outcome::Foreign { found } => Some(format!(
-                "{knob} of {of} is {found}, which is neither what it was before tune ({before}) nor a value of tune's: somebody else has set it, and it stays so"
+                "{knob} of {of} is {found}, neither its value before tune ({before}) nor one that tune set: somebody else changed it, so it is left unchanged"
             )),
             Outcome::Failed { why } => Some(format!(
                 "{knob} of {of} cannot be put back to {before}: {why}; set it by hand ({})",
@@ -181,7 +181,10 @@ impl Document {
         let document: Document =
             serde_json::from_reader(text).map_err(|error| format!("not a journal of settings: {error}"))?;
         if document.version != VERSION {
-            return Err(format!("a journal of version {}, and this halfpower knows {VERSION}", document.version));
+            return Err(format!(
+                "a journal of version {}, but this halfpower reads version {VERSION}",
+                document.version
+            ));
         }
         document.entries.iter().try_for_each(known::check).map(|()| document)
     }
@@ -254,7 +257,7 @@ impl Journal {
         let path = directory.path().join(LOCK);
         let metadata = directory.metadata().map_err(failed("look at", directory.path()))?;
         if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-            let why = "others may write in this directory, and could change the journal; name another with";
+            let why = "other users may write to this directory and could change the journal; name another with";
             return Err(JournalError::Unusable {
                 path: directory.path().into(),
                 why: format!("{why} {STATE_VARIABLE}"),
@@ -345,7 +348,7 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
     let metadata = file.metadata().map_err(failed("read", &path))?;
     // It is applied with our privileges, so no other user may have written it.
     if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return Err(unusable("another user can have written this journal of settings".into()));
+        return Err(unusable("another user may have written this journal of settings".into()));
     }
     Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }

@@ -23,7 +23,7 @@ const ON_BLOCKS: [&str; 6] = ["ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"];
 const ROWS: [Row; 3] = [
     Row {
         name: "atime",
-        about: "when reading a file writes its time of access",
+        about: "when a read updates the file's access time",
         file_systems: &ON_BLOCKS,
         place: Place::Atime,
         prefix: "",
@@ -47,7 +47,7 @@ const ROWS: [Row; 3] = [
     },
     Row {
         name: "discard",
-        about: "whether freed space is discarded at once",
+        about: "whether freed space is discarded immediately",
         file_systems: &["ext4"],
         place: Place::Discard,
         prefix: "",

@@ -63,16 +63,10 @@ const ROWS: [Row; 9] = [
         try_: |_| vec![128, 1024, 4096],
         ..ROW
     },
-    Row {
-        name: "scheduler",
-        about: "who orders the requests of several programs",
-        values: Values::Name,
-        resets: &RESET,
-        ..ROW
-    },
+    Row { name: "scheduler", about: "I/O scheduler", values: Values::Name, resets: &RESET, ..ROW },
     Row {
         name: "nr_requests",
-        about: "requests that wait in the kernel at most",
+        about: "maximum queued requests",
         try_: |queue| {
             let now: u64 = queue.present.parse().unwrap_or(0);
             // Fewer requests than the device itself accepts would leave a scheduler no choice.
@@ -91,7 +85,7 @@ const ROWS: [Row; 9] = [
     },
     Row {
         name: "wbt_lat_usec",
-        about: "how late reads may be before background writes are held back; 0: writes are never held back",
+        about: "target read latency for throttling background writes; 0: no throttling",
         matters: Matters::BufferedWrites,
         try_: |queue| {
             let usual = if queue.number("rotational") == Some(1) { 75_000 } else { 2000 };
@@ -102,19 +96,19 @@ const ROWS: [Row; 9] = [
     },
     Row {
         name: "rq_affinity",
-        about: "which processor completes a request: 0 any, 1 one near the asker, 2 the asker's own",
+        about: "CPU that completes a request: 0 any, 1 one near the issuer's, 2 the issuer's own",
         try_: |_| vec![0, 1, 2],
         ..ROW
     },
     Row {
         name: "nomerges",
-        about: "whether the kernel merges neighbouring requests: 0 always, 1 simple cases, 2 never",
+        about: "whether the kernel merges adjacent requests: 0 always, 1 simple cases, 2 never",
         try_: |_| vec![0, 1, 2],
         ..ROW
     },
     Row {
         name: "io_poll",
-        about: "completions are polled for instead of waiting for interrupts",
+        about: "poll for completions instead of waiting for interrupts",
         matters: Matters::Direct,
         // The kernel refuses if the driver has no poll queues.
         try_: |queue| if queue.present == "1" { vec![0] } else { Vec::new() },
@@ -122,13 +116,12 @@ const ROWS: [Row; 9] = [
     },
     Row {
         name: "write_cache",
-        about: "whether the kernel takes the device's write cache for volatile and flushes it",
+        about: "whether the kernel treats the device's write cache as volatile and flushes it",
         matters: Matters::Writes,
         values: Values::Words(&["write back", "write through"]),
         risk: |_, value| {
-            (value == "write through").then(|| {
-                "the kernel no longer flushes the device's cache, and what it holds is lost with the power".into()
-            })
+            (value == "write through")
+                .then(|| "the kernel no longer flushes the device's cache: a power failure loses its contents".into())
         },
         ..ROW
     },
@@ -163,13 +156,13 @@ const PARAMETERS: [Parameter; 6] = [
     Parameter {
         scheduler: "kyber",
         name: "read_lat_nsec",
-        about: "latency that reads are to keep",
+        about: "target latency of reads",
         values: &["500000", "2000000", "8000000"],
     },
     Parameter {
         scheduler: "bfq",
         name: "slice_idle",
-        about: "ms of waiting for the next request of the same program",
+        about: "ms to wait for the next request of the same program",
         values: &["0", "8"],
     },
     Parameter { scheduler: "bfq", name: "low_latency", about: "interactive programs go first", values: &["0", "1"] },
@@ -291,7 +284,7 @@ fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     knob.identity = text(roots.resolve(&wwid)).map(|name| (wwid, name));
     knob.risk = |_, value| {
         (value == "write back").then(|| {
-            "what the drive's cache holds is lost with the power, unless it has a battery or everything above flushes it".into()
+            "a power failure loses the drive's cached writes, unless it has a battery or everything above flushes it".into()
         })
     };
     Some(knob.with_values(["write back".into(), "write through".into()]))

@@ -95,7 +95,7 @@ impl Session {
         let wanted = value.unwrap_or(&entry.before).to_owned();
         let Some(known) = &self.now[index] else {
             // Leave a foreign value alone: runs with it say nothing about our values.
-            return if value.is_some() { Err(self.foreign(index, "a value of somebody else's")) } else { Ok(()) };
+            return if value.is_some() { Err(self.foreign(index, "somebody else's value")) } else { Ok(()) };
         };
         if *known == wanted && !entry.reset_by_another {
             return Ok(());
@@ -126,15 +126,12 @@ impl Session {
         let (place, before) = entry.undo.as_ref().map_or((&entry.place, &entry.before), |(place, text)| (place, text));
         let undone = place.write(&self.roots, before).and_then(|()| entry.place.read(&self.roots));
         self.now[index] = Some(undone.unwrap_or_else(|_| now.clone()));
-        Err(Error::Unsupported(format!("{what}: the kernel made {now} of {wanted}")))
+        Err(Error::Unsupported(format!("{what}: the kernel changed {wanted} to {now}")))
     }
 
     fn foreign(&self, index: usize, found: &str) -> Error {
         let entry = &self.entries[index];
-        Error::Unsupported(format!(
-            "{} of {}: somebody else has set it to {found}; it is left so",
-            entry.knob, entry.of
-        ))
+        Error::Unsupported(format!("{} of {}: somebody else set it to {found}; left unchanged", entry.knob, entry.of))
     }
 
     /// Restores everything and removes the journal. Returns sentences about settings that were not

@@ -25,7 +25,7 @@ struct Parameter {
 const PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "dirty_ratio",
-        about: "percent of memory that may be dirty before writers wait",
+        about: "percent of memory that may be dirty before writers are throttled",
         matters: Matters::BufferedWrites,
         values: &["5", "20", "40"],
         risk: super::safe,
@@ -33,7 +33,7 @@ const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "dirty_background_ratio",
-        about: "percent of memory that is dirty when writing back begins",
+        about: "percent of dirty memory at which background writeback starts",
         matters: Matters::BufferedWrites,
         values: &["1", "5", "10"],
         risk: super::safe,
@@ -41,7 +41,7 @@ const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "dirty_bytes",
-        about: "bytes that may be dirty before writers wait, in place of a percentage",
+        about: "bytes that may be dirty before writers are throttled, instead of a percentage",
         matters: Matters::BufferedWrites,
         values: &["67108864", "1073741824"],
         risk: super::safe,
@@ -49,7 +49,7 @@ const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "dirty_background_bytes",
-        about: "bytes that are dirty when writing back begins, in place of a percentage",
+        about: "dirty bytes at which background writeback starts, instead of a percentage",
         matters: Matters::BufferedWrites,
         values: &["16777216", "268435456"],
         risk: super::safe,
@@ -150,7 +150,7 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
 
 fn huge_pages(roots: &Roots) -> Option<HostKnob> {
     let place = Place::File(HUGE_PAGES.into());
-    let about = "where memory comes in huge pages";
+    let about = "which memory uses huge pages";
     let knob = HostKnob::at(roots, "transparent_hugepage", ALL.into(), about, vec![place], Keeper::Tmpfiles)?;
     Some(knob.with_values(HUGE.map(str::to_owned)))
 }
@@ -184,7 +184,7 @@ fn idle(roots: &Roots) -> Option<HostKnob> {
             }
         }
     }
-    let about = "whether idle processors stay out of deep idle states, which take longer to leave";
+    let about = "whether deep idle states, which take longer to leave, are disabled";
     let knob = HostKnob::at(roots, "no_deep_idle", ALL.into(), about, places, Keeper::Tmpfiles)?;
     Some(knob.with_values(["0", "1"].map(str::to_owned)))
 }
@@ -209,7 +209,7 @@ fn interrupts(roots: &Roots, under: &[Under]) -> Option<HostKnob> {
         }
     }
     let places = numbers.iter().map(|number| Place::File(format!("/proc/irq/{number}/smp_affinity_list").into()));
-    let about = "which processors take the adapter's interrupts";
+    let about = "CPUs that handle the adapter's interrupts";
     let knob = HostKnob::at(roots, "irq_affinity", devices.join(", "), about, places.collect(), Keeper::Tmpfiles)?;
     let online = text(roots.resolve(&PathBuf::from("/sys/devices/system/cpu/online")))?;
     Some(knob.with_values(["0".to_owned(), online]))
