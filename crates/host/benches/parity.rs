@@ -11,7 +11,6 @@ use host::parity::Vectors;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Minimum bytes per measurement.
 const MOVED: usize = 256 << 20;
 
 /// Measurements of each, alternating with the copy; the best counts, because disturbances only slow

@@ -10,14 +10,13 @@ use rustix::mm;
 use std::io;
 use std::ptr::NonNull;
 
-/// Writes cycle through this many bytes, divided among the slots, so compression and deduplication
-/// below see repeated data only after that distance. That is enough for most: Btrfs compresses 128
-/// KiB extents (btrfs(5)) and LZ4 looks back 64 KiB. A longer cycle would no longer fit in a CPU's
-/// own cache, which does hold the data that a program has just produced.
+/// Writes cycle through this many bytes, divided among the slots: compression and deduplication
+/// below see repeated data only after that distance. Btrfs compresses 128 KiB extents (btrfs(5))
+/// and LZ4 looks back 64 KiB. A longer cycle would not fit in a CPU's own cache, unlike data that a
+/// program has just produced.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// The same for ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7),
-/// recordsize).
+/// For ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 /// Request buffers are spaced by a multiple of this.
@@ -25,20 +24,18 @@ const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Page offset of the buffers for buffered I/O: not cache-line aligned and far from the page start,
-/// like memory from glibc's malloc.
+/// Page offset of the buffers for buffered I/O: like memory from glibc's malloc, not cache-line
+/// aligned and far from the page start.
 ///
-/// The offset matters when the kernel copies to and from the page cache. A 2023 Intel CPU copies 64
-/// KiB out of the cache 9 % faster to this offset than to a cache line. An AMD EPYC copies 256 KiB
-/// 20 % faster than at 16 or 32 bytes past a page start, because a load waits for an earlier store
-/// with the same low 12 bits (docs/page-cache.md). Direct I/O needs aligned blocks and starts at a
-/// page.
+/// It affects copies to and from the page cache. A 2023 Intel CPU copies 64 KiB out of the cache 9
+/// % faster to this offset than to a cache line. An AMD EPYC copies 256 KiB 20 % faster than at 16
+/// or 32 bytes past a page start, because a load waits for an earlier store with the same low 12
+/// bits (docs/page-cache.md). Direct I/O needs aligned blocks and starts at a page.
 pub(crate) const MALLOC_START: usize = 0xd90;
 
-/// Minimum size for huge pages; below it, clearing a huge page costs more than it gains.
+/// Below this size, clearing a huge page costs more than it gains.
 const HUGE_FROM: usize = 256 << 10;
 
-/// Buffer space beyond the whole pages of each request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
     /// Scratch bytes per slot, in whole pages, after all buffers.
@@ -62,8 +59,8 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Allocates buffers for `slots` requests of up to `request` bytes; `walk` is the cycle length
-    /// of writes, 0 for readers.
+    /// For `slots` requests of up to `request` bytes; `walk` is the cycle length of writes, 0 for
+    /// readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
@@ -102,7 +99,7 @@ impl Arena {
         each.max(request).checked_mul(u64::from(slots))
     }
 
-    /// Never unmaps the buffers, because the kernel still reads or writes them.
+    /// Never unmaps the buffers, because the kernel still uses them.
     pub(crate) fn leak(&mut self) {
         self.mapping.leaked = true;
     }
@@ -141,7 +138,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Maps at least `len` bytes; returns the mapping and the first usable byte.
+    /// Returns a mapping of `len` bytes or more, and its first usable byte.
     fn new(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
         let huge = memory == Memory::Huge && len >= HUGE_FROM;
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);

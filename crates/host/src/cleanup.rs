@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Those that could not be removed, with the reason and how to fix it.
+    /// The others, with the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
 }
 

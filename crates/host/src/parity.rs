@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
-const MOST_SOURCES: usize = 8;
+const MAX_SOURCES: usize = 8;
 
-/// More sources than that are processed block by block, so the sum stays in the L1 cache.
+/// More sources are processed in such blocks, so the sum stays in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// From this size, the result bypasses the caches with streaming stores: it would not stay in them,
-/// and normal stores would first read each line.
+/// From this size, streaming stores bypass the caches: the result would not stay there, and normal
+/// stores would first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -62,9 +62,9 @@ impl Vectors {
     /// The sources are empty, or one differs in length from `sum`.
     pub fn xor(self, sum: &mut [u8], sources: &[&[u8]]) {
         assert!(sources.iter().all(|source| source.len() == sum.len()), "sources of another length");
-        let mut pointers = [std::ptr::null(); MOST_SOURCES];
+        let mut pointers = [std::ptr::null(); MAX_SOURCES];
         let (few, many);
-        let sources: &[*const u8] = if sources.len() <= MOST_SOURCES {
+        let sources: &[*const u8] = if sources.len() <= MAX_SOURCES {
             pointers.iter_mut().zip(sources).for_each(|(to, source)| *to = source.as_ptr());
             few = pointers;
             &few[..sources.len()]
@@ -87,12 +87,12 @@ impl Vectors {
     pub(crate) unsafe fn xor_raw(self, sum: *mut u8, sources: &[*const u8], len: usize) {
         assert!(!sources.is_empty(), "no source");
         let stream = len >= STREAM_FROM;
-        if sources.len() <= MOST_SOURCES {
+        if sources.len() <= MAX_SOURCES {
             // SAFETY: as for this function.
             return unsafe { self.pass(sum, sources, len, stream) };
         }
-        let (first, rest) = sources.split_at(MOST_SOURCES);
-        let mut group = [std::ptr::null(); MOST_SOURCES];
+        let (first, rest) = sources.split_at(MAX_SOURCES);
+        let mut group = [std::ptr::null(); MAX_SOURCES];
         for at in (0..len).step_by(BLOCK) {
             let bytes = BLOCK.min(len - at);
             // SAFETY: `at + bytes` is at most `len`. Only the first source may be the sum, and its
@@ -103,7 +103,7 @@ impl Vectors {
                 };
                 of(&mut group, first);
                 self.pass(sum.add(at), &group, bytes, false);
-                for more in rest.chunks(MOST_SOURCES - 1) {
+                for more in rest.chunks(MAX_SOURCES - 1) {
                     group[0] = sum.add(at);
                     of(&mut group[1..], more);
                     self.pass(sum.add(at), &group[..=more.len()], bytes, false);
@@ -112,7 +112,7 @@ impl Vectors {
         }
     }
 
-    /// One pass over at most [`MOST_SOURCES`].
+    /// One pass over at most [`MAX_SOURCES`].
     ///
     /// # Safety
     /// As [`Vectors::xor_raw`].
@@ -181,11 +181,11 @@ impl Vectors {
     }
 }
 
-/// A kernel: XORs `K` sources in whole groups of vectors; returns the number of bytes done.
+/// XORs `K` sources in whole groups of vectors; returns the number of bytes done.
 ///
-/// A group has enough vectors to keep enough loads in flight to hide their latency. With 512-bit
-/// vectors, of which a CPU has 32 registers, a group is twice as long: longer runs of each source
-/// are 10 % faster from the L2 cache of an AMD EPYC.
+/// A group has enough vectors in flight to hide the latency of loads. With 512-bit vectors, of
+/// which a CPU has 32 registers, it is twice as long: longer runs of each source are 10 % faster
+/// from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
     ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_past_the_caches_is_right_too() {
+    fn streaming_stores_give_the_same_result() {
         let len = STREAM_FROM + 4096 + 5;
         let (mut a, mut b) = (vec![0u8; len], vec![0u8; len]);
         machine::fill_random(1, &mut a);

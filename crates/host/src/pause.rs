@@ -15,20 +15,18 @@ pub(crate) const WAKE_NS: Nanos = 4_000_000;
 /// Interval at which it calls the caller's own check.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
-/// A sleep may end this much late and still count as a sleep.
+/// Lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A gap longer than this is a pause, whatever its cause: even on a loaded machine threads wait
-/// less.
+/// A pause, whatever its cause: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Stops that add up to less than this, or to a smaller share of the run, are not reported.
+/// Shorter stops in total, or a smaller share of the run, are not reported.
 const STOPPED_NS: Nanos = 20_000_000;
-/// See [`STOPPED_NS`], in percent.
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Clock readings of all threads of a run, and the gaps between them. A single thread may wait
-/// while others run, so it cannot detect a stopped process.
+/// Clock readings of all threads, and the gaps between them. One thread may wait while others run,
+/// so it cannot detect a stopped process.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -36,7 +34,7 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// Gaps in which no thread read the clock, each without the sleep that ends it.
+/// Times without a clock reading by any thread, each without the sleep that ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
     /// The longest; 0 if shorter than [`PAUSE_NS`].
@@ -85,8 +83,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// The gaps of a run less `explained_ns`: waits for a CPU that other programs used, or that a
-    /// quota or hypervisor withheld. `None` if the rest is too short to report.
+    /// Gaps less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
+    /// `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;
@@ -112,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_without_any_look_is_a_pause_and_a_late_look_is_not() {
+    fn a_gap_is_a_pause_and_a_late_reading_is_not() {
         assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS, 3 * WAKE_NS + 5_000 * MS]).longest_ns, 5_000 * MS);
         assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS + PAUSE_NS / 2]).longest_ns, 0);
         assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS + LATE_NS]), Gaps::default());
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_the_beginning_is_forgotten() {
+    fn readings_before_the_start_are_forgotten() {
         let looks = Looks::from(0);
         looks.note(2 * PAUSE_NS);
         looks.begin(5 * PAUSE_NS);
@@ -136,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn short_stops_add_up_less_what_others_had() {
+    fn short_stops_add_up_without_explained_waits() {
         // Stopped for 20 of each 40 ms, otherwise a reading every millisecond.
         let looks: Vec<Nanos> = (0..1000).filter(|ms| ms % 40 < 20).map(|ms| ms * MS).collect();
         let gaps = gaps(&looks);
         assert_eq!((gaps.count, gaps.longest_ns), (24, 0));
         assert!((400 * MS..500 * MS).contains(&gaps.sum_ns), "{gaps:?}");
         assert_eq!(gaps.stopped_ns(0, 1000 * MS), Some(gaps.sum_ns));
-        assert_eq!(gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS), None, "others had nearly all of it");
+        assert_eq!(gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS), None, "other programs explain nearly all of it");
         assert_eq!(gaps.stopped_ns(0, 60_000 * MS), None, "too little of a long run");
     }
 }

@@ -5,8 +5,7 @@ use crate::session::Wait;
 use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Maximum number of completions that learning tries to wait for.
-const LEARNED_MOST: u32 = 32;
+const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
@@ -14,24 +13,23 @@ const TRIAL_NS: Nanos = 6_000_000;
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
 /// Ways that remain after each stage except the last, in addition to the first one and polling.
-const STAYS: [usize; 2] = [2, 1];
+const KEPT: [usize; 2] = [2, 1];
 
 /// A trial with fewer completions is inconclusive, and requests that slow leave no wakeups to save.
-const LEAST_COMPLETIONS: u64 = 72;
+const MIN_COMPLETIONS: u64 = 72;
 
 /// Required gain of waiting for more over waiting for fewer, because it costs latency, and of
 /// polling over sleeping, because it costs a CPU.
 const WORTH: f64 = 1.02;
 
 /// Minimum polling time before a sleep; if even this does not pay, the stream only sleeps.
-const POLL_LEAST_NS: Nanos = 10_000;
+const MIN_POLL_NS: Nanos = 10_000;
 
-/// Counters of a part, shared by its streams.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct PartCounters {
     waits: AtomicU64,
     /// Completions to wait for at the end; the maximum over streams.
-    least: AtomicU32,
+    min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
     /// Time that streams' threads were runnable but not scheduled, summed.
@@ -42,10 +40,10 @@ pub(crate) struct Tally {
     crowded: bool,
 }
 
-impl Tally {
+impl PartCounters {
     /// For a run with this many streams, over all parts, on this many CPUs.
-    pub(crate) fn new(streams: usize, processors: usize) -> Tally {
-        Tally { crowded: streams >= processors, ..Tally::default() }
+    pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
+        PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
 
     pub(crate) fn note_parity(&self, ns: Nanos, bytes: u64) {
@@ -77,21 +75,19 @@ impl Tally {
     /// How the streams waited; `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
-        let completions = self.least.load(Ordering::Relaxed);
+        let completions = self.min_completions.load(Ordering::Relaxed);
         (completions > 0).then(|| Waits { waits, completions, polled: self.polled.load(Ordering::Relaxed) })
     }
 }
 
 pub(crate) struct Reaping<'a> {
-    least: u32,
+    min_completions: u32,
     waits: u64,
     polling: Option<Polling>,
-    /// The stream polls until this time, then sleeps.
     poll_until: Nanos,
-    /// The last wait polled instead of sleeping.
     polled: bool,
     trials: Option<Box<Trials>>,
-    tally: &'a Tally,
+    tally: &'a PartCounters,
 }
 
 /// How long a stream polls before it sleeps: longer if a sleep was short; not at all if sleeps are
@@ -113,27 +109,28 @@ impl Polling {
         self.since = now;
         if waited > POLL_MOST_NS {
             self.budget_ns /= 2;
-            if self.budget_ns < POLL_LEAST_NS {
+            if self.budget_ns < MIN_POLL_NS {
                 self.budget_ns = 0;
             }
         } else if !polled {
-            self.budget_ns = (self.budget_ns * 2).clamp(POLL_LEAST_NS, POLL_MOST_NS);
+            self.budget_ns = (self.budget_ns * 2).clamp(MIN_POLL_NS, POLL_MOST_NS);
         }
         now + self.budget_ns
     }
 }
 
 impl<'a> Reaping<'a> {
-    pub(crate) fn new(reap: Reap, depth: u32, now: Nanos, tally: &'a Tally) -> Reaping<'a> {
+    pub(crate) fn new(reap: Reap, depth: u32, now: Nanos, tally: &'a PartCounters) -> Reaping<'a> {
         let trials = (reap == Reap::Auto).then(|| Trials::new(depth, !tally.crowded, now));
         let first = trials.as_ref().map_or(reap, |trials| trials.tried());
-        let mut reaping = Reaping { least: 1, waits: 0, polling: None, poll_until: 0, polled: false, trials, tally };
+        let mut reaping =
+            Reaping { min_completions: 1, waits: 0, polling: None, poll_until: 0, polled: false, trials, tally };
         reaping.set(first, depth);
         reaping
     }
 
     fn set(&mut self, reap: Reap, depth: u32) {
-        self.least = if let Reap::AtLeast(least) = reap { least.min(depth) } else { 1 };
+        self.min_completions = if let Reap::AtLeast(least) = reap { least.min(depth) } else { 1 };
         self.polling = (reap == Reap::Poll && !self.tally.crowded).then(Polling::default);
         self.poll_until = 0;
     }
@@ -145,10 +142,9 @@ impl<'a> Reaping<'a> {
             self.polled = true;
             return Wait::For(0);
         }
-        if self.least <= 1 { Wait::One } else { Wait::Several(self.least.min(in_flight)) }
+        if self.min_completions <= 1 { Wait::One } else { Wait::Several(self.min_completions.min(in_flight)) }
     }
 
-    /// Records a turn that reaped this many completions.
     #[inline(always)]
     pub(crate) fn turned(&mut self, completions: u64, now: Nanos) {
         self.waits += u64::from(!self.polled);
@@ -183,15 +179,13 @@ impl<'a> Reaping<'a> {
 impl Drop for Reaping<'_> {
     fn drop(&mut self) {
         self.tally.waits.fetch_add(self.waits, Ordering::Relaxed);
-        self.tally.least.fetch_max(self.least, Ordering::Relaxed);
+        self.tally.min_completions.fetch_max(self.min_completions, Ordering::Relaxed);
         self.tally.polled.fetch_or(self.polling.is_some(), Ordering::Relaxed);
     }
 }
 
 enum Learned {
-    /// Try this way next.
     Try(Reap),
-    /// Use this way from now on.
     Settled(Reap),
 }
 
@@ -214,7 +208,7 @@ impl Trials {
     /// Tries waiting for up to half of the depth (with few requests in flight, each is needed
     /// immediately), and polling if allowed.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
-        let most = (depth / 2).clamp(1, LEARNED_MOST);
+        let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
         let ways = numbers.chain(may_poll.then_some(Reap::Poll)).map(|way| (way, Vec::new())).collect();
         Box::new(Trials { ways, depth, stage: 0, turn: 0, began: now, completions: 0 })
@@ -230,7 +224,7 @@ impl Trials {
         if elapsed < TRIAL_NS {
             return None;
         }
-        if self.completions < LEAST_COMPLETIONS {
+        if self.completions < MIN_COMPLETIONS {
             return Some(Learned::Settled(Reap::AtLeast(1)));
         }
         self.ways[self.turn].1.push(self.completions as f64 / elapsed as f64);
@@ -238,7 +232,7 @@ impl Trials {
         self.turn = (self.turn + 1) % self.ways.len();
         if self.turn == 0 && self.ways[0].1.len() >= ROUNDS[self.stage] {
             self.stage += 1;
-            match STAYS.get(self.stage - 1) {
+            match KEPT.get(self.stage - 1) {
                 Some(&stays) => self.drop_to(stays),
                 None => return Some(Learned::Settled(self.best())),
             }
@@ -246,7 +240,6 @@ impl Trials {
         Some(Learned::Try(self.tried()))
     }
 
-    /// Keeps the first way, polling, and the best `stays` others.
     fn drop_to(&mut self, stays: usize) {
         let mut rates: Vec<f64> = self.ways.iter().skip(1).filter(|(way, _)| *way != Reap::Poll).map(of).collect();
         rates.sort_by(|a, b| b.total_cmp(a));
@@ -267,10 +260,10 @@ impl Trials {
 }
 
 fn of((_, rates): &(Reap, Vec<f64>)) -> f64 {
-    middle(rates)
+    median(rates)
 }
 
-fn middle(rates: &[f64]) -> f64 {
+fn median(rates: &[f64]) -> f64 {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
     let above = sorted.len() / 2;
@@ -291,9 +284,8 @@ mod tests {
         learned_among(1, depth, rate)
     }
 
-    /// The same with several streams, on two CPUs.
     fn learned_among(streams: usize, depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
-        let tally = Tally::new(streams, 2);
+        let tally = PartCounters::new(streams, 2);
         let mut reaping = Reaping::new(Reap::Auto, depth, 0, &tally);
         let mut now = 0;
         while let Some(trials) = &reaping.trials {
@@ -321,7 +313,7 @@ mod tests {
         assert!(time <= machine::REAP_LEARNING_NS, "{time} ns");
         assert_eq!(learned(16, wakes).0, Reap::AtLeast(8), "no more than half of the depth");
         let few = |way| if matches!(way, Reap::AtLeast(1..=4)) { 100e3 } else { 80e3 };
-        assert_eq!(learned(64, few).0, Reap::AtLeast(1), "what gains nothing is not waited for");
+        assert_eq!(learned(64, few).0, Reap::AtLeast(1), "waits that gain nothing are not used");
     }
 
     #[test]
@@ -329,8 +321,8 @@ mod tests {
         let polled = |gain: f64| move |way| if way == Reap::Poll { gain * 1e5 } else { 1e5 };
         assert_eq!(learned(32, polled(1.2)).0, Reap::Poll);
         assert_eq!(learned(1, polled(1.2)).0, Reap::Poll);
-        assert_eq!(learned(32, polled(1.01)).0, Reap::AtLeast(1), "it costs a processor");
-        assert_eq!(learned_among(2, 32, polled(1.2)).0, Reap::AtLeast(1), "no processor would be left for the kernel");
+        assert_eq!(learned(32, polled(1.01)).0, Reap::AtLeast(1), "polling costs a CPU");
+        assert_eq!(learned_among(2, 32, polled(1.2)).0, Reap::AtLeast(1), "the kernel would have no CPU left");
     }
 
     #[test]
@@ -350,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn polling_is_not_given_up_for_a_bad_beginning() {
+    fn polling_survives_a_slow_start() {
         let trials = std::cell::Cell::new(0);
         let late = |way| {
             trials.set(trials.get() + 1);
@@ -375,7 +367,7 @@ mod tests {
 
     #[test]
     fn no_more_are_waited_for_than_are_in_flight() {
-        let tally = Tally::default();
+        let tally = PartCounters::default();
         let mut reaping = Reaping::new(Reap::AtLeast(100), 32, 0, &tally);
         assert_eq!(reaping.wait(32, 0), Wait::Several(32));
         assert_eq!(reaping.wait(5, 0), Wait::Several(5));
@@ -385,7 +377,7 @@ mod tests {
     /// Sleeps and polls of a polling stream on a device that completes one request per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
-        let tally = Tally::default();
+        let tally = PartCounters::default();
         let mut reaping = Reaping::new(Reap::Poll, 1, 0, &tally);
         let (mut now, mut polls) = (0, 0);
         for number in 1..=u64::from(completions) {
@@ -409,12 +401,12 @@ mod tests {
         let (sleeps, polls_of_quick) = polls(40_000, 1000);
         assert!(sleeps <= 4, "{sleeps} sleeps: the first few, until polling is long enough");
         assert!(polls_of_quick > 70_000, "{polls_of_quick}");
-        assert_eq!(polls(4_000_000, 1000), (1000, 0), "no time is burnt where it gains nothing");
-        let together = Tally::default();
+        assert_eq!(polls(4_000_000, 1000), (1000, 0), "polling stops if it gains nothing");
+        let together = PartCounters::default();
         let mut woken_late = Reaping::new(Reap::Poll, 32, 0, &together);
         (1..9).for_each(|turn| woken_late.turned(32, turn * 640_000));
         assert_eq!(woken_late.wait(32, 8 * 640_000 + 90_000), Wait::For(0), "32 completions in 640 us are 20 us apart");
-        let tally = Tally::new(2, 2);
+        let tally = PartCounters::new(2, 2);
         let mut crowded = Reaping::new(Reap::Poll, 1, 0, &tally);
         crowded.turned(1, 1000);
         crowded.turned(1, 2000);

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The error if the system refuses another thread.
 pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     Error::Unsupported(format!(
         "the system refuses more threads: {error}; ask for fewer, or raise the limit (ulimit -u, or pids.max of the control group)"
@@ -75,7 +74,6 @@ impl Drop for Ready<'_> {
 }
 
 impl StartBarrier {
-    /// Waits until this many streams are ready.
     fn wait_for(&self, streams: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ready < streams {
@@ -105,10 +103,8 @@ impl StartBarrier {
     }
 }
 
-/// The streams of one part, how to serve each, and what to do after the last.
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
-    /// Serves a source in its thread; returns the time of its last completion.
     pub(crate) serve: W,
     /// Called by the part's last stream with the time of its last completion, unless a stream
     /// failed.
@@ -144,13 +140,12 @@ pub(crate) fn watched<T, S: Send>(
     })
 }
 
-pub(crate) struct Ran<T> {
+pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
     pub(crate) ends: Vec<PartEnd<T>>,
     pub(crate) gaps: Gaps,
 }
 
-/// A part's last completion, and what `finish` returned.
 pub(crate) type PartEnd<T> = Result<(Nanos, T)>;
 
 struct Countdown {
@@ -168,7 +163,7 @@ pub(crate) fn run_streams<S, T, W, F>(
     options: RunOptions,
     start: impl FnOnce(Nanos) -> Result<Nanos>,
     look: impl Fn(),
-) -> Result<Ran<T>>
+) -> Result<RunOutcome<T>>
 where
     S: RequestSource,
     T: Send,
@@ -234,7 +229,7 @@ where
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
-            (None, OnFailure::EndPart) => Ok(Ran { began, ends, gaps }),
+            (None, OnFailure::EndPart) => Ok(RunOutcome { began, ends, gaps }),
             (None, OnFailure::EndRun) => {
                 let mut errors = Vec::new();
                 let mut fine = Vec::new();
@@ -244,7 +239,7 @@ where
                         Err(error) => errors.push(error),
                     }
                 }
-                first(errors).map_or(Ok(Ran { began, ends: fine, gaps }), Err)
+                first(errors).map_or(Ok(RunOutcome { began, ends: fine, gaps }), Err)
             }
         }
     })
@@ -258,7 +253,6 @@ struct PartWork<'p, W, F> {
 }
 
 impl<W, F> PartWork<'_, W, F> {
-    /// Runs one stream; the last of its part also returns the result of `finish`.
     fn stream<S, T>(&self, source: &mut S, halt: Halt<'_>, ready: Ready<'_>) -> Result<(Nanos, Option<T>)>
     where
         W: Fn(&mut S, Halt<'_>, Ready<'_>) -> Result<Nanos>,
@@ -277,8 +271,6 @@ impl<W, F> PartWork<'_, W, F> {
     }
 }
 
-/// A stream's thread: its last completion and, from the last stream of a part, the result of
-/// `finish`.
 type StreamThread<'s, T> = std::thread::ScopedJoinHandle<'s, Result<(Nanos, Option<T>)>>;
 
 fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {

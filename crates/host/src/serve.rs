@@ -2,7 +2,7 @@
 //! for blocking calls.
 
 use crate::arena::Arena;
-use crate::reaping::{Reaping, Tally};
+use crate::reaping::{PartCounters, Reaping};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, Result};
 use std::io;
@@ -82,7 +82,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     arena: &mut Arena,
     time: T,
     halt: Halt<'_>,
-    reap: (Reap, &Tally),
+    reap: (Reap, &PartCounters),
 ) -> Result<Nanos> {
     let none = Outstanding { op: Op::Read, offset: 0, len: 0 };
     let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
@@ -200,11 +200,9 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     Err(ending.failure.unwrap_or(Error::Interrupted))
 }
 
-/// State of a run that is ending early.
 #[derive(Default)]
 struct Ending {
     failure: Option<Error>,
-    /// When an interrupted run abandons the requests in flight.
     leave_at: Option<Nanos>,
     stalled: Option<Nanos>,
 }
@@ -212,13 +210,11 @@ struct Ending {
 enum Refusal {
     Again,
     Later,
-    /// Issue nothing more; wait for the requests in flight.
     Drain,
     Leave,
 }
 
 impl Ending {
-    /// Whether an interrupted run has waited long enough for its requests in flight.
     #[cold]
     fn leaves(&mut self, now: Nanos, halt: Halt<'_>) -> bool {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)

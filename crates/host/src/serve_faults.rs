@@ -5,7 +5,7 @@
 
 use crate::arena::Arena;
 use crate::pause::Looks;
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use crate::stripe::Striped;
@@ -70,7 +70,7 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// Completion time; `None`: never.
+    /// `None`: never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -305,7 +305,6 @@ impl Drop for Kernel<'_> {
     }
 }
 
-/// A source that tracks the state of its slots.
 struct Source {
     random: Random,
     depth: u32,
@@ -433,7 +432,7 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let mut source = Source::new(seed, depth, requests);
     source.discards = how != How::Striped;
     let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto][random.below(3) as usize];
-    let tally = Tally::default();
+    let tally = PartCounters::default();
     let failed = AtomicBool::new(false);
     let ended = {
         let mut arena =
@@ -565,7 +564,7 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
         &mut arena,
         VirtualTime(&world),
         halt,
-        (Reap::default(), &Tally::default()),
+        (Reap::default(), &PartCounters::default()),
     );
     assert!(matches!(ended, Err(Error::Interrupted)), "{ended:?}");
     assert!(world.now.get() < 2 * SECOND + END_WITHIN);

@@ -45,9 +45,6 @@ pub(crate) trait Session {
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
     /// Submits the queued requests without waiting.
-    ///
-    /// # Errors
-    /// As [`Session::submit`].
     fn hand_over(&mut self) -> io::Result<()>;
 
     /// Discards the bytes of a request, and waits for completion.
@@ -74,10 +71,6 @@ pub(crate) trait BlockingSession {
     /// completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
-    /// As [`Session::discard`].
-    ///
-    /// # Errors
-    /// As [`Session::discard`].
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     /// As [`Session::sync`].
@@ -87,7 +80,6 @@ pub(crate) trait BlockingSession {
     fn sync(&mut self, what: Stability) -> io::Result<()>;
 }
 
-/// A monotonic clock, and sleep.
 pub(crate) trait Time: Copy {
     /// Nanoseconds from an arbitrary start.
     fn now(self) -> Nanos;
@@ -121,7 +113,6 @@ impl Halt<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until `then`, or until the run must end.
     pub(crate) fn pass_until(self, then: Nanos, time: impl Time) {
         loop {
             let left = then.saturating_sub(time.now());

@@ -19,10 +19,10 @@ impl StripeSet {
         Layout { members: self.members, chunk: self.chunk }
     }
 
-    pub(crate) fn most_pieces(&self, max: u32) -> u64 {
+    pub(crate) fn max_pieces(&self, max: u32) -> u64 {
         match self.parity {
             None => u64::from(max).div_ceil(self.chunk) + 1,
-            Some(_) => self.layout().most_pieces(max),
+            Some(_) => self.layout().max_pieces(max),
         }
     }
 

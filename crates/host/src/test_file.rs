@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const PREFIX: &str = "halfpower-";
 
 /// Bounds of a test file whose size halfpower chooses.
-const AUTO_LEAST: u64 = machine::LEAST_FILLED_BYTES;
-const AUTO_MOST: u64 = 2 * units::GIB;
+const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
+const AUTO_MAX: u64 = 2 * units::GIB;
 
 /// Divisor of the free space: a test file never exceeds that share unless its size was given.
 const FREE_SHARE: u64 = 4;
 
-pub(crate) const LEAST: u64 = 4096;
+pub(crate) const MIN_SIZE: u64 = 4096;
 
 pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
@@ -36,7 +36,7 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
-        (Some(size), _) if size < LEAST => {
+        (Some(size), _) if size < MIN_SIZE => {
             Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"))
         }
         (Some(size), Some(free)) if size > free => {
@@ -49,7 +49,7 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
             Err(Error::refused(shown, "the file system does not report how much space is free", "give --size"))
         }
         (None, Some(free)) => {
-            let most = (free / FREE_SHARE).min(AUTO_MOST) / units::MIB * units::MIB;
+            let most = (free / FREE_SHARE).min(AUTO_MAX) / units::MIB * units::MIB;
             if most < units::MIB {
                 let why = format!("only {} are free, and a test file uses at most a quarter of that", show_free(free));
                 return Err(Error::refused(shown, why, "free some space or give --size"));
@@ -65,7 +65,7 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
 /// The requested size exceeds it, or is too small.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
-        Some(size) if size < LEAST => Err(Error::refused(
+        Some(size) if size < MIN_SIZE => Err(Error::refused(
             format!("{shown}: --size {}", units::show_size(size)),
             "too little to measure anything",
             "give at least 4 KiB",
@@ -107,7 +107,7 @@ impl Fill<'_> {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            if self.size.is_none() && written >= AUTO_LEAST && time.now() - start > self.within_ns {
+            if self.size.is_none() && written >= AUTO_MIN && time.now() - start > self.within_ns {
                 break;
             }
             let step = (buffer.len() as u64).min(most - written) as usize;
@@ -136,10 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bounded_by_what_is_free() {
+    fn sizes_are_bounded_by_free_space() {
         assert_eq!(size(Some(8192), Some(8192), "d").unwrap(), 8192);
         assert_eq!(size(None, Some(100 * units::MIB), "d").unwrap(), 25 * units::MIB);
-        assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MOST);
+        assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MAX);
         for (asked, free) in [(Some(100), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))] {
             assert!(size(asked, free, "d").unwrap_err().is_usage(), "{asked:?} {free:?}");
         }

@@ -113,7 +113,7 @@ fn btrfs_over_two_loop_devices() {
     let mut names = [one.name(), two.name()];
     names.sort();
     assert_eq!(told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(), names);
-    assert!(device_in_use(&roots, &two.device).is_some(), "the second device bears no mount of its own, and is used");
+    assert!(device_in_use(&roots, &two.device).is_some(), "the second device has no mount of its own, but is in use");
     assert_eq!(signature(&two.device).unwrap().as_deref(), Some("a btrfs file system"));
 }
 

@@ -65,7 +65,7 @@ fn every_engine_makes_reads_appends_and_deletes() {
 }
 
 #[test]
-fn what_is_left_in_an_area_goes_with_it() {
+fn an_area_is_removed_with_its_contents() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("mine"), "kept").unwrap();
     let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
@@ -77,7 +77,7 @@ fn what_is_left_in_an_area_goes_with_it() {
 }
 
 #[test]
-fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
+fn only_leftovers_of_killed_runs_are_removed() {
     let here = tempfile::tempdir().unwrap();
     let first = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
     let dead = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
@@ -102,7 +102,7 @@ fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
 }
 
 #[test]
-fn a_bad_location_is_told() {
+fn a_bad_location_is_an_error() {
     let here = tempfile::tempdir().unwrap();
     let plain = here.path().join("plain");
     fs::write(&plain, "").unwrap();

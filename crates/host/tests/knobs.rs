@@ -90,7 +90,7 @@ fn the_knobs_of_a_sata_disk_with_its_scheduler() {
 }
 
 #[test]
-fn what_can_lose_data_says_so_and_every_value_has_its_line() {
+fn risky_values_warn_and_every_value_has_a_permanent_form() {
     let tree = Tree::new("sata_hdd");
     with_memory(&tree);
     let knobs = knobs(&tree, "/home");
@@ -190,7 +190,7 @@ impl Place {
 }
 
 #[test]
-fn settings_are_journaled_before_and_put_back_after() {
+fn settings_are_journaled_and_restored() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4"), ("nomerges", "2")]);
     assert!(place.journal().exists() && place.read(READ_AHEAD) == "128", "journaled and not touched yet");
@@ -206,7 +206,7 @@ fn settings_are_journaled_before_and_put_back_after() {
 }
 
 #[test]
-fn a_panic_puts_settings_back() {
+fn a_panic_restores_settings() {
     let place = Place::new();
     let died = catch_unwind(AssertUnwindSafe(|| {
         let mut session = place.session(&[("read_ahead_kb", "4")]);
@@ -218,7 +218,7 @@ fn a_panic_puts_settings_back() {
 }
 
 #[test]
-fn who_comes_after_a_kill_puts_settings_back() {
+fn settings_are_restored_after_a_kill() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4")]);
     session.set(&[(place.number("read_ahead_kb"), "4")]).unwrap();
@@ -232,7 +232,7 @@ fn who_comes_after_a_kill_puts_settings_back() {
 }
 
 #[test]
-fn a_value_of_somebody_else_stays_and_is_told() {
+fn a_foreign_value_stays_and_is_reported() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4"), ("nomerges", "2")]);
     let read_ahead = place.number("read_ahead_kb");
@@ -253,7 +253,7 @@ fn a_value_of_somebody_else_stays_and_is_told() {
 }
 
 #[test]
-fn settings_of_an_earlier_boot_are_gone_except_those_that_stay() {
+fn only_persistent_settings_outlive_a_boot() {
     let place = Place::new();
     place.tree.write("proc/sys/kernel/random/boot_id", "first\n");
     let mut session = place.session(&[("read_ahead_kb", "4"), ("cache_type", "write through")]);
@@ -269,7 +269,7 @@ fn settings_of_an_earlier_boot_are_gone_except_those_that_stay() {
 
 /// Attributes that a scheduler resets are restored with it, whatever the kernel set them to.
 #[test]
-fn what_a_scheduler_resets_is_put_back_too() {
+fn attributes_reset_by_a_scheduler_are_restored() {
     let place = Place::new();
     let mut session = place.session(&[("scheduler", "bfq")]);
     let scheduler = place.number("scheduler");
@@ -288,7 +288,7 @@ fn what_a_scheduler_resets_is_put_back_too() {
 }
 
 #[test]
-fn a_journal_that_somebody_else_can_have_written_is_not_followed() {
+fn an_untrusted_journal_is_not_applied() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4")]);
     session.set(&[(place.number("read_ahead_kb"), "4")]).unwrap();

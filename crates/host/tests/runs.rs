@@ -102,7 +102,7 @@ fn is_held(device: &Path) -> bool {
 }
 
 #[test]
-fn a_device_that_may_be_written_is_held_as_long_as_it_is_a_target() {
+fn a_writable_device_is_held_while_it_is_a_target() {
     let device = match Loop::new_in("/dev/shm", 16 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
@@ -123,7 +123,7 @@ fn a_device_that_may_be_written_is_held_as_long_as_it_is_a_target() {
     drop(again);
     assert!(!is_held(&device.device));
     let only_read = host.open(&on(&device.device, None)).unwrap();
-    assert!(!is_held(&device.device), "what is only read is nobody's alone");
+    assert!(!is_held(&device.device), "files that are only read can be shared");
     drop(only_read);
 }
 
@@ -142,7 +142,7 @@ fn a_file_that_another_run_may_write_is_refused() {
 }
 
 #[test]
-fn what_a_loop_device_is_on_is_told_by_the_file_and_not_by_its_path() {
+fn a_loop_devices_file_is_identified_by_inode_not_path() {
     let device = match Loop::new_in("/dev/shm", 16 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
@@ -274,7 +274,7 @@ impl RequestSource for Writer {
 }
 
 #[test]
-fn many_starts_at_once_never_remove_one_anothers_files() {
+fn concurrent_starts_never_remove_each_others_files() {
     let directory = tempfile::tempdir().unwrap();
     let host = Host::new(&CALM);
     std::thread::scope(|scope| {

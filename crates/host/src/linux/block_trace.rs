@@ -13,12 +13,10 @@ use std::path::{Path, PathBuf};
 
 const INSTANCES: [&str; 2] = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
 
-/// Prefix of our instance names, followed by the process ID.
 const NAME: &str = "halfpower-";
 
 const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_complete"];
 
-/// Prefix of our filters, followed by a device number.
 const FILTER: &str = "dev == ";
 
 /// Per CPU; about 60,000 events.
@@ -37,20 +35,15 @@ pub(crate) fn permitted() -> bool {
 /// Active tracing; dropping it stops the trace and removes the instance.
 pub(crate) struct BlockTrace {
     dir: PathBuf,
-    /// Maps each traced device to its whole disk.
     disks: BTreeMap<Number, Number>,
     /// The calling thread's name, which its threads share.
     own: String,
 }
 
 impl BlockTrace {
-    /// Starts tracing these devices.
-    ///
-    /// # Errors
-    /// The kernel refused.
     pub(crate) fn start(roots: &Roots, devices: &[String]) -> io::Result<BlockTrace> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
-        remove_those_of_the_dead(&parent);
+        remove_stale_instances(&parent);
         let disks = disks(roots, devices);
         if disks.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
@@ -79,9 +72,6 @@ impl BlockTrace {
 
     /// Times of the program's own requests, and of all requests; empty if events were lost. `at`
     /// converts kernel time to the machine's clock.
-    ///
-    /// # Errors
-    /// The trace cannot be read.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.dir.join("trace"))?);
@@ -95,9 +85,9 @@ impl Drop for BlockTrace {
     }
 }
 
-/// Removes instances left by a killed halfpower, which would keep tracing forever. The name is not
-/// enough to identify ours; the filter is.
-fn remove_those_of_the_dead(parent: &Path) {
+/// Removes instances of a killed halfpower, which would keep tracing forever. The filter identifies
+/// ours; the name is not enough.
+fn remove_stale_instances(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let (name, dir) = (entry.file_name(), entry.path());
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
@@ -112,8 +102,7 @@ fn remove_those_of_the_dead(parent: &Path) {
     }
 }
 
-/// Disables an instance's events, then removes it: the kernel refuses to remove an instance with an
-/// active event.
+/// The kernel refuses to remove an instance with an active event, so disables these first.
 fn remove(dir: &Path) {
     for event in EVENTS {
         let _ = fs::write(dir.join(format!("events/block/{event}/enable")), "0");
@@ -121,8 +110,8 @@ fn remove(dir: &Path) {
     let _ = fs::remove_dir(dir);
 }
 
-/// Maps devices to their whole disks: the kernel traces a partition's number when a request is
-/// queued, and the disk's number afterwards.
+/// Maps devices to whole disks: the kernel traces a queued request under its partition and later
+/// under the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number = |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
     let mut disks = BTreeMap::new();
@@ -158,8 +147,8 @@ struct Line<'a> {
     thread: &'a str,
 }
 
-/// Parses `  dd-27304   [000] ..... 26196.625243: block_bio_queue: 7,0 RS 0 + 2048 [dd]`; returns
-/// nothing for events that move no data.
+/// Parses `  dd-27304   [000] ..... 26196.625243: block_bio_queue: 7,0 RS 0 + 2048 [dd]`; `None` if
+/// it moves no data.
 fn parse(line: &str) -> Option<Line<'_>> {
     let (head, rest) = line.split_once(": block_")?;
     let (seconds, fraction) = head.rsplit(' ').next()?.split_once('.')?;
@@ -187,14 +176,12 @@ fn parse(line: &str) -> Option<Line<'_>> {
 struct Bio {
     at: Nanos,
     end: u64,
-    /// Sectors not yet complete.
     left: u64,
     issued: Option<Nanos>,
     own: bool,
 }
 
-/// Follows each request through the trace: one may be split into several device requests, and
-/// several may be merged. Returns `None` if the trace lost events.
+/// Follows each request through splits and merges. `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,
@@ -246,8 +233,8 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// Whether a header line shows that events were overwritten: `# entries-in-buffer/entries-written:
-/// 10/12   #P:2`.
+/// Whether a header line shows overwritten events: `# entries-in-buffer/entries-written: 10/12
+/// #P:2`.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));
@@ -259,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_of_the_dead_is_removed_only_with_our_filter() {
+    fn stale_instances_are_removed_only_with_our_filter() {
         let Some(parent) = instances().filter(|_| permitted()) else {
             assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "no trace instances: mount tracefs, as root");
             return eprintln!("skipped: no trace instances");
@@ -274,7 +261,7 @@ mod tests {
             fs::write(ours.join(format!("events/block/{event}/filter")), "dev == 1048576").unwrap();
             fs::write(ours.join(format!("events/block/{event}/enable")), "1").unwrap();
         }
-        remove_those_of_the_dead(&parent);
+        remove_stale_instances(&parent);
         let left = [ours.exists(), others.exists()];
         [ours, others].iter().for_each(|dir| remove(dir));
         assert_eq!(left, [false, true]);
@@ -326,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_others_are_told_apart() {
+    fn requests_of_other_programs_are_excluded() {
         let of = |sector: u64, thread: &str| {
             format!(
                 "  x-7 [000] ..... 1.000000: block_bio_queue: 7,0 RS {sector} + 8 [{thread}]\n\
@@ -341,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_lost_events_says_nothing() {
+    fn a_trace_with_lost_events_is_discarded() {
         let disks = BTreeMap::from([((7, 0), (7, 0))]);
         let text = "# entries-in-buffer/entries-written: 8/9   #P:2\n";
         assert_eq!(times(text.as_bytes(), &disks, "halfpower", |at| at).unwrap(), None);

@@ -5,7 +5,6 @@ use crate::session::Time;
 use machine::Nanos;
 use std::sync::OnceLock;
 
-/// Converts ticks to nanoseconds by a 32.32 fixed-point factor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     base_ticks: u64,
@@ -14,8 +13,8 @@ pub(crate) struct Clock {
     factor: u64,
 }
 
-/// Calibration time against the kernel's clock. Each end is accurate to about 15 ns (see
-/// [`together`]), so the rate is accurate to about 60 ppm and runs start soon.
+/// Each end is accurate to about 15 ns (see [`together`]), so this gives 60 ppm without delaying
+/// the run.
 const CALIBRATION_NS: Nanos = 500_000;
 
 /// Attempts to read both clocks; the closest pair is used.
@@ -86,9 +85,8 @@ impl Time for Clock {
     }
 }
 
-/// Reads the counter and the kernel's clock at the same moment. The clock is read between two
-/// counter readings; the closest pair of several tries is used, because an interrupt can occur
-/// between any two.
+/// Reads both clocks at the same moment: the kernel's between two counter readings, the closest of
+/// several tries, because an interrupt can occur in between.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();
@@ -130,7 +128,7 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the counter has a constant rate in every CPU state and the kernel itself uses it.
+/// Whether the counter's rate is constant and the kernel itself uses it.
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -58,11 +58,10 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// Reads the CPU time of this process and of the whole machine.
 ///
 /// # Resolution
-/// Process time (user + system) is exact to a microsecond; most kernels split it into user and
-/// system by scheduler tick. Machine busy time includes interrupts and kernel threads. It is
-/// computed from idle time, which the kernel shows in clock ticks (usually 10 ms). If a version-1
-/// `cpuacct` control group is mounted, its nanosecond count of all tasks refines the result within
-/// that margin. See [`CpuMeter::resolution_ns`].
+/// Process time (user + system) is exact to a microsecond; most kernels split it by scheduler tick.
+/// Machine busy time includes interrupts and kernel threads. It derives from idle time, which is in
+/// clock ticks (usually 10 ms). If a version-1 `cpuacct` control group is mounted, its nanosecond
+/// count of all tasks refines the result within that margin. See [`CpuMeter::resolution_ns`].
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -98,7 +97,7 @@ impl IdleBaseline {
     /// No baseline known: subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// Warns if other programs kept the machine busy, which makes a run's CPU time uncertain.
+    /// Warns if other programs kept the machine busy, so a run's CPU time is uncertain.
     pub fn warning(&self) -> Option<String> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
@@ -161,9 +160,8 @@ impl CpuMeter {
         Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
     }
 
-    /// CPU time used between two snapshots; the baseline is subtracted from the machine's. The
-    /// result for the machine is never below this process's own time, since others may have yielded
-    /// to it.
+    /// CPU time between two snapshots; subtracts the baseline from the machine's, but never below
+    /// this process's own time, because other programs may have yielded.
     pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
         let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
         let without_us = (baseline.busy_processors * elapsed_ns as f64).round() as Nanos;
@@ -245,7 +243,7 @@ pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// The summed counters of several devices at one moment, as in Linux, Documentation/block/stat.rst.
+/// Summed counters of several devices, as in Linux, Documentation/block/stat.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
@@ -254,9 +252,8 @@ pub struct DeviceSnapshot {
     /// As `reads`, for writes.
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// Milliseconds with at least one request in flight, summed over the devices. The kernel
-    /// samples this at the scheduler tick (1 to 10 ms), which overstates many requests shorter than
-    /// a tick.
+    /// Milliseconds with a request in flight, summed over the devices. Sampled at the scheduler
+    /// tick (1 to 10 ms), which overstates many shorter requests.
     pub busy_ms: u64,
     /// Total milliseconds of all requests.
     pub weighted_ms: u64,
@@ -342,16 +339,14 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// Block I/O of this process since it started, including threads that have ended.
+/// Block I/O of this process since it started, including ended threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
     /// Bytes read from block devices.
     pub read_bytes: u64,
-    /// Bytes written, or to be written, to block devices: a buffered write counts when it dirties
-    /// the cache.
+    /// Bytes to be written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Bytes of `write_bytes` dropped from the cache unwritten, because a file was removed or
-    /// truncated.
+    /// Bytes of `write_bytes` never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 
@@ -414,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_is_what_was_neither_idle_nor_stolen() {
+    fn busy_time_excludes_idle_and_stolen_time() {
         let meter = meter(false);
         let used = meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), IdleBaseline::NONE);
         assert_eq!(used.machine_ns, 700_000_000, "2 processors x 1000 ms - 1200 idle - 100 stolen");
@@ -432,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_neighbour_that_gives_way_leaves_us_our_own() {
+    fn machine_time_is_never_below_our_own() {
         let mut after = snapshot(1000, 0, 0, None);
         after.user_ns = 300_000_000;
         let busy = IdleBaseline { busy_processors: 2.0, observed_ns: 1 };
@@ -442,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fine_count_moves_within_the_margin_of_the_coarse() {
+    fn the_task_count_is_clamped_to_the_idle_margin() {
         let meter = meter(true);
         let busy =
             |tasks| meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks))) / 1_000_000;
@@ -452,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_device_finds_its_place() {
+    fn device_stat_fields_are_parsed() {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots { sys: dir.path().to_path_buf(), ..Roots::default() };
         for (name, first) in [("sda", 1), ("sdb", 101)] {
@@ -472,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_does_not_count_is_told() {
+    fn a_device_without_counters_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots { sys: dir.path().to_path_buf(), ..Roots::default() };
         let queue = dir.path().join("class/block/sda/queue");

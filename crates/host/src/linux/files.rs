@@ -30,8 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use worker::FileWorker;
 
-/// File directories are named `halfpower-MARK.files`; their creator holds a lock on them while it
-/// runs.
+/// Directories are named `halfpower-MARK.files`; their creator holds a lock on them.
 const SUFFIX: &str = ".files";
 
 /// Whole files on this computer.
@@ -140,8 +139,7 @@ impl HostArea {
     }
 }
 
-/// A directory that halfpower created: locked while in use; dropping it removes it and everything
-/// halfpower created in it.
+/// Locked while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
@@ -149,7 +147,7 @@ struct WorkDirectory {
     parent: File,
     name: OsString,
     handle: File,
-    /// File system block size in bytes, which C's standard I/O uses as its buffer size.
+    /// File system block size, the buffer size of C's standard I/O.
     block: usize,
 }
 
@@ -199,8 +197,8 @@ impl Drop for WorkDirectory {
 }
 
 /// Removes the file directories that killed runs left in `location`: those with our marker and no
-/// lock. Files of other programs in them stay, and [`crate::cleanup()`] lists them. Returns the
-/// number removed.
+/// lock. [`crate::cleanup()`] lists files of other programs in them, which stay. Returns the number
+/// removed.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };

@@ -22,18 +22,17 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// Attempts to predict the time of the write. Other programs' changes may advance the kernel's
-/// clock between two ticks (Linux 6.13 and later).
+/// Attempts to predict the write's time: other changes may advance the kernel's clock between two
+/// ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// Longer than several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser
-/// times proves nothing.
+/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
+/// nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The kernel closes an io_uring ring's files some time after the ring.
 const CLOSING: Duration = Duration::from_millis(500);
 
-/// A file, by its directory and name.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) directory: &'a File,
@@ -48,7 +47,6 @@ fn changed(metadata: &Metadata) -> Time {
     (metadata.ctime(), metadata.ctime_nsec())
 }
 
-/// The mark of a file with this ctime.
 fn mark(metadata: &Metadata, (seconds, nanoseconds): Time) -> String {
     let (inode, size) = (metadata.ino(), metadata.size());
     format!("{TITLE}{inode} {size} {}.{:09} {seconds}.{nanoseconds:09}", metadata.mtime(), metadata.mtime_nsec())
@@ -103,7 +101,6 @@ impl Named<'_> {
         self.forget();
     }
 
-    /// Whether halfpower kept this file and it is unchanged.
     pub(crate) fn is_kept(self) -> bool {
         let Ok(metadata) = self.file.metadata() else { return false };
         // Another user could create a mark next to the file, or a link to it.
@@ -112,7 +109,6 @@ impl Named<'_> {
             && self.text().is_some_and(|text| text == mark(&metadata, changed(&metadata)))
     }
 
-    /// Removes its mark file, if there is one.
     pub(crate) fn forget(self) {
         let Ok(metadata) = self.file.metadata() else { return };
         let own = format!("{TITLE}{} ", metadata.ino());

@@ -17,34 +17,31 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a file that grows during the run: enough to probe the alignment of direct I/O.
+/// Start of a file that grows: enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The path it was opened by; for messages and for facts that the kernel reports by path only.
+    /// For messages and facts that the kernel reports only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// Stays open for the life of the target: a writable device exclusively, a writable file
-    /// locked.
+    /// Held for the life of the target: a writable device exclusively, a writable file locked.
     file: Arc<File>,
-    /// Set for a test file that halfpower created; removes it at the end.
+    /// A test file that halfpower created, which removes it when dropped.
     made: Option<OwnedFile>,
-    /// How far it must still be filled.
-    to_fill: Option<To>,
+    to_fill: Option<FillTo>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum To {
+enum FillTo {
     End,
     Time,
 }
 
 impl Member {
-    /// Opens an existing file or device, or creates a test file. Existing data is not overwritten
-    /// before [`Member::fill`].
+    /// Opens or creates; overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -92,7 +89,7 @@ impl Member {
         } else {
             (TargetKind::File, metadata.len())
         };
-        if there < test_file::LEAST {
+        if there < test_file::MIN_SIZE {
             let (why, hint) = if device {
                 ("the device is empty".into(), "name one with a medium in it")
             } else {
@@ -108,7 +105,7 @@ impl Member {
         let size = test_file::region(fill.size, there, &shown)?;
         // Device blocks that were never written may read too fast, so only the filled part of a
         // device counts.
-        let to_fill = if device && fill.size.is_none() { To::Time } else { To::End };
+        let to_fill = if device && fill.size.is_none() { FillTo::Time } else { FillTo::End };
         let to_fill = (writable && !spec.as_is).then_some(to_fill);
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
@@ -135,11 +132,10 @@ impl Member {
         })
     }
 
-    /// Reuses a test file kept by an earlier run; recreates it if a larger size or another state is
-    /// needed. The file is kept again.
+    /// Reuses a kept test file, or recreates it for a larger size or another state. Keeps it again.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
-        let fits = there >= test_file::LEAST && fill.size.is_none_or(|size| size <= there);
+        let fits = there >= test_file::MIN_SIZE && fill.size.is_none_or(|size| size <= there);
         let as_it_is = fits && spec.new_file == NewFile::Filled;
         if spec.create && !as_it_is {
             kept.discard();
@@ -154,8 +150,7 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
     }
 
-    /// For a new file that must be filled: its file system's number, the bytes still needed, and
-    /// the bytes free.
+    /// For a new file to fill: its file system's number, bytes still needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata = self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
         let free = sys::free_bytes(&sys::path_of(&self.file)).ok()??;
@@ -165,13 +160,12 @@ impl Member {
     pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
         match self.to_fill.take() {
             None => {}
-            Some(To::End) => drop(self.write_all(fill, self.size)?),
-            Some(To::Time) => self.size = self.write_all(fill, self.size)?,
+            Some(FillTo::End) => drop(self.write_all(fill, self.size)?),
+            Some(FillTo::Time) => self.size = self.write_all(fill, self.size)?,
         }
         Ok(())
     }
 
-    /// Creates a test file in a directory, under a generated name or the user's.
     fn make(directory: &Path, name: Option<&Path>, new_file: NewFile, fill: Fill<'_>) -> Result<Member> {
         remove_leftovers(directory);
         let shown = directory.display().to_string();
@@ -184,7 +178,7 @@ impl Member {
             return Err(Error::refused(shown, "a file that is not filled needs a size", "give its size"));
         }
         let (path, file) = (made.path.clone(), made.file().clone());
-        let to_fill = (new_file == NewFile::Filled).then_some(To::Time);
+        let to_fill = (new_file == NewFile::Filled).then_some(FillTo::Time);
         let kind = TargetKind::TestFile;
         let member = Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
         match new_file {
@@ -204,8 +198,7 @@ impl Member {
         Ok(member)
     }
 
-    /// Extends a new file to `bytes` without writing it; `reserve` preallocates its space if the
-    /// file system supports that.
+    /// `reserve` preallocates the space if the file system supports that.
     fn lengthen(&self, bytes: u64, reserve: bool) -> io::Result<()> {
         let reserved = if reserve { sys::reserve(&self.file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
         match reserved {
@@ -221,7 +214,7 @@ impl Member {
         }
     }
 
-    /// Writes random data from the start; returns the number of bytes written ([`Fill::write`]).
+    /// Returns the number of bytes written ([`Fill::write`]).
     fn write_all(&self, fill: Fill<'_>, most: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
@@ -267,11 +260,8 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Checks that the path still leads to the open file, so that facts reported for the path apply
-    /// to the file.
-    ///
-    /// # Errors
-    /// The path leads elsewhere: the file was replaced, or its file system was unmounted.
+    /// Checks that the path still leads to the open file, so that facts by path apply to it: the
+    /// file may have been replaced, or its file system unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -287,7 +277,7 @@ impl Member {
     }
 }
 
-/// Whether a path is `/dev/null` or `/dev/zero`, which have no size of their own.
+/// Whether a path is `/dev/null` or `/dev/zero`, which have no size.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
@@ -337,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_file_is_full_of_data_and_goes_with_its_member() {
+    fn a_test_file_is_filled_and_removed_with_its_member() {
         let directory = tempfile::tempdir().unwrap();
         let member = open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(3 * units::MIB + 5000))).unwrap();
         let data = fs::read(&member.path).unwrap();
@@ -349,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_for_destruction_is_only_read() {
+    fn files_not_named_for_destruction_are_read_only() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("data");
         fs::write(&file, vec![7; 8192]).unwrap();
@@ -379,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_users_name_goes_unless_it_is_kept() {
+    fn a_user_named_file_is_removed_unless_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("testfile.dat");
         let size = Some(units::MIB);

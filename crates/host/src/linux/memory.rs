@@ -15,11 +15,11 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 
-/// Each thread's buffer if memory allows: several times its share of any CPU cache.
-const MOST_BYTES: u64 = 64 << 20;
+/// If memory allows: several times a thread's share of any CPU cache.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Smaller buffers would measure the caches.
-const LEAST_BYTES: u64 = 8 << 20;
+const MIN_BYTES: u64 = 8 << 20;
 
 /// Each thread has two buffers and an in-memory file.
 const BUFFERS: u64 = 3;
@@ -27,10 +27,10 @@ const BUFFERS: u64 = 3;
 /// One in this many of the available bytes is used.
 const SHARE: u64 = 2;
 
-/// One pass over a thread's buffers; the second also serves the in-memory file.
+/// One pass over a thread's two buffers; the second serves the in-memory file.
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
-/// The measurements in report order. The last two go through the kernel to an in-memory file.
+/// In report order. The last two go through the kernel to an in-memory file.
 const KINDS: [(&str, Work); 5] = [
     ("read", read),
     ("write", write),
@@ -41,10 +41,7 @@ const KINDS: [(&str, Work); 5] = [
 
 const REQUEST: usize = 1 << 20;
 
-/// Measures the rates of each kind, with several repeats, in about `for_ns` in total.
-///
-/// # Errors
-/// Too little memory, a thread cannot start, an in-memory file fails, an interrupt.
+/// Rates of each kind, with several repeats, in about `for_ns` in total.
 pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
@@ -62,22 +59,21 @@ pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Re
     if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(measured) }
 }
 
-/// Bytes of each buffer of each thread, limited by the available memory.
 fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     let each = left.unwrap_or(u64::MAX) / SHARE / (BUFFERS * u64::from(threads));
-    let bytes = each.min(MOST_BYTES) / REQUEST as u64 * REQUEST as u64;
-    if bytes < LEAST_BYTES {
+    let bytes = each.min(MAX_BYTES) / REQUEST as u64 * REQUEST as u64;
+    if bytes < MIN_BYTES {
         return Err(Error::Unsupported(format!(
             "memory is not measured: {threads} threads need {}, but only {} are available",
-            units::show_size(LEAST_BYTES * BUFFERS * SHARE * u64::from(threads)),
+            units::show_size(MIN_BYTES * BUFFERS * SHARE * u64::from(threads)),
             units::show_size_rounded(left.unwrap_or(0) as f64)
         )));
     }
     Ok(bytes as usize)
 }
 
-/// Rates of each kind with `threads` threads, pass by pass. Buffers and files are created once,
-/// because that takes longer than a pass.
+/// Rates of each kind, pass by pass. Buffers and files are created once, because that takes longer
+/// than a pass.
 fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
     // No thread waits at the barrier before all have started.
@@ -125,7 +121,7 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
     Ok((0..KINDS.len()).map(of).collect())
 }
 
-/// Times of the passes, except the first: at least three, since a single one has no interval.
+/// Without the first pass; three or more, since a single one has no interval.
 fn passes(
     clock: Clock,
     for_ns: Nanos,
@@ -190,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_in_memory_that_fails_is_an_error_and_no_rate() {
+    fn a_failing_memory_file_is_an_error() {
         let (mut a, mut b) = (vec![0u64; REQUEST / 4], vec![0u64; REQUEST / 4]);
         let only_read = File::open("/dev/zero").unwrap();
         assert!(file_write(&mut a, &mut b, &only_read).is_err());
@@ -199,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_bounded_by_the_memory_that_is_left() {
-        assert_eq!(buffer_bytes(Some(1 << 40), 8).unwrap() as u64, MOST_BYTES);
+    fn buffers_are_bounded_by_available_memory() {
+        assert_eq!(buffer_bytes(Some(1 << 40), 8).unwrap() as u64, MAX_BYTES);
         let some = buffer_bytes(Some(1 << 30), 16).unwrap() as u64;
-        assert!(some * BUFFERS * 16 <= 1 << 29 && some >= LEAST_BYTES, "{some}");
+        assert!(some * BUFFERS * 16 <= 1 << 29 && some >= MIN_BYTES, "{some}");
         assert!(buffer_bytes(Some(1 << 30), 128).unwrap_err().to_string().contains("128 threads"));
     }
 }

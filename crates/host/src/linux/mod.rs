@@ -6,6 +6,7 @@ pub mod counters;
 mod engines;
 pub mod facts;
 pub mod files;
+mod free_page_reporting;
 mod hold;
 pub mod knobs;
 mod mark;
@@ -20,7 +21,6 @@ mod run;
 mod signals;
 mod snapshot;
 mod sys;
-mod taken_back;
 mod target;
 
 use crate::session::Time;
@@ -36,19 +36,18 @@ pub use signals::is_ignored;
 pub use sys::stack_limit;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
-/// Pause after filling test files, which is heavy load. On a virtual machine, a thread with one
-/// request at a time is slower for up to two seconds if it starts immediately, but not after a
-/// fifth of a second (docs/slower.md).
+/// Pause after filling test files. On a virtual machine, a thread with one request at a time is
+/// slower for up to two seconds if it starts right after heavy load, but not after this pause
+/// (docs/slower.md).
 const REST_NS: Nanos = 200_000_000;
 
-/// Removes test files that killed runs left in a directory; files of running processes are never
-/// touched. Returns their number and bytes.
+/// Removes test files that killed runs left; files of running processes are never touched. Returns
+/// their number and bytes.
 pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
 
-/// Threads of this process in an uninterruptible kernel wait, usually for storage (state D,
-/// proc(5)).
+/// Threads in an uninterruptible kernel wait, usually for storage (state D, proc(5)).
 pub fn waiting_threads() -> usize {
     let is_waiting = |thread: std::fs::DirEntry| {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
@@ -63,15 +62,15 @@ pub struct Host {
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
     /// The hypervisor reclaims free memory.
-    memory_is_taken: bool,
+    memory_is_reclaimed: bool,
 }
 
 impl Host {
     /// Setting `interrupt` ends the current run with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
-        let memory_is_taken = taken_back::takes_back(&facts::Roots::default());
-        Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_taken }
+        let memory_is_reclaimed = free_page_reporting::reclaims_free_memory(&facts::Roots::default());
+        Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_reclaimed }
     }
 
     fn clock(&self) -> clock::Clock {
@@ -79,8 +78,8 @@ impl Host {
     }
 
     fn context(&self) -> run::Context<'_> {
-        let Host { interrupt, meters, memory_is_taken } = self;
-        run::Context { clock: self.clock(), interrupt, meters, memory_is_taken: *memory_is_taken }
+        let Host { interrupt, meters, memory_is_reclaimed } = self;
+        run::Context { clock: self.clock(), interrupt, meters, memory_is_reclaimed: *memory_is_reclaimed }
     }
 }
 

@@ -26,8 +26,8 @@ const SUFFIX: &str = ".tmp";
 /// A file that halfpower created.
 ///
 /// It has a name, although an unnamed one (O_TMPFILE) would vanish by itself: file systems treat a
-/// file without a link differently in ways that affect results (btrfs does not log its fsync, ext4
-/// keeps it on the orphan list).
+/// file without a link differently (btrfs does not log its fsync, ext4 keeps it on the orphan
+/// list).
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     pub(crate) path: PathBuf,
@@ -41,14 +41,13 @@ pub(crate) struct OwnedFile {
 }
 
 impl OwnedFile {
-    /// Creates an empty file in `directory`, under a generated name or `own_name`, which must be
-    /// free.
+    /// An empty file in `directory`, under a generated name or `own_name`, which must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// Creates another one in the same directory, even if the path now leads elsewhere.
+    /// Another one in the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
     }
@@ -66,13 +65,12 @@ impl OwnedFile {
         &self.file
     }
 
-    /// Keeps a file under a name chosen by the user. A later run may overwrite it if it is
-    /// unchanged.
+    /// Keeps a file under a name chosen by the user; a later run may overwrite it if unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
 
-    /// Call before writing: if this process is then killed, the file belongs to the user.
+    /// Call before writing: if then killed, the file belongs to the user.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
             self.named().unmark();
@@ -83,7 +81,6 @@ impl OwnedFile {
         Named { directory: &self.directory, name: &self.name, file: &self.file }
     }
 
-    /// Removes it although an earlier run kept it.
     pub(crate) fn discard(mut self) {
         self.kept = false;
     }
@@ -163,9 +160,8 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Creates a file or directory under a hidden name that a later run recognizes, and locks it. Until
-/// it is locked, another process may take it for a leftover and remove it; it is then created
-/// again.
+/// Creates a file or directory under a hidden name that a later run recognizes, and locks it.
+/// Retries if another process removes it as a leftover before it is locked.
 pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<File>) -> io::Result<(File, String)> {
     let inode = directory.metadata()?.ino();
     let once = || {
@@ -195,7 +191,6 @@ pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<Fi
     }
 }
 
-/// Whether a name leads to this file.
 fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -205,8 +200,7 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// Removes unlocked hidden files and directories of runs that were killed before they could name
-/// them.
+/// Removes what killed runs had not yet given its name: hidden and unlocked.
 pub(crate) fn remove_parts(directory: &File) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for entry in std::fs::read_dir(sys::path_of(directory)).into_iter().flatten().flatten() {
@@ -248,8 +242,8 @@ fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) 
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Removes test files that killed runs left in `directory`: those with our marker and no lock.
-/// Returns their number and bytes.
+/// Removes what killed runs left in `directory`: test files with our marker and no lock. Returns
+/// their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
@@ -264,8 +258,7 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// Opens and locks the file that an earlier run kept at a path. `None` if it may have changed
-/// since, or is in use.
+/// Opens and locks a kept file. `None` if it may have changed, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may have side effects.
@@ -291,8 +284,8 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     Some(OwnedFile { path: path.into(), directory: Arc::new(directory), name, file, is_named: true, kept, untouched })
 }
 
-/// Size of a file that halfpower created under a name chosen by the user and that the next run may
-/// reuse. `None` if it belongs to the user, or is in use.
+/// Size of a file under a name chosen by the user that the next run may reuse. `None` if it belongs
+/// to the user, or is in use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }
@@ -322,10 +315,7 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
     }
 }
 
-/// Reopens an open file with other flags, even if its path now leads elsewhere.
-///
-/// # Errors
-/// The kernel refused.
+/// Reopens a file with other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let open =

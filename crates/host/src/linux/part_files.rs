@@ -3,7 +3,7 @@
 use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;
 use super::target::HostTarget;
-use super::{sys, taken_back};
+use super::{free_page_reporting, sys};
 use crate::stripe::StripeSet;
 use machine::{Access, Allocation, Buffering, CacheState, Error, Hint, Part, RequestSource, Result, fill_random};
 use std::fs::File;
@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct PartFiles {
     pub(super) files: Vec<File>,
-    /// Bytes of each file that the region covers.
     pub(super) region: (u64, u64),
     /// Truncate these as the first step of the timed run.
     pub(super) truncate: bool,
@@ -22,7 +21,7 @@ pub(super) struct PartFiles {
     pub(super) scratch: Vec<OwnedFile>,
 }
 
-/// Opens the files of a part's targets, or scratch files in the requested allocation state.
+/// Opens the targets' files, or scratch files in the requested allocation state.
 pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &AtomicBool) -> Result<PartFiles> {
     let writes = part.sources.iter().any(RequestSource::writes);
     let mut whole = PartFiles {
@@ -91,7 +90,6 @@ fn cannot_open(target: &HostTarget, error: io::Error) -> Error {
     Error::io("cannot open", &target.members()[0].path)(error)
 }
 
-/// Creates a scratch file next to each test file, its space in the requested state.
 fn make_scratch(
     target: &HostTarget,
     allocation: Allocation,
@@ -141,8 +139,8 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// Drops or fills the page cache of the region and sets the hint. `wanted`: bytes that need memory
-/// which the hypervisor may have reclaimed.
+/// Drops or fills the region's page cache and sets the hint. `wanted`: bytes whose memory the
+/// hypervisor may have reclaimed.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,
@@ -161,7 +159,7 @@ pub(super) fn prepare_cache(
             CacheState::Cold => {
                 sys::sync_data(file).map_err(Error::io("cannot bring to stable storage", "the target"))?;
                 let share = if access.buffering == Buffering::Buffered { wanted / files.files.len() as u64 } else { 0 };
-                told = told.or(taken_back::drop_cache(file, (start, len), share, interrupt));
+                told = told.or(free_page_reporting::drop_cache(file, (start, len), share, interrupt));
             }
             CacheState::Warm => {
                 let mut buffer = vec![0u8; 1 << 20];

@@ -8,9 +8,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Finds the smallest alignment that direct I/O accepts, by trial; the error is the reason why it
-/// accepts none. Some file systems accept less but then use the page cache, which is not direct
-/// I/O.
+/// The smallest alignment that direct I/O accepts, by trial, or why it accepts none. Some file
+/// systems accept less but use the page cache, which is not direct I/O.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => "the file system supports no direct I/O (O_DIRECT is refused)".to_string(),
@@ -33,8 +32,7 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
 }
 
 /// Samples existing data: blocks of zeros may be holes or trimmed space, which the device does not
-/// read. Leaves the page cache unchanged, because a run may depend on its contents. `direct`: the
-/// [`direct_alignment`], if any.
+/// read. Leaves the page cache unchanged, because a run may depend on it.
 pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
     if member.kind == TargetKind::TestFile || member.writable {
         return None;
@@ -66,7 +64,7 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     })
 }
 
-/// Reads through the page cache without leaving new pages in it. Readahead must be off.
+/// Leaves no new pages in the page cache. Readahead must be off.
 fn read_beside_cache(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
     if sys::read_cached(file, into, offset)? {
         return Ok(());
@@ -90,7 +88,6 @@ mod tests {
 
     const SIZE: usize = 8 << 20;
 
-    /// Which pages of a file are in the page cache.
     fn cached(file: &File) -> Vec<u8> {
         let mut pages = vec![0; SIZE / 4096];
         // SAFETY: a new private mapping of the whole file, unmapped here.
@@ -104,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_cache_holds_of_a_users_file_is_as_it_was_after_a_look_for_zeros() {
+    fn looking_for_zeros_leaves_the_page_cache_unchanged() {
         static CALM: AtomicBool = AtomicBool::new(false);
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("users");

@@ -21,7 +21,7 @@ pub(super) enum Opcode {
     UnlinkAt = 36,
 }
 
-/// Flags of io_uring_setup (IORING_SETUP_*).
+/// IORING_SETUP_* flags.
 pub(super) mod setup {
     pub(in super::super) const CQSIZE: u32 = 1 << 3;
     pub(in super::super) const COOP_TASKRUN: u32 = 1 << 8;
@@ -29,8 +29,7 @@ pub(super) mod setup {
     pub(in super::super) const DEFER_TASKRUN: u32 = 1 << 13;
 }
 
-/// Both rings share one mapping (since Linux 5.4); waits accept a time limit (5.11) and a minimum
-/// wait time (6.12).
+/// Both rings in one mapping (Linux 5.4), time limits of waits (5.11), minimum wait times (6.12).
 const FEATURE_SINGLE_MMAP: u32 = 1;
 const FEATURE_EXT_ARG: u32 = 1 << 8;
 const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
@@ -38,7 +37,7 @@ const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
 const REGISTER_BUFFERS: u32 = 0;
 const REGISTER_FILES: u32 = 2;
 
-/// The file is an index into the registered ones (IOSQE_FIXED_FILE).
+/// IOSQE_FIXED_FILE: the file is an index into the registered ones.
 const FIXED_FILE: u64 = 1;
 
 const PRIORITY: u64 = 0xffff << 16;
@@ -125,7 +124,7 @@ pub(super) struct Completed {
 struct WaitArguments {
     signals: u64,
     signals_len: u32,
-    least_us: u32,
+    min_wait_us: u32,
     most: u64,
 }
 
@@ -175,7 +174,7 @@ impl Entry {
     }
 }
 
-/// The common part of all transfers of a kind, assembled once instead of per request.
+/// The common part of a kind's transfers, assembled once.
 #[derive(Clone, Copy)]
 pub(super) struct Transfers {
     read: u64,
@@ -231,7 +230,7 @@ impl Mapped {
     }
 
     fn at<T>(&self, offset: u32) -> NonNull<T> {
-        assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets lie within its mapping");
+        assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets are within its mapping");
         // SAFETY: within the mapping.
         unsafe { self.at.add(offset as usize).cast() }
     }
@@ -244,7 +243,7 @@ impl Drop for Mapped {
     }
 }
 
-/// A submission ring and its completion ring, used by one thread at a time.
+/// A submission and a completion ring, used by one thread at a time.
 pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
@@ -253,10 +252,9 @@ pub(super) struct Rings {
     taken: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,
-    /// Index of the next completion.
     head: u32,
-    tail_told: NonNull<AtomicU32>,
-    head_told: NonNull<AtomicU32>,
+    shared_tail: NonNull<AtomicU32>,
+    shared_head: NonNull<AtomicU32>,
     completed: NonNull<AtomicU32>,
     fd: OwnedFd,
     features: u32,
@@ -269,10 +267,7 @@ pub(super) struct Rings {
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// Creates rings for at least this many entries.
-    ///
-    /// # Errors
-    /// The kernel refused, or is older than 5.11.
+    /// With room for `entries` or more; needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters = Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
         // SAFETY: the kernel reads and writes the parameters, which have its layout.
@@ -304,8 +299,8 @@ impl Rings {
             completions: rings.at(completion.entries),
             completion_mask: completions - 1,
             head: 0,
-            tail_told: rings.at(submission.tail),
-            head_told: rings.at(completion.head),
+            shared_tail: rings.at(submission.tail),
+            shared_head: rings.at(completion.head),
             completed: rings.at(completion.tail),
             fd,
             features,
@@ -314,18 +309,12 @@ impl Rings {
         })
     }
 
-    /// Registers files by index for the life of the rings; -1 leaves an index empty.
-    ///
-    /// # Errors
-    /// The kernel refused.
+    /// For the life of the rings; -1 leaves an index empty.
     pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// Registers one buffer, as index 0.
-    ///
-    /// # Errors
-    /// The kernel refused: the limit on locked memory is reached.
+    /// Registers one buffer, as index 0; fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -341,8 +330,8 @@ impl Rings {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Whether the kernel supports a minimum wait time, after which one completion is enough.
-    pub(super) fn waits_for_least(&self) -> bool {
+    /// Whether waits can have a time after which one completion is enough.
+    pub(super) fn has_min_wait(&self) -> bool {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
@@ -363,8 +352,8 @@ impl Rings {
         true
     }
 
-    /// Like [`Rings::push`], for open, close and unlink. Rings that use this must use it for all
-    /// entries: [`Rings::push`] does not clear the fields of the previous entry.
+    /// For open, close and unlink. Rings that use this must use it for all entries: [`Rings::push`]
+    /// does not clear the fields of the previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.queued() > self.mask {
             return false;
@@ -385,30 +374,23 @@ impl Rings {
         self.enter(0, IoringEnterFlags::empty())
     }
 
-    /// Submits, and waits for this many completions; 0 only runs the completions that are due.
-    ///
-    /// # Errors
-    /// As [`Rings::submit`].
     #[inline(always)]
     pub(super) fn submit_and_wait(&mut self, completions: u32) -> io::Result<()> {
         self.enter(completions, IoringEnterFlags::GETEVENTS)
     }
 
-    /// Like [`Rings::submit_and_wait`] with a time limit. After `least_us` one completion is
-    /// enough; 0: never.
-    ///
-    /// # Errors
-    /// As [`Rings::submit`], and ETIME if the time ends with nothing submitted.
+    /// Fails with ETIME if the time ends with nothing submitted. After `min_wait_us` one completion
+    /// is enough; 0: never.
     pub(super) fn submit_and_wait_within(
         &mut self,
         completions: u32,
         most: &TimeLimit,
-        least_us: u32,
+        min_wait_us: u32,
     ) -> io::Result<()> {
         let arguments =
-            WaitArguments { signals: 0, signals_len: 0, least_us, most: std::ptr::from_ref(most) as usize as u64 };
+            WaitArguments { signals: 0, signals_len: 0, min_wait_us, most: std::ptr::from_ref(most) as usize as u64 };
         let flags = (IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG).bits();
-        let (fd, queued, argument) = (self.fd.as_raw_fd(), self.tell(), &raw const arguments);
+        let (fd, queued, argument) = (self.fd.as_raw_fd(), self.publish(), &raw const arguments);
         let len = size_of::<WaitArguments>();
         // SAFETY: the argument matches the flags.
         let taken = unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, argument, len) };
@@ -421,7 +403,7 @@ impl Rings {
 
     #[inline(always)]
     fn enter(&mut self, completions: u32, flags: IoringEnterFlags) -> io::Result<()> {
-        let queued = self.tell();
+        let queued = self.publish();
         // SAFETY: the entries refer to memory and files that outlive them.
         self.taken = self.taken.wrapping_add(unsafe { io_uring_enter(&self.fd, queued, completions, flags) }?);
         Ok(())
@@ -429,13 +411,12 @@ impl Rings {
 
     /// Publishes the queued entries to the kernel; returns their number.
     #[inline(always)]
-    fn tell(&self) -> u32 {
+    fn publish(&self) -> u32 {
         // SAFETY: the mapping lives as long as `self`.
-        unsafe { self.tail_told.as_ref() }.store(self.tail, Ordering::Release);
+        unsafe { self.shared_tail.as_ref() }.store(self.tail, Ordering::Release);
         self.queued()
     }
 
-    /// Takes all available completions.
     #[inline(always)]
     pub(super) fn reap(&mut self, mut take: impl FnMut(Completed)) {
         // SAFETY: the mapping lives as long as `self`.
@@ -448,7 +429,7 @@ impl Rings {
         }
         self.head = head;
         // SAFETY: as above. The kernel may now overwrite the entries taken.
-        unsafe { self.head_told.as_ref() }.store(head, Ordering::Release);
+        unsafe { self.shared_head.as_ref() }.store(head, Ordering::Release);
     }
 }
 
@@ -469,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_takes_what_it_has_room_for_and_gives_it_back() {
+    fn a_full_ring_refuses_entries_and_returns_the_rest() {
         let Ok(mut rings) = Rings::new(4, 8, 0) else {
             assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "io_uring is required, and not there");
             return eprintln!("skipped: the kernel has no io_uring for this process");

@@ -10,8 +10,8 @@ use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
 use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::{Arena, Extra, LONG_WALK_BYTES, MALLOC_START, WALK_BYTES};
-use crate::reaping::Tally;
-use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
+use crate::reaping::PartCounters;
+use crate::run_streams::{PartStreams, Ready, RunOutcome, run_streams};
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
@@ -22,7 +22,6 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The warning if the locked-memory limit prevents io_uring from using registered buffers.
 const UNREGISTERED: &str = "no more memory may be locked (ulimit -l), so io_uring works with buffers that are not registered: each request costs \
      more processor time";
 
@@ -30,8 +29,7 @@ pub(crate) struct Context<'a> {
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) meters: &'a MachineMeters,
-    /// The hypervisor reclaims free memory.
-    pub(crate) memory_is_taken: bool,
+    pub(crate) memory_is_reclaimed: bool,
 }
 
 pub(crate) fn run<S: RequestSource>(
@@ -49,7 +47,7 @@ pub(crate) fn run<S: RequestSource>(
     // No more than there is, and nothing if a throttle applies: the reads would use up its
     // allowance.
     let throttled = || parts.iter().flat_map(|part| &part.targets).any(|target| target.facts().is_throttled());
-    let wanted = if context.memory_is_taken && options.cache_bytes > 0 && !throttled() {
+    let wanted = if context.memory_is_reclaimed && options.cache_bytes > 0 && !throttled() {
         options.cache_bytes.min(memory_left(&Roots::default()).unwrap_or(0) / 2)
     } else {
         0
@@ -64,7 +62,7 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage { warnings, ..RunUsage::default() };
     let mut failure = None;
     match outcome {
-        Ok(Outcome { before, after, ran: Ran { began, ends, gaps }, unregistered }) => {
+        Ok(Outcome { before, after, ran: RunOutcome { began, ends, gaps }, unregistered }) => {
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
             let device = meters.between(&before, &after, &mut usage);
             usage.block_times =
@@ -73,7 +71,8 @@ pub(crate) fn run<S: RequestSource>(
             (usage.began, usage.since_start_ns) = (began, began.saturating_sub(context.clock.start()));
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (End { sync_ns, process_ns, dirty }, Told { waits, parity, unserved_ns })) = end?;
+                    let (last, (End { sync_ns, process_ns, dirty }, StreamCounters { waits, parity, unserved_ns })) =
+                        end?;
                     let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
                     let elapsed_ns = last.saturating_sub(began);
                     Ok(PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity })
@@ -106,8 +105,8 @@ fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
     parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.facts().devices.clone()).collect()
 }
 
-/// Syncs a part's dirty data so that it does not slow the next run, which also reuses the scratch
-/// files. Skipped after an interrupt, since no run follows.
+/// Syncs a part's dirty data so that it does not slow the next run. Skipped after an interrupt,
+/// since no run follows.
 fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, interrupt: &AtomicBool) -> Result<()> {
     let dirty = part.sources.iter().any(RequestSource::writes) && !part.access.buffering.is_dsync();
     if dirty && !interrupt.load(Ordering::Relaxed) {
@@ -121,7 +120,6 @@ fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, in
     Ok(())
 }
 
-/// Rejects invalid parts before anything is opened.
 fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     let Some(first) = part.targets.first() else {
         return Err(Error::Unsupported("a part of the run has no target".into()));
@@ -153,8 +151,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// Rejects streams whose buffers exceed the available memory: the kernel would kill them or another
-/// program.
+/// The kernel would kill this program or another for lack of memory.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -184,8 +181,7 @@ struct End {
     dirty: Option<DirtyUse>,
 }
 
-/// Counters of a part's streams: waits, parity, and time without a CPU.
-struct Told {
+struct StreamCounters {
     waits: Option<Waits>,
     parity: Option<ParityUse>,
     unserved_ns: Option<Nanos>,
@@ -195,7 +191,7 @@ struct Outcome {
     before: Snapshot,
     after: Snapshot,
     /// For each part: its last completion, its end, and its streams' counters.
-    ran: Ran<(End, Told)>,
+    ran: RunOutcome<(End, StreamCounters)>,
     unregistered: bool,
 }
 
@@ -210,7 +206,7 @@ fn streams<S: RequestSource>(
     let paths: Vec<Paths> = opened.iter().map(Paths::of).collect();
     let all: usize = parts.iter().map(|part| part.sources.len()).sum();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let tallies: Vec<Tally> = opened.iter().map(|_| Tally::new(all, processors)).collect();
+    let tallies: Vec<PartCounters> = opened.iter().map(|_| PartCounters::new(all, processors)).collect();
     let dirties = |part: &Part<'_, HostTarget, S>| {
         part.access.buffering == Buffering::Buffered && part.sources.iter().any(RequestSource::writes)
     };
@@ -261,21 +257,21 @@ fn streams<S: RequestSource>(
     let look = || watch.iter().for_each(DirtyWatch::look);
     let ran = run_streams(clock, context.interrupt, work, options, start, look)?;
     let after = meters.take();
-    let unregistered = tallies.iter().any(Tally::is_unregistered);
+    let unregistered = tallies.iter().any(PartCounters::is_unregistered);
     // A kernel without this count has none for the streams either.
     let counts = waited_ns().is_some();
-    let told = tallies.iter().map(|tally| Told {
+    let told = tallies.iter().map(|tally| StreamCounters {
         waits: tally.waits(),
         parity: tally.parity(),
         unserved_ns: counts.then(|| tally.unserved_ns()),
     });
-    let Ran { began, ends, gaps } = ran;
+    let RunOutcome { began, ends, gaps } = ran;
     let ends = ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
-    let ran = Ran { began, ends: ends.collect(), gaps };
+    let ran = RunOutcome { began, ends: ends.collect(), gaps };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Runs the streams with a null backend; `false` if the engine has none.
+/// `false` if the engine lacks this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -288,7 +284,7 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     }
     let paths = Paths { fds: Vec::new(), end: 0, stripe: target.stripe(), walk: WALK_BYTES };
     let clock = context.clock;
-    let tally = Tally::default();
+    let tally = PartCounters::default();
     let work = PartStreams {
         sources,
         serve: |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
@@ -299,8 +295,6 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok, || {}).map(|_| true)
 }
 
-/// The open files of a part's streams, the end of the part they use, and the stripe's layout, if
-/// any.
 struct Paths {
     fds: Vec<RawFd>,
     end: u64,
@@ -317,7 +311,7 @@ impl Paths {
     }
 }
 
-/// Sets CPU affinity and priorities of the calling thread and of threads it starts.
+/// CPU affinity and priorities of the calling thread and of threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {
@@ -344,14 +338,13 @@ fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One stream: allocates its buffers, opens its session, waits for the start, runs.
 fn stream<S: RequestSource>(
     paths: &Paths,
     access: &Access,
     backend: Option<NullBackend>,
     source: &mut S,
     clock: Clock,
-    (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
+    (halt, ready, tally): (Halt<'_>, Ready<'_>, &PartCounters),
 ) -> Result<Nanos> {
     let Paths { ref fds, end, ref stripe, walk } = *paths;
     let stripe = stripe.as_ref();

@@ -13,25 +13,21 @@ use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Report a disagreement between the time-stamp counter and the kernel's clock above this.
+/// Report a larger disagreement between time-stamp counter and kernel clock.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// Minimum time to watch the other programs: several scheduler ticks. The watch repeats, so it also
-/// covers programs that start during a study.
-const LEAST_WATCH_NS: Nanos = 100_000_000;
+/// Several scheduler ticks. The watch repeats, so it covers programs that start during a study.
+const MIN_WATCH_NS: Nanos = 100_000_000;
 
-/// Meters of the machine, shared by all runs. A meter that cannot be read is absent, and so are its
-/// figures.
+/// Meters of the machine, shared by all runs. One that cannot be read is absent.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
     disturbance: DisturbanceMeter,
-    /// Other programs' CPU use; absent until a background thread has read it, so no run waits for
-    /// it.
+    /// Absent until a background thread has read it, so no run waits for it.
     others: Arc<Mutex<Option<Watched>>>,
 }
 
-/// The last reading of the other programs, and their use before it.
 struct Watched {
     last: OtherPrograms,
     baseline: IdleBaseline,
@@ -56,11 +52,11 @@ impl MachineMeters {
         }
     }
 
-    /// Recent CPU use of other programs; none until they were watched long enough.
+    /// Zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
-        if watched.last.age_ns() >= LEAST_WATCH_NS {
+        if watched.last.age_ns() >= MIN_WATCH_NS {
             let now = OtherPrograms::now(&Roots::default());
             *watched = Watched { baseline: now.since(&watched.last), last: now };
         }
@@ -91,9 +87,8 @@ impl Moment {
     }
 }
 
-/// Returns how long this process did not run between two moments, and why, given the gaps in which
-/// none of its threads read the clock. `steal_ns`: time taken by the hypervisor; `held_ns`: time
-/// throttled by a CPU quota.
+/// How long this process did not run between two moments, and why. `gaps`: none of its threads read
+/// the clock; `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
 pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos, held_ns: Nanos) -> Option<Pause> {
     let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
     let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
@@ -121,7 +116,7 @@ pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos
     Some(Pause { ns: paused_ns, times: 1, percent: percent(paused_ns, run_ns), cause })
 }
 
-/// The cause if no other program used the CPU: a signal, a debugger or a freezer.
+/// By a signal, a debugger or a freezer, if no other program used the CPU.
 const STOPPED: &str = "the program was stopped";
 
 pub(crate) struct Snapshot {
@@ -171,8 +166,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Usage between two moments: the whole run's in `usage`, each part's devices as the return
-    /// value.
+    /// Fills `usage` for the whole run; returns the device use of each part.
     pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot, usage: &mut RunUsage) -> Vec<Option<DeviceUse>> {
         let baseline = self.machine.baseline();
         if let (Some(meter), Some(before), Some(after)) = (&self.machine.cpu, &before.cpu, &after.cpu) {
@@ -201,8 +195,7 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// Converts a kernel monotonic time between this moment and `after` to our clock; both clocks
-    /// were read at both moments.
+    /// Converts a kernel monotonic time to our clock; both were read at both moments.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);
@@ -217,7 +210,7 @@ impl Snapshot {
     }
 }
 
-/// Time the calling thread has waited for a CPU: the second field of its schedstat (proc(5)).
+/// The second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -237,8 +230,6 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// A moment on simulated clocks: time the computer ran, time suspended, and time this thread
-    /// waited.
     fn moment(ran_s: u64, suspended_s: u64, waited_s: u64) -> Moment {
         Moment {
             kernel_at: ran_s * SECOND,
@@ -248,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suspended_computer_is_told_by_the_clock_that_goes_on() {
+    fn suspension_is_detected_by_the_boot_clock() {
         let none = Gaps::default();
         let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), none, 0, 0).unwrap();
         assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, "the computer was suspended"));
@@ -258,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_the_time_of_a_pause_is_told() {
+    fn the_cause_of_a_pause_is_reported() {
         let long = Gaps { longest_ns: 5 * SECOND, sum_ns: 5 * SECOND, count: 1 };
         let cause = |steal_ns: Nanos, waited_s: u64, held_s: u64| {
             let after = moment(110, 0, 3 + waited_s);
@@ -273,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn short_stops_that_nobody_else_had_the_time_of_are_a_pause() {
+    fn unexplained_short_stops_are_a_pause() {
         let short = Gaps { longest_ns: 0, sum_ns: 4 * SECOND, count: 250 };
         let paused = |waited_s: u64, steal_ns: Nanos, held_ns: Nanos| {
             pause(&moment(100, 0, 0), &moment(110, 0, waited_s), short, steal_ns, held_ns)

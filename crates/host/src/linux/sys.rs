@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Locks a file, or fails immediately if another open file holds the lock.
+/// Fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     Ok(fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)?)
 }
@@ -33,9 +33,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Whether anything has a file open for writing: a process, a loop device, a file system. `file`
-/// must be open for reading. `None` if the file system or the user's permissions do not allow the
-/// query.
+/// Whether a process, loop device or file system has the file open for writing. `file` must be open
+/// for reading. `None` if file system or permissions do not allow the query.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -53,7 +52,7 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// A path to an open file of this process, even if its own path now leads elsewhere.
+/// Leads to an open file, even if its own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
@@ -63,13 +62,12 @@ pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// A number unlikely to be repeated in another process, even in another container.
+/// Unlikely to repeat in another process or container.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Bytes available to an ordinary user on the file system of `path`; `None` if it does not count
-/// them.
+/// Available to an ordinary user; `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
@@ -80,14 +78,13 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// Drops the page cache of a range of one file (length 0: to the end). Dirty pages stay, so sync
-/// first.
+/// Length 0: to the end. Dirty pages stay, so sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// Bytes of a file range in the page cache (cachestat(2), Linux 6.5 and later).
+/// From cachestat(2), Linux 6.5 and later.
 pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
     // Cached, dirty, under writeback, evicted, recently evicted; in pages.
     let (range, mut pages) = ([start, len], [0u64; 5]);
@@ -98,11 +95,11 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * rustix::param::page_size() as u64) }
 }
 
-/// The number of cachestat(2) on all architectures except Alpha; libc lacks it on some.
+/// The same on all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Reads the cached part of a range; returns whether all of it was cached. If the file system
-/// cannot decide without blocking, the answer is no.
+/// Returns whether the whole range was cached; `false` if the file system cannot decide without
+/// blocking.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
@@ -113,9 +110,9 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// The block size that direct I/O needs to reach the device; the file system accepts other sizes,
-/// but serves them from the page cache. Btrfs does so below its sector size (btrfs(5), "direct
-/// I/O"), which it reports as its block size. 1 if no such size is known.
+/// The block size that direct I/O needs to reach the device: smaller requests are served from the
+/// page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports as
+/// its block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file).ok().filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
     known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
@@ -148,7 +145,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Flushes written data to stable storage, ignoring files without any, such as `/dev/null`.
+/// Ignores files without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata) if metadata.file_type().is_char_device() && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
@@ -156,7 +153,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// Sets the I/O priority of the calling thread and of threads it starts later.
+/// For the calling thread and threads it starts later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;
@@ -170,7 +167,6 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     Ok(fs::fallocate(file, fs::FallocateFlags::empty(), 0, len)?)
 }
 
-/// A file in memory, which disappears with its descriptor.
 pub(crate) fn memory_file() -> io::Result<File> {
     Ok(fs::memfd_create("halfpower", fs::MemfdFlags::CLOEXEC)?.into())
 }

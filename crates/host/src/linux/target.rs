@@ -20,15 +20,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The default chunk of a stripe; the 1997 study's.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
-/// Bytes read from each member at a time to compute parity.
 const PARITY_STEP: u64 = units::MIB;
 
-/// Default time to fill a test file.
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
 /// An opened target. Dropping it removes the files created for it.
 pub struct HostTarget {
-    /// Members in use: one, or those of the stripe.
     members: Vec<Member>,
     idle: Vec<Member>,
     /// Index in the target of each of `members`, then of `idle`.
@@ -40,8 +37,8 @@ pub struct HostTarget {
     as_is: bool,
     /// The test files start empty and grow as runs extend them.
     pub(crate) grown: bool,
-    /// Scratch files, one per member, for runs that need unwritten or preallocated space; kept for
-    /// the next such run.
+    /// One per member, for runs that need unwritten or preallocated space; kept for the next such
+    /// run.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
@@ -140,7 +137,6 @@ impl HostTarget {
         Ok(())
     }
 
-    /// Computes the parity of every row from its data.
     fn write_parity(&self, interrupt: &AtomicBool) -> Result<()> {
         let layout = self.set().layout();
         let chunk = self.chunk as usize;
@@ -218,12 +214,10 @@ impl HostTarget {
         std::mem::take(&mut self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves scratch files for the next run, replacing any others.
     pub(crate) fn keep_scratch(&self, scratch: Vec<OwnedFile>) {
         *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = scratch;
     }
 
-    /// Uses these members in chunks of `chunk` bytes.
     pub(crate) fn restripe(&mut self, members: &[u32], chunk: u64) -> Result<()> {
         check_chunk(chunk)?;
         if self.parity.is_some() {
@@ -258,7 +252,6 @@ impl HostTarget {
     }
 }
 
-/// Rejects files that fit one by one but not all together.
 pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
     let mut wanted: BTreeMap<u64, u64> = BTreeMap::new();
     for member in targets.iter().flat_map(|target| &target.members) {
@@ -283,7 +276,6 @@ fn check_chunk(chunk: u64) -> Result<()> {
     Ok(())
 }
 
-/// Rejects an invalid RAID 5 set.
 fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     let count = spec.places.len() as u32;
     let refused = |what: String, why: &str, hint: &str| Err(Error::refused(what, why, hint));
@@ -300,8 +292,7 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Whether all members to be written are writable: in a rebuild, only the failed member's
-/// replacement.
+/// In a rebuild, only the failed member's replacement is written.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written = |(number, _): &(usize, &Member)| rebuilt.is_none_or(|failed| *number == failed as usize);
@@ -322,7 +313,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// Each member's share of a set's bytes; with parity, assumes writes of whole rows.
+/// Each member's share of a set's bytes; with parity, for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

@@ -9,25 +9,23 @@ pub(crate) struct Layout {
     pub(crate) chunk: u64,
 }
 
-/// The part of a row in which a write covers the same bytes of adjacent chunks and of no others, so
-/// that its parity is one piece.
+/// A part of a row in which a write covers the same bytes of adjacent chunks, so its parity is one
+/// piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
     pub(crate) row: u64,
-    /// Offset in each chunk.
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// Offset of the first chunk's bytes in the request's data; each later chunk is one chunk size
+    /// Offset of the first chunk's bytes in the request's data; each later chunk's is one chunk
     /// further.
     pub(crate) at: u64,
 }
 
-/// The part of a request on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) member: u32,
-    /// Offset on the member.
+    /// On the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
     /// Offset in the request's data.
@@ -108,7 +106,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn parity_goes_round_backwards_and_the_data_follow_it() {
+    fn the_layout_is_left_symmetric() {
         let layout = Layout { members: 4, chunk: 64 };
         let rows: Vec<(u32, Vec<u32>)> = (0..5)
             .map(|row| (layout.parity_member(row), (0..3).map(|column| layout.member(row, column)).collect()))
@@ -119,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_has_a_place_of_its_own(members in 3u32..7, chunk in 1u64..20, rows in 1u64..9) {
+        fn every_byte_has_its_own_location(members in 3u32..7, chunk in 1u64..20, rows in 1u64..9) {
             let layout = Layout { members, chunk };
             let mut seen = HashSet::new();
             for offset in 0..layout.row_bytes() * rows {

@@ -15,7 +15,7 @@ pub(crate) use layout::Layout;
 pub(crate) use rows::BusyRows;
 
 use crate::parity::Vectors;
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use crate::session::{Session, Time, Wait};
 use layout::{Band, Piece};
 use machine::{Completion, Nanos, Op, Raid5, Request, Stability};
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// Retry interval of a request that waits for a row of another stream.
+/// For a request that waits for a row of another stream.
 const RETRY_NS: Nanos = 50_000;
 
 /// Alignment of scratch pieces, as direct I/O requires.
@@ -44,27 +44,23 @@ impl Layout {
         (incomplete + whole).max(failed).max(rebuilt).next_multiple_of(PAGE)
     }
 
-    pub(crate) fn most_pieces(self, max: u32) -> u64 {
+    pub(crate) fn max_pieces(self, max: u32) -> u64 {
         (u64::from(max) / self.row_bytes() + 4) * u64::from(self.members)
     }
 }
 
-/// How to compute the parity of a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// From the written data, which is the whole row of the band.
     Whole,
     /// From the old data and the old parity.
     Modify,
-    /// From the rest of the row.
     Rest,
-    /// Not at all: its member has failed.
     None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Rows used by other requests.
     Rows,
     /// Reads that must complete before it can write or return data.
     First,
@@ -81,7 +77,6 @@ struct Work {
     moved: u64,
     /// The first error is the result of the whole request.
     error: i32,
-    /// Rows locked by this request.
     rows: Range<u64>,
 }
 
@@ -92,7 +87,6 @@ pub(crate) struct ParitySession<'a, S, T> {
     time: T,
     vectors: Vectors,
     busy: &'a BusyRows,
-    /// Start of the slots' scratch space.
     scratch: *mut u8,
     stride: u64,
     work: Box<[Work]>,
@@ -100,7 +94,7 @@ pub(crate) struct ParitySession<'a, S, T> {
     known: Vec<u32>,
     /// Slots that wait for rows, in arrival order.
     waiting: VecDeque<u32>,
-    tally: &'a Tally,
+    tally: &'a PartCounters,
     parity_ns: Nanos,
     parity_bytes: u64,
 }
@@ -111,12 +105,11 @@ impl<S, T> Drop for ParitySession<'_, S, T> {
     }
 }
 
-/// Parameters of a session, except the one below it.
 pub(crate) struct Setup<'a, T> {
     pub(crate) layout: Layout,
     pub(crate) how: Raid5,
     pub(crate) busy: &'a BusyRows,
-    pub(crate) tally: &'a Tally,
+    pub(crate) tally: &'a PartCounters,
     pub(crate) time: T,
     pub(crate) depth: u32,
     /// [`Layout::scratch_bytes`] for each slot; outlives the session.
@@ -154,7 +147,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// The rows that a request must lock: those whose parity it changes or uses.
+    /// Rows whose parity a request changes or uses, which it must lock.
     fn rows_of(&self, request: &Request) -> Range<u64> {
         let Request { op, offset, len, .. } = *request;
         if self.how.rebuild {
@@ -203,7 +196,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Issues the reads that a write's parity needs; returns whether there are any.
     fn read_for_parity(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
         let Request { offset, len, .. } = self.work[slot as usize].request;
         let mut any = false;
@@ -228,8 +220,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// Chooses how to compute the parity of a band: with the fewest reads, and none from the failed
-    /// member.
+    /// The way with the fewest reads, and none from the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {
@@ -285,8 +276,8 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes a failed member's data. A rebuild then writes it; otherwise the request is complete
-    /// and its completion is returned.
+    /// Computes a failed member's data. A rebuild then writes it; otherwise the request is
+    /// complete.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -319,8 +310,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// Reads the same bytes of all members except the failed one: the first to `at`, the others to
-    /// the scratch.
+    /// The first to `at`, the others to the scratch.
     fn read_others(&mut self, slot: u32, offset: u64, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
         let (mut to, failed) = (at, self.how.failed);
         for member in (0..self.layout.members).filter(|&member| Some(member) != failed) {
@@ -350,7 +340,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Scratch { next, left: self.stride }
     }
 
-    /// Starts waiting requests whose rows are now free.
     #[cold]
     #[inline(never)]
     fn begin_waiting(&mut self) {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_taken_all_or_none() {
+    fn rows_are_locked_all_or_none() {
         let rows = BusyRows::default();
         assert!(rows.take(&(3..6)));
         assert!(!rows.take(&(1..4)) && !rows.take(&(5..9)));

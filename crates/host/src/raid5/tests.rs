@@ -79,7 +79,6 @@ impl Time for Frozen {
 const ROWS: u64 = 6;
 const DEPTH: u32 = 4;
 
-/// A set over in-memory members, with the expected data.
 struct Set {
     layout: Layout,
     members: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -89,7 +88,7 @@ struct Set {
 }
 
 /// A request: offset and length in bytes; `Some` writes this byte's pattern.
-type Asked = (u64, u32, Option<u8>);
+type TestRequest = (u64, u32, Option<u8>);
 
 impl Set {
     fn new(layout: Layout, seed: u64) -> Set {
@@ -112,9 +111,9 @@ impl Set {
 
     /// Performs the requests, up to [`DEPTH`] at a time in each of two streams; none overlaps
     /// another in flight. Returns each read's data and each result.
-    fn run(&mut self, how: Raid5, asked: &[Asked], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
+    fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
-        let tally = Tally::default();
+        let tally = PartCounters::default();
         let stride = self.layout.scratch_bytes(max);
         let mut ended = vec![(Vec::new(), 0); asked.len()];
         for batch in 0..asked.len().div_ceil(2 * DEPTH as usize) {
@@ -167,7 +166,7 @@ impl Set {
         ended
     }
 
-    fn write(&mut self, how: Raid5, asked: &[Asked]) {
+    fn write(&mut self, how: Raid5, asked: &[TestRequest]) {
         for (ended, &(offset, len, write)) in self.run(how, asked, None).iter().zip(asked) {
             assert_eq!(ended.1, len as i32);
             self.expected[offset as usize..][..len as usize].fill(write.unwrap());
@@ -176,7 +175,7 @@ impl Set {
 
     fn check(&mut self, how: Raid5, len: u32) {
         let all = self.expected.len() as u64;
-        let asked: Vec<Asked> =
+        let asked: Vec<TestRequest> =
             (0..all).step_by(len as usize).map(|at| (at, u64::from(len).min(all - at) as u32, None)).collect();
         for ((data, result), &(offset, len, _)) in self.run(how, &asked, None).iter().zip(&asked) {
             assert_eq!(*result, len as i32);
@@ -193,8 +192,7 @@ fn failed(member: u32) -> Raid5 {
     Raid5 { failed: Some(member), rebuild: false }
 }
 
-/// Writes that do not overlap within a batch: disjoint slices of the volume, each partly written.
-fn disjoint(all: u64, parts: &[(f64, f64, u8)]) -> Vec<Asked> {
+fn disjoint(all: u64, parts: &[(f64, f64, u8)]) -> Vec<TestRequest> {
     let slice = all / parts.len() as u64;
     let of = |(index, &(from, to, byte)): (usize, &(f64, f64, u8))| {
         let (from, to) = ((from * slice as f64) as u64, (to * slice as f64) as u64);
@@ -218,7 +216,7 @@ proptest! {
     /// Writes while it is missing are correct too, before and after its rebuild onto a member with
     /// other contents.
     #[test]
-    fn no_member_is_needed(
+    fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),
     ) {
         let layout = Layout { members, chunk };
@@ -235,7 +233,7 @@ proptest! {
         set.check(failed(victim), len);
         prop_assert!(set.members.borrow()[victim as usize].iter().all(|&byte| byte == 0xee), "nothing is written to what has failed");
         let member_bytes = chunk * ROWS;
-        let rebuild: Vec<Asked> =
+        let rebuild: Vec<TestRequest> =
             (0..member_bytes).step_by(len as usize).map(|at| (at, u64::from(len).min(member_bytes - at) as u32, Some(0))).collect();
         set.run(Raid5 { failed: Some(victim), rebuild: true }, &rebuild, None);
         set.check(Raid5::default(), len);
@@ -244,9 +242,8 @@ proptest! {
         }
     }
 
-    /// A failed piece fails its request once, and the rows are unlocked.
     #[test]
-    fn an_error_is_told_once(members in 3u32..6, fails_after in 0u32..9, whole in parts()) {
+    fn an_error_is_reported_once(members in 3u32..6, fails_after in 0u32..9, whole in parts()) {
         let mut set = Set::new(Layout { members, chunk: 1024 }, 7);
         let all = set.expected.len() as u64;
         let asked = disjoint(all, &whole);
@@ -261,11 +258,11 @@ fn select_chunk() -> impl Strategy<Value = u64> {
 }
 
 #[test]
-fn the_cheapest_way_is_taken() {
+fn parity_takes_the_fewest_requests() {
     let layout = Layout { members: 5, chunk: 4096 };
     let mut set = Set::new(layout, 3);
-    let pieces = |set: &mut Set, how, asked: Asked| {
-        let tally = Tally::default();
+    let pieces = |set: &mut Set, how, asked: TestRequest| {
+        let tally = PartCounters::default();
         let arena = Arena::with(1, asked.1, 0, machine::Memory::Pages, scratch(layout.scratch_bytes(asked.1))).unwrap();
         let inner = InMemory { members: set.members.clone(), pieces: Vec::new(), seed: 1, fails_after: None };
         let scratch = (arena.scratch(), layout.scratch_bytes(asked.1));
@@ -290,6 +287,6 @@ fn the_cheapest_way_is_taken() {
     assert_eq!(pieces(&mut set, whole, (0, 3 * 4096, None)), (1, 4), "the one chunk that is not written");
     // Row 0: data on members 0 to 3, parity on member 4.
     assert_eq!(pieces(&mut set, failed(4), (0, 4096, None)), (0, 1), "no parity to keep");
-    assert_eq!(pieces(&mut set, failed(0), (0, 4096, None)), (3, 1), "the data go into the parity alone");
+    assert_eq!(pieces(&mut set, failed(0), (0, 4096, None)), (3, 1), "the data goes only into the parity");
     assert_eq!(pieces(&mut set, failed(3), (0, 4096, None)), (2, 2), "what has failed is not touched");
 }

@@ -4,8 +4,6 @@ use super::{Gauge, READ_BYTES};
 use crate::linux::facts::{Roots, pressure_files, processor_counts};
 use machine::{Nanos, PressureUse, QuotaUse};
 
-/// Reads CPU quota and pressure counters. A file that cannot be read is skipped, and so are its
-/// figures.
 pub(crate) struct DisturbanceMeter {
     quotas: Vec<Gauge>,
     /// CPU, memory and storage pressure; all three or empty.
@@ -65,8 +63,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// Quota throttling from `before` to now, in the group that was throttled longest; `None` if no
-    /// group has a quota.
+    /// Throttling since `before` in the group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);
@@ -94,7 +91,7 @@ impl DisturbanceSnapshot {
 mod tests {
     use super::*;
 
-    /// Simulates both cgroup versions: the process's group has a quota, its parent does not.
+    /// Both cgroup versions; the process's group has a quota, its parent does not.
     fn snapshots(first: [&str; 3], then: [&str; 3]) -> (DisturbanceSnapshot, DisturbanceSnapshot) {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
@@ -123,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_that_was_held_longest_and_the_pressure_of_the_system() {
+    fn the_longest_throttled_group_and_pressure_are_reported() {
         let some = |us: u64| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\nfull avg10=0.00 total=5\n");
         let (before, after) = snapshots(
             ["nr_periods 10\nnr_throttled 1\nthrottled_time 1000\n", "usage_usec 9\n", &some(100)],

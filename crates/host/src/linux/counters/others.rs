@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// CPU time of every other program since it started, at one moment.
+/// CPU time of every other program since it started.
 ///
-/// Kernel threads are excluded: their work may be ours (writeback of our earlier writes), so it
-/// does not belong in a baseline.
+/// Excludes kernel threads: their work may be ours (writeback of earlier writes), so it is not part
+/// of a baseline.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_programs_are_told_from_kernel_threads_and_from_us() {
+    fn kernel_threads_and_this_process_are_excluded() {
         let program = b"77 (a) b 1) S 1 1 1 0 -1 4194560 10 0 0 0 30 12 0 0 20 0 1 0 5 0 0";
         assert_eq!(program_ticks(program), Some(42));
         let thread = b"78 (kworker/0:1) I 2 0 0 0 -1 69238880 0 0 0 0 0 900 0 0 20 0 1 0 5 0 0";
@@ -83,7 +83,7 @@ mod tests {
         let before = at(0, &[(1, 100), (2, 50), (3, 7)]);
         let busy = |after: &[(u32, u64)]| at(1_000_000_000, after).since(&before).busy_processors;
         assert_eq!(busy(&[(1, 150), (2, 50), (4, 10)]), 0.6, "one went on, one began, one ended");
-        assert_eq!(busy(&[(1, 101), (2, 50)]), 0.0, "one tick is told from nothing by chance alone");
+        assert_eq!(busy(&[(1, 101), (2, 50)]), 0.0, "a single tick is below the resolution");
         let own = OtherPrograms::now(&Roots::default());
         assert!(!own.ticks.contains_key(&std::process::id()) && !own.ticks.is_empty());
     }

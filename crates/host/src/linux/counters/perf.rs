@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Why a hardware counter is unavailable. A measurement is otherwise complete without it.
+/// Why a hardware counter is unavailable; the measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     /// Not permitted for this user.
@@ -21,7 +21,6 @@ pub enum PerfUnavailable {
     /// All counters are in use.
     #[error("every processor counter is in use by another program; stop the other profiler")]
     Taken,
-    /// Any other errno.
     #[error("perf_event_open failed with error {0}")]
     Other(i32),
 }
@@ -53,8 +52,8 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Counts user-space instructions of this thread and of threads that start after it was opened. It
-/// slows every context switch, so do not use it in a run whose rate is reported.
+/// Counts user-space instructions of this thread and of threads that start later. Slows every
+/// context switch, so do not use it if the run's rate is reported.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -127,8 +126,7 @@ impl PerfCounter {
         self.control(IOCTL_DISABLE);
     }
 
-    /// The count since [`PerfCounter::start`], scaled up if the counter was multiplexed; `None` if
-    /// it never ran.
+    /// The count since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(

@@ -43,7 +43,6 @@ pub(crate) struct NativeAio<'a> {
     context: u64,
     fds: &'a [RawFd],
     blocks: Box<[ControlBlock]>,
-    /// Control blocks not in use by the kernel.
     free: Vec<u32>,
     queued: Vec<*mut ControlBlock>,
     events: Box<[Event]>,
@@ -55,11 +54,10 @@ pub(crate) struct NativeAio<'a> {
 }
 
 /// Maximum context size; further outstanding requests wait here.
-const CONTEXT_MOST: u32 = 65_536;
+const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {
-    /// Probes with an invalid context: creating and destroying a real one takes tens of
-    /// milliseconds.
+    /// Probes with an invalid context, because creating a real one takes tens of milliseconds.
     fn available() -> bool {
         // SAFETY: the kernel looks up context 0, which does not exist.
         let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };
@@ -69,7 +67,7 @@ impl<'f> Open<'f> for NativeAio<'f> {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
         let Setup { fds, entries, .. } = setup;
         let mut context = 0u64;
-        let most = entries.min(CONTEXT_MOST);
+        let most = entries.min(MAX_CONTEXT);
         // SAFETY: io_setup writes one context handle.
         if unsafe { libc::syscall(libc::SYS_io_setup, most as libc::c_long, &mut context as *mut u64) } < 0 {
             return Err(io::Error::last_os_error());

@@ -30,7 +30,6 @@ impl<'f> Open<'f> for Mapped<'f> {
 }
 
 impl Mapping {
-    /// Maps the first `len` bytes of a file, writable if `writes`.
     fn new(fd: RawFd, len: u64, writes: bool, hint: Hint) -> io::Result<Mapping> {
         let len = len as usize;
         let write = if writes { ProtFlags::WRITE } else { ProtFlags::empty() };
@@ -81,16 +80,16 @@ impl BlockingSession for Mapped<'_> {
 }
 
 thread_local! {
-    /// The mapped range that this thread is copying, and whether one of its pages failed.
+    /// The mapped range being copied, and whether one of its pages failed.
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Copies to or from a mapped range. Returns whether a page could not be loaded, because the file
-/// ends before it or its device failed.
+/// Copies to or from a mapped range. Returns whether a page could not be loaded: the file is
+/// shorter or its device failed.
 ///
 /// # Safety
-/// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is whichever of the two is
-/// mapped.
+/// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one of the
+/// two.
 #[inline(always)]
 unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize) -> bool {
     COPYING.set((mapped as usize, len, false));
@@ -103,8 +102,8 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
     failed
 }
 
-/// SIGBUS handler: replaces a mapped page that cannot be loaded by zeros, so that the copy finishes
-/// and the request fails. Any other SIGBUS still ends the process.
+/// On SIGBUS, maps zeros over the page that failed, so the copy finishes and the request fails. Any
+/// other SIGBUS still ends the process.
 extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let (start, len, _) = COPYING.get();
     // SAFETY: the kernel passes a valid structure to the handler.

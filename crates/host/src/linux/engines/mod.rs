@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::snapshot::waited_ns;
 use crate::arena::Arena;
 use crate::raid5::{self, ParitySession};
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use crate::run_streams::Ready;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session};
@@ -21,7 +21,6 @@ use machine::{Engine, Error, Hint, Memory, Nanos, NullBackend, Reap, RequestSour
 use open::{Open, Setup};
 use std::os::fd::RawFd;
 
-/// A stream of a run: its source, and how it reaches the files.
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
     pub(crate) stripe: Option<&'f StripeSet>,
@@ -35,12 +34,12 @@ pub(crate) struct Stream<'f, 's, S> {
     pub(crate) halt: Halt<'s>,
     pub(crate) ready: Ready<'s>,
     /// How many completions to wait for, and where to count waits.
-    pub(crate) reap: (Reap, &'s Tally),
+    pub(crate) reap: (Reap, &'s PartCounters),
 }
 
 impl<'f, S: RequestSource> Stream<'f, '_, S> {
     fn open<Q: Open<'f>>(&mut self, engine: Engine) -> Result<Q> {
-        let pieces = self.stripe.map_or(1, |set| set.most_pieces(self.source.max_request()));
+        let pieces = self.stripe.map_or(1, |set| set.max_pieces(self.source.max_request()));
         let setup = Setup {
             fds: self.fds,
             entries: u32::try_from(u64::from(self.source.depth()) * pieces).unwrap_or(u32::MAX),
@@ -85,11 +84,11 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Serves from the common start, and records how long the thread waited for a CPU after it. Waits
-/// during buffer allocation are not part of the run.
+/// Serves from the common start; counts the thread's waits for a CPU only from there, without
+/// buffer allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
-    (halt, clock, tally): (Halt<'_>, Clock, &Tally),
+    (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
     serve: impl FnOnce() -> T,
 ) -> T {
     let before = waited_ns();
@@ -99,8 +98,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// Each line: the engine, how its sessions are served, their type, and the session of no-op
-/// requests if the kernel has them.
+/// Each line: the engine, how its sessions are served, their type, and its session of no-op
+/// requests, if any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {
@@ -130,7 +129,6 @@ macro_rules! engines {
     };
 }
 
-/// The null session that replaces one of this kind.
 macro_rules! idle {
     (blocking) => {
         null::Instant
@@ -149,8 +147,8 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream through an engine or its null backend. Waits for the common start; returns the
-/// time of the last completion.
+/// Serves a stream through an engine or its null backend from the common start; returns the time of
+/// the last completion.
 ///
 /// # Errors
 /// The engine is not available; as [`serve`].

@@ -1,7 +1,7 @@
 //! The parameters that open an engine's session.
 
 use crate::arena::Arena;
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use machine::{Hint, Request, Stability};
 use rustix::fs::{FallocateFlags, FileType};
 use std::io;
@@ -20,11 +20,10 @@ pub(super) struct Setup<'f, 's> {
     pub(super) hint: Hint,
     pub(super) register: bool,
     /// Records features that the stream could not use.
-    pub(super) tally: &'s Tally,
+    pub(super) tally: &'s PartCounters,
 }
 
-/// Opens an engine's session. The other calls are in [`Session`] or [`BlockingSession`], name and
-/// depth in [`Engine`].
+/// The other calls are in [`Session`] or [`BlockingSession`], name and depth in [`Engine`].
 pub(super) trait Open<'f>: Sized {
     fn available() -> bool {
         true
@@ -37,7 +36,6 @@ pub(super) trait Open<'f>: Sized {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self>;
 }
 
-/// Discards the bytes of a request: a block device discards blocks, a file gets a hole.
 pub(super) fn discard(fds: &[RawFd], request: &Request) -> io::Result<()> {
     let raw = fds[request.target as usize];
     // SAFETY: a stream's files stay open as long as its session.
@@ -54,7 +52,6 @@ pub(super) fn discard(fds: &[RawFd], request: &Request) -> io::Result<()> {
 /// `_IO(0x12, 119)` of `linux/fs.h`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
-/// Flushes files to stable storage, or drops them from the cache.
 pub(super) fn synchronise(fds: &[RawFd], what: Stability) -> io::Result<()> {
     for &fd in fds {
         // SAFETY: a stream's files stay open as long as its session.

@@ -36,8 +36,8 @@ impl BlockingSession for Blocking<'_> {
     }
 }
 
-/// The raw system call, with its result as a completion. The C library's wrapper is a cancellation
-/// point: in a multithreaded process it adds about 50 instructions.
+/// The raw system call. The C library's wrapper is a cancellation point, which adds about 50
+/// instructions in a multithreaded process.
 ///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.

@@ -9,24 +9,23 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
-/// The kernel's limit for one registered buffer.
-const REGISTERED_MOST: usize = 1 << 30;
+const MAX_REGISTERED: usize = 1 << 30;
 
 /// Maximum submission ring; more outstanding requests need several submissions.
-const RING_MOST: u32 = 4096;
+const MAX_RING: u32 = 4096;
 
-const RING_LEAST: u32 = 8;
+const MIN_RING: u32 = 8;
 
 /// With this much lockable memory, a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
-/// User data of the timer that ends every wait within [`TICK_NS`]. A time limit on each wait would
+/// User data of the timer that ends every wait within [`TICK_NS`]: a time limit on each wait would
 /// cost more.
 const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// For kernels without a minimum wait time: a wait for several completions ends after this time.
+/// Time limit of waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 /// A ring with a backlog of entries that did not fit.
@@ -35,24 +34,22 @@ struct Queue {
     backlog: VecDeque<Entry>,
 }
 
-/// A ring with registered files and, if the memory limit allows, registered buffers.
 pub(crate) struct Ring<'a> {
     queue: Queue,
     fds: &'a [RawFd],
-    /// Transfer opcodes (with or without registered buffers) and the priority of new requests.
     transfers: Transfers,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Probes with a ring of zero entries: the kernel checks permission first, and a real ring
-    /// takes milliseconds.
+    /// Probes with zero entries: the kernel checks permission first, and a real ring takes
+    /// milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.
         let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0 as libc::c_uint, parameters.as_mut_ptr()) };
         let permitted = result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
         let locked = getrlimit(Resource::Memlock).current;
-        permitted && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(RING_LEAST).is_ok())
+        permitted && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(MIN_RING).is_ok())
     }
 
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
@@ -60,7 +57,7 @@ impl<'f> Open<'f> for Ring<'f> {
         let ring = build(entries)?;
         ring.register_files(fds)?;
         let bytes = arena.bytes();
-        let small = bytes.len() <= REGISTERED_MOST;
+        let small = bytes.len() <= MAX_REGISTERED;
         // SAFETY: the registered range is the arena's mapping, which outlives the ring.
         let registered = register && small && unsafe { ring.register_buffer(bytes) }.is_ok();
         if register && small && !registered {
@@ -83,8 +80,7 @@ impl Queue {
         }
     }
 
-    /// Takes an entry in parts: a whole one would be written to memory for every request, not only
-    /// for those that do not fit.
+    /// Takes an entry in parts: a whole one would go through memory for every request.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {
@@ -118,7 +114,7 @@ impl Queue {
     #[inline(never)]
     fn wait_within(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
-            Wait::Several(completions) if self.ring.waits_for_least() => {
+            Wait::Several(completions) if self.ring.has_min_wait() => {
                 self.ring.submit_and_wait_within(completions, &TICK_TIME, (REAP_WAIT_NS / 1000) as u32)
             }
             Wait::Several(completions) => self.ring.submit_and_wait_within(completions, &REAP_TIME, 0),
@@ -134,7 +130,7 @@ impl Queue {
         self.ring.submit()
     }
 
-    /// Submits the ring and refills it from the backlog until the backlog fits.
+    /// Alternates submission and refill until the backlog fits.
     #[cold]
     fn submit_backlog(&mut self) -> io::Result<()> {
         while !self.backlog.is_empty() {
@@ -157,19 +153,18 @@ impl Queue {
     }
 }
 
-/// Builds the most efficient ring that this kernel offers, smaller if the locked-memory limit
-/// requires it; the backlog holds the rest.
+/// The most efficient ring that this kernel offers, smaller if the locked-memory limit requires it.
 fn build(entries: u32) -> io::Result<Rings> {
     // One more for the timer.
-    let mut entries = entries.saturating_add(1).clamp(RING_LEAST, RING_MOST);
+    let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);
     loop {
         match build_sized(entries) {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
-                if entries == RING_LEAST {
+                if entries == MIN_RING {
                     let why = "no memory may be locked (ulimit -l); raise the limit, or use --engine libaio";
                     return Err(io::Error::other(why));
                 }
-                entries = (entries / 2).max(RING_LEAST);
+                entries = (entries / 2).max(MIN_RING);
             }
             built => return built,
         }
@@ -233,7 +228,7 @@ impl Session for Ring<'_> {
     }
 }
 
-/// A ring of no-op requests: measures the limit of the ring and the loop around it.
+/// No-op requests: measures the limit of the ring and its loop.
 pub(crate) struct NoOps {
     queue: Queue,
 }

@@ -26,7 +26,7 @@ pub(super) struct Described {
     pub warnings: Vec<String>,
 }
 
-/// A device's directory in sysfs, with links resolved so that its parents are its buses.
+/// A device's sysfs directory, resolved so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
@@ -70,7 +70,7 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     disk(name, &dir)
 }
 
-/// The cache device of a bcache: its set links to each cache device's `bcache` directory.
+/// The cache device of a bcache: its set links to each one's `bcache` directory.
 fn cache_device(dir: &Path) -> Option<String> {
     let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -100,7 +100,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     Some(number(dir.join("size"))? * SECTOR_BYTES)
 }
 
-/// The settings of a request queue by kernel name; for a list of choices, the active one.
+/// Queue settings by kernel name; for lists, the active choice.
 fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [
@@ -255,7 +255,7 @@ fn md(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer, warnings }
 }
 
-/// A device-mapper device. The prefix of its UUID, set by each tool, identifies the kind.
+/// A device-mapper device; its tool sets the prefix of its UUID.
 fn mapped(name: &str, dir: &Path) -> Described {
     let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
     let uuid = text(dir.join("dm/uuid")).unwrap_or_default();
@@ -294,7 +294,6 @@ fn mapped(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer, warnings }
 }
 
-/// The cloud service that provides a disk, by its model.
 fn cloud_service(model: &str) -> Option<&'static str> {
     [
         (

@@ -6,8 +6,8 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Describes this computer and its settings that affect storage results. Facts that cannot be read
-/// are left empty.
+/// Describes this computer and its settings that affect storage results, as far as they can be
+/// read.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -33,7 +33,6 @@ fn system(roots: &Roots) -> String {
     words.join(" ")
 }
 
-/// A field of `/proc/cpuinfo`, from the first CPU that has it.
 fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (field, value) = line.split_once(':')?;
@@ -41,7 +40,7 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The CPU model. ARM's `/proc/cpuinfo` has none, so use the device tree's board name.
+/// The CPU model; on ARM, the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board =
         || text(roots.sys.join("firmware/devicetree/base/model")).map(|model| model.trim_end_matches('\0').to_owned());
@@ -70,14 +69,13 @@ fn memory_bytes(roots: &Roots) -> u64 {
     meminfo(roots, "MemTotal:").unwrap_or(0)
 }
 
-/// A line of `/proc/meminfo`, in bytes.
 fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     let kilobytes = |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok();
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Bytes of memory that this process can still allocate without evicting anything: the minimum of
-/// the system's free memory, its control groups' limits and its own limit.
+/// Bytes that this process can still allocate without evicting anything: the minimum of free
+/// memory, control group limits and its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { address_space_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
@@ -90,7 +88,7 @@ fn address_space_left() -> Option<u64> {
     Some(limit.saturating_sub(mapped * rustix::param::page_size() as u64))
 }
 
-/// The hypervisor and the container, if detected: `KVM (Amazon EC2 m5.large), container (docker)`.
+/// Such as `KVM (Amazon EC2 m5.large), container (docker)`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let seen: Vec<String> = [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();
     (!seen.is_empty()).then(|| seen.join(", "))
@@ -182,7 +180,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     ] {
         put(name, text(roots.proc.join("sys").join(name.replace('.', "/"))));
     }
-    put("free_page_reporting", super::super::taken_back::takes_back(roots).then(|| "on".to_owned()));
+    put("free_page_reporting", super::super::free_page_reporting::reclaims_free_memory(roots).then(|| "on".to_owned()));
     put("cpu_quota", throttle::processor_quota(roots).map(|quota| format!("{quota:.2}")));
     let cpu = roots.sys.join("devices/system/cpu");
     put("cpufreq.governor", of_all_processors(&cpu, "cpufreq/scaling_governor"));
@@ -213,7 +211,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// A per-CPU setting: its value, or each distinct value with its number of CPUs.
+/// The value of a per-CPU setting, or each distinct value with its CPU count.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {
@@ -235,8 +233,7 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// `off` if disabled on the kernel command line, otherwise the number of mitigated CPU
-/// vulnerabilities: each slows system calls.
+/// `off` if disabled at boot, otherwise the number of mitigations: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let told = command_line.split_whitespace().filter_map(|word| word.strip_prefix("mitigations=")).next_back();
@@ -267,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_says_what_it_is() {
+    fn this_machines_facts_are_found() {
         let facts = machine_facts(&Roots::default());
         assert!(facts.system.starts_with("Linux "), "{}", facts.system);
         // SAFETY: sysconf has no preconditions.

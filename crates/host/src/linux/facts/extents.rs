@@ -35,10 +35,8 @@ struct Extent {
 /// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
-/// Extents searched for the largest.
 const LOOKED_AT: usize = 256;
 
-/// The request, with room for extents.
 #[repr(C)]
 struct Map {
     head: Fiemap,
@@ -55,8 +53,7 @@ const SHARED: u32 = 0x2000;
 /// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
 const SYNC: u32 = 0x1;
 
-/// Reads a file's extents, at most `room`; `None` if it is not a regular file or the file system
-/// has no FIEMAP.
+/// A file's extents, at most `room`; `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
@@ -73,7 +70,7 @@ fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     (done == 0).then_some(map)
 }
 
-/// The number of extents of a regular file; `None` if the file system does not report it.
+/// `None` if the file system does not report it.
 pub(super) fn count(path: &Path) -> Option<u32> {
     map(path, 0, 0).map(|map| map.head.mapped_extents)
 }
@@ -87,8 +84,8 @@ pub(super) enum Common {
     Own,
 }
 
-/// Whether the same bytes of two files have the same location on a device. `None` if the file
-/// system does not report it, or a file has no location yet.
+/// Whether the same bytes of two files have the same location on a device; `None` if unknown, or
+/// without a location yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
@@ -113,8 +110,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// The largest contiguous piece of a file on its device: first byte and length. Adjacent extents
-/// form one piece.
+/// The largest contiguous piece of a file on its device: first byte and length.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
@@ -136,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents_that_follow_each_other_are_one_piece() {
+    fn adjacent_extents_are_one_piece() {
         let extent = |physical, length, flags| Extent { physical, length, flags, ..Extent::default() };
         let all = [extent(4096, 8192, 0), extent(12_288, 4096, 1), extent(1 << 20, 4096, 0), extent(0, 1 << 30, 0x800)];
         assert_eq!(pieces(&all), [(4096, 12_288), (1 << 20, 4096)], "unwritten space holds nothing");
     }
 
     #[test]
-    fn copies_by_reference_share_extents_and_one_file_owns_its_own() {
+    fn only_reflink_copies_share_extents() {
         let extent = |logical, physical, flags| Extent { logical, physical, length: 8192, flags, ..Extent::default() };
         let file = [extent(0, 1 << 20, 0), extent(8192, 1 << 22, 0x800)];
         assert_eq!(overlap(&file, &file), Common::Own);

@@ -13,7 +13,6 @@ pub(super) struct Described {
     pub warnings: Vec<String>,
 }
 
-/// Describes a mount as seen from `path` on it.
 pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     let (mut settings, mut facts) = options(mount);
     let mut warnings = Vec::new();
@@ -67,7 +66,6 @@ fn direct_means(fs_type: &str) -> Option<&'static str> {
     })
 }
 
-/// A ZFS pool. The kernel reports only its name and its state.
 fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let pool = mount.source.split('/').next().filter(|_| mount.fs_type == "zfs")?;
     let state = text(roots.proc.join("spl/kstat/zfs").join(pool).join("state"));
@@ -77,8 +75,7 @@ fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     })
 }
 
-/// Mount options that affect results, each under its own name, and all of them as `mount`; plus the
-/// facts that decisions need.
+/// Mount options that affect results, each by name and all as `mount`, and the facts for decisions.
 fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     let mut settings =
         BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
@@ -145,7 +142,7 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, fa
     }
 }
 
-/// Kernel names of the devices of a file system; empty if it is not on a block device.
+/// Kernel names of the file system's block devices, if any.
 pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
     if mount.fs_type == "btrfs"
         && let Some((_, devices)) = btrfs(roots, mount)
@@ -165,7 +162,7 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         .collect()
 }
 
-/// Finds a mounted btrfs by its source device: its directory in sysfs and the names of its devices.
+/// A mounted btrfs, by its source device: its sysfs directory and its devices.
 fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     let source = layers::device_of_node(roots, Path::new(&mount.source))?;
     names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {

@@ -7,8 +7,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Lists the users of a block device (kernel name, such as `sda`) and its partitions: each a clause
-/// such as `sda1 is mounted on /boot`.
+/// Users of a block device (`sda`) and its partitions, each a clause such as `sda1 is mounted on
+/// /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -39,14 +39,13 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     told
 }
 
-/// Says why a block device or file must not be written, as a sentence; `None` if no user is known.
-/// Its contents are checked separately ([`super::signature`]).
+/// A sentence that says why a block device or file must not be written, if a use is known. See
+/// [`super::signature`] for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
 }
 
-/// Uses of a device or file, each a clause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
     pub(crate) held: Vec<String>,
@@ -64,8 +63,8 @@ impl Uses {
     }
 }
 
-/// Finds the kernel's uses of a block device or file. `is_written`: whether the file is open for
-/// writing anywhere, if known.
+/// The kernel's uses of a block device or file. `is_written`: whether it is open for writing
+/// anywhere, if known.
 pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
     let mut uses = Uses::default();
     if roots.is_this_machine() && !roots.sys.join("class/block").exists() {
@@ -106,7 +105,6 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
     uses
 }
 
-/// Finds uses of a file as swap space or as the source of a mount.
 fn uses_of_file(roots: &Roots, spaces: &Namespaces, file: &Seen, uses: &mut Uses) {
     for swap in swaps(roots).iter().filter_map(|swap| spaces.find(swap, None)) {
         let unknown = || "it may be swap space in use".to_owned();
@@ -119,7 +117,6 @@ fn uses_of_file(roots: &Roots, spaces: &Namespaces, file: &Seen, uses: &mut Uses
     }
 }
 
-/// Loop devices on a whole disk that overlap one of its partitions.
 fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> {
     let sectors = |file: &str| number(block::directory(roots, name).join(file)).unwrap_or(0);
     // 512-byte sectors on every disk (sysfs).
@@ -132,7 +129,7 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
     over.map(|one| format!("{disk} is what the loop device {} is on, over {name}", one.name)).collect()
 }
 
-/// Uses of a loop device's backing file or device, other than the loop device.
+/// Uses of a loop device's backing file, other than that loop device.
 fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };
@@ -155,8 +152,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Every block device with a mounted file system, and its mount point. btrfs has several devices,
-/// and its mounts show no block device's number.
+/// Mounted block devices with their mount points. btrfs has several devices, and its mounts show no
+/// block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -177,16 +174,16 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether the kernel refuses to share a block device: it is mounted (perhaps in another
-/// namespace), part of a volume, or exclusively opened by a tool.
+/// Whether the kernel refuses to share a device: mounted (perhaps in another namespace), part of a
+/// volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
     let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Other processes that write a file or device, or serve a file system from it. `is_written`:
-/// whether the file is open for writing anywhere, if known; if not, processes are not searched.
+/// Other processes that write a file or device, or serve a file system from it. `is_written` as in
+/// [`uses`]; `Some(false)` usually saves the search.
 pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
     let mut uses = Uses::default();
     let Ok(own) = Seen::of(path) else { return uses };
@@ -233,7 +230,7 @@ pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written:
     uses
 }
 
-/// Whether a process has a file open for writing, from its `fdinfo` (proc(5)).
+/// From `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());

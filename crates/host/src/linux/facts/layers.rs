@@ -20,9 +20,9 @@ pub struct BlockDevice {
 pub struct BlockDevices {
     /// The file system's devices, or the named device itself; may be partitions.
     pub sits_on: Vec<BlockDevice>,
-    /// Devices whose counters measure a workload: whole disks, with volumes split into their
-    /// members. A loop device counts its own requests, so it is listed and the device under its
-    /// file is not: a cache may absorb requests in between.
+    /// Devices whose counters measure a workload: whole disks, with volumes split into members. A
+    /// loop device is listed instead of the device under its file, because a cache may absorb
+    /// requests in between.
     pub counted: Vec<BlockDevice>,
     /// The lowest devices, including those under the files of loop devices.
     pub deepest: Vec<BlockDevice>,
@@ -31,7 +31,7 @@ pub struct BlockDevices {
 /// Everything under a path that a target's facts need.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// Layers from the top down; the members of a volume follow one after the other.
+    /// From the top down; the members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
     /// Maximum physical block size of the devices; 0 without a device.
@@ -74,7 +74,7 @@ pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
 
-/// Describes everything under a block device by kernel name (`sda1`), its own layer first.
+/// Everything under a block device (`sda1`), its own layer first.
 pub fn under_device(roots: &Roots, name: &str) -> Under {
     let mut walk = Walk::new(roots);
     walk.sits_on(name);
@@ -93,7 +93,6 @@ pub(super) fn name_of_number(roots: &Roots, dev_t: (u32, u32)) -> Option<String>
     super::link_name(roots.sys.join(format!("dev/block/{}:{}", dev_t.0, dev_t.1)))
 }
 
-/// Kernel name of the block device behind a device node.
 pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     if roots.is_this_machine() {
         let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device())?;
@@ -110,7 +109,7 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
 /// The share of a layer not reached so far.
 const NOTHING: Share = Share { reads: 0.0, writes: 0.0 };
 
-/// Adds a layer. If it is already present, reached by another path, adds this path's share to it.
+/// Adds a layer, or this path's share to a layer reached before.
 pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     match layers.iter_mut().find(|known| known.is_same(&layer)) {
         Some(known) => known.share = known.share.plus(layer.share),
@@ -119,7 +118,7 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
 }
 
 /// Each member's share of a volume's bytes, by md level and btrfs profile: md's raid1 copies to
-/// every member, btrfs's to two. If the members take turns, each takes all bytes.
+/// every member, btrfs's to two. Members that take turns each take all bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -145,19 +144,17 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
     told.iter().filter_map(value).collect()
 }
 
-/// Walks down from a mount or a device and collects its layers.
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// Devices visited, each with the layers below it and their share of its bytes.
+    /// Devices visited, with the layers below and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
     /// Share of the target's bytes that reaches the current layer.
     share: Share,
-    /// The members above take turns or hold metadata, so a layer that two of them share sees each
-    /// byte once.
+    /// The members above take turns or hold metadata, so a layer below two of them sees each byte
+    /// once.
     in_turn: bool,
-    /// Number of loop devices above. Layers below one are not the first that a workload's requests
-    /// reach.
+    /// Loop devices above: requests do not reach layers below one directly.
     loops: u32,
 }
 
@@ -184,7 +181,6 @@ impl<'a> Walk<'a> {
         self.under
     }
 
-    /// A mount, as seen from `path` on it.
     fn file_system(&mut self, mount: &Mount, path: &Path) {
         let told = file_system::describe(self.roots, mount, path);
         if self.loops == 0 && self.under.block_bytes == 0 {
@@ -213,8 +209,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An overlay's upper directory, which receives writes; without one, the lowest, which holds
-    /// most files.
+    /// An overlay's upper directory, which receives writes; without one, the lowest, with most
+    /// files.
     fn overlay(&mut self, mount: &Mount) {
         let below =
             mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
@@ -265,7 +261,6 @@ impl<'a> Walk<'a> {
         self.under.layers.iter().map(|layer| layer.share).collect::<Vec<_>>().into_iter()
     }
 
-    /// Describes a device not visited before, and everything below it.
     fn describe(&mut self, name: &str) {
         let Some(device) = self.block_device(name) else { return };
         let described = block::describe(self.roots, name);

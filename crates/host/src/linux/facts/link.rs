@@ -5,7 +5,6 @@ use machine::{Layer, LayerFacts, LayerKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A disk's links, from the disk towards the CPU.
 #[derive(Default)]
 pub(super) struct Links {
     pub layers: Vec<Layer>,
@@ -69,7 +68,6 @@ impl Links {
         }
     }
 
-    /// Adds a link with its rate and the formula for it.
     fn push(
         &mut self,
         name: String,
@@ -98,8 +96,7 @@ impl Links {
         );
     }
 
-    /// Adds a PCI Express link of a function or bridge if it is narrower than all links below.
-    /// Returns the narrowest so far.
+    /// Adds a PCI Express link if it is narrower than all below. Returns the narrowest so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
         let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
         else {
@@ -160,8 +157,7 @@ impl Links {
         }
     }
 
-    /// The phys of the SAS port of a disk or of its enclosure's expander; a wide port sums its
-    /// phys.
+    /// The SAS port of a disk or its expander; a wide port sums its phys.
     fn sas(&mut self, device: &Path) {
         let Some(port) = device.parent() else { return };
         let mut rate = 0.0;
@@ -218,15 +214,15 @@ impl Links {
     }
 }
 
-/// The number at the start of `6.0 Gbps`, `12.0 Gbit`, `16.0 GT/s PCIe`.
+/// Such as `6.0 Gbps`, `12.0 Gbit`, `16.0 GT/s PCIe`.
 fn leading_number(text: &str) -> Option<f64> {
     let number = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
     number.parse().ok().filter(|&value: &f64| value > 0.0)
 }
 
-/// Payload bits per lane bit, and the code's notation: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8, 16
-/// and 32 GT/s (PCI Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's
-/// 256 bytes (Base Specification 6.0).
+/// Payload bits per lane bit: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI Express
+/// Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's 256 bytes (Base
+/// Specification 6.0).
 fn pcie_code(transfers: f64) -> (f64, &'static str) {
     match transfers {
         t if t < 8.0 => (8.0 / 10.0, "8/10"),
@@ -235,7 +231,7 @@ fn pcie_code(transfers: f64) -> (f64, &'static str) {
     }
 }
 
-/// Bytes per second of one lane in one direction, after line code but before packet overhead.
+/// One direction, after line code but before packet overhead.
 fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     let transfers = leading_number(speed)?;
     Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// Path of the backing file when the device was set up. The file may since have been removed,
-    /// or be in another mount namespace.
+    /// The backing file's path at setup; it may since have been removed, or be in another mount
+    /// namespace.
     path: PathBuf,
-    /// The backing file's numbers, and its device number if it is a device node. `None` if this
-    /// process may not query them.
+    /// The backing file's numbers, and its own device number if it is a device node; `None` if not
+    /// permitted.
     numbers: Option<(Numbers, (u32, u32))>,
     pub(super) bytes: Range<u64>,
     size: u64,
@@ -53,7 +53,6 @@ impl Loop {
         }
     }
 
-    /// The backing file, if a path leads to it.
     pub(super) fn file(&self, spaces: &Namespaces) -> Option<Seen> {
         let numbers = self.numbers.map(|(numbers, _)| numbers);
         // The kernel appends this to the name of a removed or replaced file.
@@ -75,8 +74,8 @@ impl Loop {
         }
     }
 
-    /// Whether a file of this size can be the backing file. Without a size limit, the device ends
-    /// at the last whole sector.
+    /// Whether the backing file can have this size. Without a limit, the device ends at the last
+    /// whole sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,
@@ -84,7 +83,6 @@ impl Loop {
         }
     }
 
-    /// Whether both expose the same bytes of one file.
     pub(super) fn overlaps(&self, spaces: &Namespaces, other: &Loop) -> bool {
         let common = self.bytes.start.max(other.bytes.start)..self.bytes.end.min(other.bytes.end);
         let same = match (self.numbers, other.numbers) {
@@ -98,7 +96,7 @@ impl Loop {
     }
 }
 
-/// Numbers of a loop device's backing file; `None` if this process may not query them.
+/// `None` if this process may not query them.
 fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
     /// The start of `struct loop_info64` (linux/loop.h), and the rest.
     #[repr(C)]

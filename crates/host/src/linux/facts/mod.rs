@@ -44,8 +44,7 @@ pub struct Roots {
     pub proc: PathBuf,
     pub sys: PathBuf,
     pub dev: PathBuf,
-    /// For a recorded machine, the recorded results of file system calls (`calls`); `None` makes
-    /// the calls on this one.
+    /// Recorded results of file system calls; `None` makes the calls on this machine.
     pub calls: Option<PathBuf>,
 }
 
@@ -56,14 +55,13 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// A recorded machine: `proc`, `sys` and `dev` below one directory, and the text `calls`. Each
-    /// line of `calls` has the statvfs and FIEMAP results for a path (`block_bytes=4096 blocks=100
+    /// A recorded machine: `proc`, `sys`, `dev` and the text `calls` in one directory. A line of
+    /// `calls` has the statvfs and FIEMAP results for a path (`block_bytes=4096 blocks=100
     /// available=40 extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
         Self { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev"), calls: Some(dir.join("calls")) }
     }
 
-    /// Whether these are this machine's own roots, so system calls apply to it.
     fn is_this_machine(&self) -> bool {
         *self == Self::default()
     }
@@ -90,7 +88,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The bracketed choice of a list (`none [mq-deadline] kyber`), or the text unchanged.
+/// The bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
 pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],

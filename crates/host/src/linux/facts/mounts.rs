@@ -13,15 +13,15 @@ pub struct Mount {
     pub id: u64,
     /// The source: a device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The directory of the file system visible at the mount point: not `/` for a bind mount or a
-    /// btrfs subvolume.
+    /// The file system's directory at the mount point: not `/` for a bind mount or a btrfs
+    /// subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Options of the mount and of the file system, in the kernel's order.
+    /// Options of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Device number (major, minor). Major 0 is not a block device: a virtual file system, or
-    /// btrfs, which numbers each subvolume.
+    /// Major and minor. Major 0 is not a block device: a virtual file system, or btrfs, which
+    /// numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
@@ -36,7 +36,7 @@ impl Mount {
         self.options.iter().any(|option| option == name)
     }
 
-    /// The value of an option (`lowerdir=/a:/b`); empty for an option without a value.
+    /// The value of an option (`lowerdir=/a:/b`); empty if it has none.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -48,8 +48,7 @@ impl Mount {
 /// The mount of an existing path; follows symbolic links.
 ///
 /// # Errors
-/// The path does not exist or cannot be inspected; the kernel's list of mounts cannot be read or
-/// lacks it.
+/// The path does not exist or cannot be inspected; its mount is not listed.
 pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
@@ -78,21 +77,17 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
 /// The mount that a path would be on, by name only. The path need not exist.
 ///
 /// # Errors
-/// The kernel's list of mounts cannot be read or lacks it.
+/// Its mount is not listed.
 pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// The mount of a path reported by the kernel (a loop device's file), which may have been removed.
+/// By a path that the kernel reported (a loop device's file); it may no longer exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// Every mount visible to this process, in the kernel's order: a later one hides an earlier one at
-/// the same mount point.
-///
-/// # Errors
-/// The list cannot be read.
+/// In the kernel's order: a later mount hides an earlier one at the same mount point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -100,19 +95,12 @@ pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     mounts_in(&roots.proc.join("self/mountinfo"))
 }
 
-/// Parses a list of mounts in the format of `/proc/self/mountinfo`.
-///
-/// # Errors
-/// It cannot be read.
+/// The format is that of `/proc/self/mountinfo`.
 pub(super) fn mounts_in(path: &Path) -> Result<Vec<Mount>> {
     let bytes = std::fs::read(path).map_err(Error::io("cannot read", path))?;
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())
 }
 
-/// The visible mount at this mount point, if there is one.
-///
-/// # Errors
-/// The list cannot be read.
 pub(crate) fn mount_on(roots: &Roots, mount_point: &Path) -> Result<Option<Mount>> {
     Ok(all_mounts(roots)?.into_iter().rfind(|mount| mount.mount_point == mount_point))
 }
@@ -128,15 +116,15 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// The mount ID of `name` below `dir`, or of `dir` itself if the name is empty (Linux 5.8 and
-/// later).
+/// Mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
     (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }
 
-/// A line of mountinfo: `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
+/// Such as `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue`
+/// (proc(5)).
 fn parse(line: &str) -> Option<Mount> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut fields = mount.split(' ');
@@ -196,7 +184,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_line_with_everything() {
+    fn a_complete_line_is_parsed() {
         let mount =
             parse(r"36 35 98:3 /sub\040dir /mnt\0401\134x rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue,noatime")
                 .unwrap();
@@ -238,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn escaped_names_come_back(name in "[ -~\t\n]*") {
+        fn escaped_names_are_decoded(name in "[ -~\t\n]*") {
             let escaped: String = name.chars().map(|c| match c { ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", c as u32), c => c.to_string() }).collect();
             prop_assert_eq!(unescape(&escaped), name);
         }

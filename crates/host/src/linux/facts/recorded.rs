@@ -7,7 +7,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Calls {
     pub(super) block_bytes: Option<u32>,
-    /// Total blocks of the file system, and those available to an ordinary user.
+    /// Total, and available to an ordinary user.
     pub(super) blocks: Option<(u64, u64)>,
     pub(super) extents: Option<u32>,
 }
@@ -36,8 +36,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// The record of a path, or of the nearest directory above it; extents apply only to the file
-/// itself.
+/// The record of a path, or of its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines =
         record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_line_counts_and_extents_are_a_files_own() {
+    fn the_nearest_record_applies_except_its_extents() {
         let record = "block_bytes=4096 blocks=100 available=40 /\nblock_bytes=512 blocks=0 available=0 extents=3 /var/a file\nnonsense\n";
         let told = |path: &str| of_record(record, Path::new(path));
         assert_eq!(

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether two files share data, so a write to one changes the other.
+/// Whether a write to one file changes the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sameness {
     Same,
@@ -19,14 +19,12 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-/// A file as the kernel describes it. File systems served by a program are not queried, because a
-/// hung one would not answer.
+/// A file as the kernel describes it, without querying FUSE servers, which may hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     path: PathBuf,
     pub(super) dev: (u32, u32),
     pub(super) inode: u64,
-    /// The device's number, if it is a device node.
     pub(super) rdev: (u32, u32),
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
@@ -39,8 +37,6 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// # Errors
-    /// The path leads nowhere, or this user may not inspect it.
     pub(super) fn of(path: &Path) -> io::Result<Seen> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
         let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted)?;
@@ -72,7 +68,6 @@ pub(super) struct Numbers {
 }
 
 struct Namespace {
-    /// Path of its root from here.
     root: PathBuf,
     mounts: Vec<Mount>,
 }
@@ -101,8 +96,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// The mounts of this process's namespace, plus one for each file system visible only in
-    /// others.
+    /// This namespace's mounts, plus one for each file system visible only in others.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -114,7 +108,7 @@ impl Namespaces {
         all
     }
 
-    /// Regular files mounted directly as file systems, without a loop device, each with its mount.
+    /// Regular files mounted directly as file systems, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);
@@ -133,8 +127,7 @@ impl Namespaces {
         found
     }
 
-    /// Finds a file by a path that the kernel reported, in any namespace; given numbers, only the
-    /// file with those.
+    /// A file by a path from the kernel, in any namespace; if `numbers` are known, only that one.
     pub(super) fn find(&self, path: &Path, numbers: Option<Numbers>) -> Option<Seen> {
         let is_it = |seen: &Seen| numbers.is_none_or(|numbers| numbers == seen.numbers());
         self.0.iter().find_map(|one| Seen::of(&one.path(path)).ok().filter(is_it))
@@ -144,14 +137,12 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// Whether the file system stores the file's data itself, so no file of another file system
-    /// shares them.
+    /// Whether the file system stores its own data, so no other file system's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// Whether the local kernel manages the file, so it knows its blocks and who has it open: not a
-    /// remote server, not a FUSE program.
+    /// Whether the local kernel knows the file's blocks and who has it open: no server, no FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -188,7 +179,7 @@ impl Namespaces {
         }
     }
 
-    /// Whether a file has these numbers, for a file that no path leads to.
+    /// For a file that no path leads to.
     pub(super) fn compare_numbers(&self, seen: &Seen, numbers: Numbers) -> Sameness {
         match () {
             () if seen.numbers() == numbers => Sameness::Same,
@@ -203,7 +194,6 @@ impl Namespace {
         self.mounts.iter()
     }
 
-    /// Converts a path of this namespace to one reachable from here.
     fn path(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
@@ -215,7 +205,7 @@ fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
     one.born.zip(other.born).is_some() && one.changed != other.changed && rests(one) && rests(other)
 }
 
-/// File systems that store their own data although they have no block device number.
+/// File systems that store their own data without a block device number.
 const OWN_DATA: [&str; 8] = ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
 fn is_plain(dev: (u32, u32), mount: Option<&Mount>) -> bool {
@@ -227,8 +217,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether two paths lead to the same data, as far as the kernel shows: by two names, or through an
-/// overlay.
+/// Whether two paths lead to the same data, as far as the kernel shows.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

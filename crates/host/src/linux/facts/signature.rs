@@ -16,8 +16,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use table::{At, HEAD, Row, le32, rows};
 
-/// Describes the contents of a block device or file, each kind once; `None` if nothing known was
-/// found. Read-only.
+/// The contents of a block device or file, each kind once; `None` if nothing known was found.
+/// Read-only.
 ///
 /// # Errors
 /// The path cannot be opened or read.
@@ -39,7 +39,7 @@ pub fn signature(path: &Path) -> Result<Option<String>> {
 struct Medium {
     file: File,
     end: u64,
-    /// The first failed read: the contents there are unknown, so finding nothing proves nothing.
+    /// The first failed read; after one, finding nothing proves nothing.
     failed: Option<std::io::Error>,
 }
 
@@ -59,7 +59,7 @@ impl Medium {
         }
     }
 
-    /// Reads [`HEAD`] bytes at an offset, zero-filled past the end of the medium.
+    /// [`HEAD`] bytes, zero-filled past the end of the medium.
     fn head(&mut self, offset: u64) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let len = self.end.saturating_sub(offset).min(HEAD as u64) as usize;
@@ -70,7 +70,7 @@ impl Medium {
         bytes
     }
 
-    fn bears_at(&mut self, row: &Row, offset: u64) -> bool {
+    fn matches_at(&mut self, row: &Row, offset: u64) -> bool {
         let magic = self.head(offset + row.magic_at);
         let found = row.magics.iter().any(|wanted| magic.starts_with(wanted));
         found && row.check.is_none_or(|check| check(&self.head(offset)))
@@ -82,7 +82,7 @@ impl Medium {
             At::Start(offset) => Some(offset),
             At::End { unit, before } => (end / unit * unit).checked_sub(before),
         };
-        row.places.iter().filter_map(offset).any(|offset| self.bears_at(row, offset))
+        row.places.iter().filter_map(offset).any(|offset| self.matches_at(row, offset))
     }
 
     fn all(&mut self) -> Vec<&'static str> {
@@ -105,8 +105,7 @@ impl Medium {
         found
     }
 
-    /// Identifies the ext family by feature flags: a journal makes ext2 into ext3, extents and
-    /// later features make it ext4.
+    /// By feature flags: a journal makes ext2 into ext3, extents and later features make ext4.
     fn ext(&mut self) -> Option<&'static str> {
         let superblock: [u8; 0x70] = self.read(1024)?;
         if superblock[0x38..0x3a] != [0x53, 0xef] {
@@ -131,8 +130,7 @@ impl Medium {
         })
     }
 
-    /// An external XFS log: a record starts in one of the first 512 sectors, with its version and
-    /// format.
+    /// An external log: a record starts in one of the first 512 sectors, with version and format.
     fn xfs_log(&mut self) -> Option<&'static str> {
         const RECORD: u32 = 0xfeed_babe;
         let mut beginning = vec![0; self.end.min(512 * HEAD as u64) as usize];
@@ -148,8 +146,8 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// ZFS has four labels of 256 KiB, two at each end, each with a ring of uberblocks from 128 KiB
-    /// in either byte order.
+    /// ZFS has four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either
+    /// byte order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -163,7 +161,7 @@ impl Medium {
         })
     }
 
-    /// A boot sector signature with at least one plausible partition entry and no impossible one.
+    /// A boot sector signature, one plausible partition entry or more, and no impossible one.
     fn mbr(&mut self) -> Option<&'static str> {
         let sector: [u8; 512] = self.read(0)?;
         if sector[510..] != [0x55, 0xaa] {

@@ -5,7 +5,6 @@ use machine::{Layer, LayerFacts, LayerKind, ThrottleFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Limits on one device; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Limits {
     read_bytes_per_s: Option<u64>,
@@ -23,7 +22,7 @@ pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     Some(roots.resolve(&mount.mount_point))
 }
 
-/// Limits on a device by number, as layers: one for each group of this process that has limits.
+/// A layer for each group of this process that limits the device.
 pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     let device = format!("{}:{}", dev_t.0, dev_t.1);
     let mut layers = Vec::new();
@@ -106,8 +105,7 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     })
 }
 
-/// This process's group in a hierarchy: the line of `/proc/self/cgroup` whose controllers satisfy
-/// `wanted`.
+/// From the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
 fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     text(roots.proc.join("self/cgroup"))?.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -117,8 +115,7 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// Version 2: this process's own group and every visible ancestor, since each limits its
-/// descendants.
+/// This process's group and every visible ancestor: each limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else { return Vec::new() };
@@ -126,7 +123,7 @@ fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// Version 1 with a controller: this process's own group and every visible ancestor.
+/// As [`groups_v2`], for one controller.
 fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller)) else {
@@ -138,7 +135,7 @@ fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// Memory left under each group's limit, in bytes; inactive page cache counts as free.
+/// Per group; inactive page cache counts as free.
 pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
         let stat = text(dir.join("memory.stat")).unwrap_or_default();
@@ -154,15 +151,13 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// Files with the kernel's CPU quota counters for this process: its own group and each ancestor, in
-/// both versions.
+/// CPU quota counters of this process's group and its ancestors, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// The kernel's pressure counters: of this process's version-2 group, or of the whole system if
-/// that is the root.
+/// Of this process's version-2 group, or of the whole system if that is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -172,7 +167,7 @@ pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     })
 }
 
-/// CPUs that this process's control groups allow, if limited: 0.5 is half the time of one.
+/// 0.5 is half the time of one CPU.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
         let told = text(dir.join("cpu.max"))?;
@@ -186,7 +181,7 @@ pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     v2.chain(v1).filter(|processors| processors.is_finite() && *processors > 0.0).min_by(f64::total_cmp)
 }
 
-/// The directory of `own` below a mount of its hierarchy, and its ancestors up to the mount point.
+/// The directory of `own`, and its ancestors up to the mount point.
 fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
     // A container may see only a subtree at the mount point, or itself as the root.
     let below = own.strip_prefix(&mount.root).or_else(|_| own.strip_prefix("/")).unwrap_or(own);
@@ -216,7 +211,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Version 1: a file for each limit with lines `8:16 1048576` (Linux,
+/// Version 1: a file per limit with lines `8:16 1048576` (Linux,
 /// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {

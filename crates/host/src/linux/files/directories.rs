@@ -5,8 +5,8 @@ use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// Combines the facts of several directories; with an empty list, uses the current directory. Bytes
-/// are those available to this user on the first one's file system.
+/// Combines the facts of several directories; with none, of the current one. Free bytes are those
+/// of the first one's file system.
 ///
 /// # Errors
 /// A directory cannot be inspected.

@@ -10,7 +10,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-/// Number of foreign names that a message shows.
 const SHOWN: usize = 3;
 
 /// Removes an open directory if its name still refers to it.
@@ -52,7 +51,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Removes halfpower's files from a directory; `at` is its path in the tree.
+    /// `at` is the directory's path in the tree.
     fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -74,7 +73,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes a subdirectory; `false` if entries stay in it, which are then listed.
+    /// `false` if entries stay in it, which are then listed.
     fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
         // O_PATH does not open a device or file system mounted there.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -104,7 +103,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Mount ID and device of an open file: a bind mount of the same file system has the same device.
+/// Mount ID and device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());

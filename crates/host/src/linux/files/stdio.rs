@@ -24,7 +24,7 @@ pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [
 }
 
 /// Reads `bytes` in calls of `call` bytes through `buffer` into `into`, which holds one call.
-/// Returns the number of bytes read.
+/// Returns the bytes read.
 pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], buffer: &mut [u8]) -> io::Result<u64> {
     let (mut from, mut to) = (0, 0);
     let mut done = 0;
@@ -57,7 +57,6 @@ pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], bu
     Ok(done)
 }
 
-/// One read, repeated after a signal.
 pub(super) fn read_some(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(into) {
@@ -87,7 +86,7 @@ mod tests {
             file.seek(SeekFrom::Start(0)).unwrap();
             let mut into = vec![0; calls.1];
             let asked = content.len() as u64 + 10;
-            prop_assert_eq!(read(&mut file, asked, calls.1, &mut into, &mut buffer).unwrap(), content.len() as u64, "a file that is too short is told");
+            prop_assert_eq!(read(&mut file, asked, calls.1, &mut into, &mut buffer).unwrap(), content.len() as u64, "a short file is detected");
             file.seek(SeekFrom::Start(0)).unwrap();
             prop_assert_eq!(read(&mut file, content.len() as u64, calls.1, &mut into, &mut buffer).unwrap(), content.len() as u64);
             let last = content.len() - content.len().saturating_sub(1) / calls.1 * calls.1;

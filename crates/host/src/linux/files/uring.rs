@@ -10,7 +10,7 @@ const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;
 
-/// The upper half of the user data identifies the request; the lower half is its length in bytes.
+/// Upper half of the user data; the lower half is the request's length.
 const OPEN: u64 = 1 << 32;
 const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;
@@ -60,7 +60,6 @@ impl Chain {
         Ok(Chain { ring })
     }
 
-    /// Opens the file, writes it in blocks, syncs it if requested, and closes it.
     pub(super) fn write(
         &mut self,
         room: RawFd,
@@ -77,8 +76,7 @@ impl Chain {
         if moved == content.len() as u64 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// Opens the file, reads it in blocks into `into` (which holds one block), and closes it.
-    /// Returns the number of bytes.
+    /// `into` holds one block. Returns the number of bytes.
     pub(super) fn read(
         &mut self,
         room: RawFd,
@@ -103,8 +101,8 @@ impl Chain {
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
-    /// Opens, performs the pieces in order, closes; returns the number of bytes moved. Names and
-    /// buffers belong to the caller, which waits here.
+    /// Opens, performs the pieces in order, closes; returns the bytes moved. The caller owns names
+    /// and buffers until this returns.
     fn run(&mut self, open: FileEntry, pieces: impl Iterator<Item = Entry>) -> io::Result<u64> {
         let mut entries = [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();
         let mut progress = Progress::default();

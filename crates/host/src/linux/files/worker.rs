@@ -235,7 +235,6 @@ impl FileWork for FileWorker {
 /// Bytes of directory entries per call, as in the C library.
 const LISTING: usize = 32 << 10;
 
-/// Entries of a directory except `.` and `..`.
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {
     buffer.reserve(LISTING);
     let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());

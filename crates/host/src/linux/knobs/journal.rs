@@ -38,8 +38,8 @@ const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// Retries for a lock held by a process that is not the journal's writer, and the delay between
-/// them: another command may be restoring the settings.
+/// Retries for a lock that the journal's writer no longer holds: another command may be restoring
+/// the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -92,8 +92,7 @@ pub struct Entry {
     /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
-    /// A file and its content when recorded; different content means the name now belongs to
-    /// another device.
+    /// A file and its recorded content; if it differs, the name now belongs to another device.
     #[serde(default)]
     pub identity: Option<(PathBuf, String)>,
 }
@@ -160,7 +159,6 @@ impl Entry {
     }
 }
 
-/// Whether the setting no longer exists because the device was removed.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO | libc::ENOTDIR))
@@ -175,8 +173,6 @@ struct Document {
 }
 
 impl Document {
-    /// # Errors
-    /// A sentence: not a journal, another version, or a path that is not a setting.
     fn parse(text: impl io::Read) -> Result<Document, String> {
         let document: Document =
             serde_json::from_reader(text).map_err(|error| format!("not a journal of settings: {error}"))?;
@@ -230,12 +226,12 @@ fn boot_id(roots: &Roots) -> String {
 }
 
 impl Journal {
-    /// Takes the lock and restores settings that a killed program left. Adds sentences about these
+    /// Takes the lock and restores settings that a killed program left; adds sentences about these
     /// to `told`.
     ///
     /// # Errors
     /// The directory or the lock cannot be created; another program holds the lock; an old journal
-    /// cannot be read or its settings cannot be restored.
+    /// cannot be read or restored.
     pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
         let (opened, made) = Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
         if !made.is_empty() || named(STATE_VARIABLE).is_none() {
@@ -311,7 +307,6 @@ impl Journal {
         self.directory.sync().map_err(failed("write", self.directory.path()))
     }
 
-    /// Restores the journal's entries and keeps those that fail. Returns sentences for the user.
     fn recover(&self, roots: &Roots) -> Result<Vec<String>, JournalError> {
         let document = read(&self.directory)?;
         let same_boot = document.boot_id == boot_id(roots);
@@ -340,7 +335,6 @@ fn is_there(directory: &Directory, name: &str) -> bool {
     directory.look(OsStr::new(name)).is_ok()
 }
 
-/// Reads a journal, whoever holds the lock.
 fn read(directory: &Directory) -> Result<Document, JournalError> {
     let path = directory.path().join(JOURNAL);
     let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
@@ -379,7 +373,7 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
 }
 
 /// Restores settings left by a killed tune; every command calls it. Costs one directory check if
-/// nothing was left, and leaves a running tune alone. Returns sentences for the user.
+/// nothing was left; a running tune is not disturbed. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
@@ -417,7 +411,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// Reports the settings that stay changed because a program other than tune holds the lock.
+/// For settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> = entries.iter().map(|entry| format!("{} of {}", entry.knob, entry.of)).collect();

@@ -8,7 +8,7 @@ use std::path::Component;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// An integer of 0 or more, or -1, which the kernel shows for a throttle that is off.
+    /// An integer from 0, or -1, which the kernel shows for a throttle that is off.
     Number,
     Words(&'static [&'static str]),
     /// A name from a kernel list: a scheduler, a governor.
@@ -39,7 +39,7 @@ impl Values {
     }
 }
 
-/// The knob of a place and its values; `None` if the tables lack the place.
+/// `None` if the tables lack the place.
 fn known(place: &Place) -> Option<(String, Values)> {
     let is_plain = place.path().components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if !is_plain || !place.path().is_absolute() {
@@ -53,10 +53,7 @@ fn known(place: &Place) -> Option<(String, Values)> {
     }
 }
 
-/// Rejects an entry that tune cannot have written.
-///
-/// # Errors
-/// A sentence: the place does not belong to the knob, or the knob cannot have a value.
+/// Rejects an entry that tune cannot have written; the error is a sentence.
 pub(super) fn check(entry: &Entry) -> Result<(), String> {
     let strange = |place: &Place| format!("{} is not a setting that tune changes", place.path().display());
     let Some((name, values)) = known(&entry.place).filter(|(name, _)| *name == entry.knob) else {

@@ -30,8 +30,8 @@ impl From<io::Error> for LockError {
 }
 
 impl Lock {
-    /// Takes a lock, or fails immediately. Restricts the permissions of a lock file that other
-    /// users can open, and replaces it if one of them holds the lock.
+    /// Takes a lock, or fails immediately. Restricts a lock file that other users can open, and
+    /// replaces it if one of them holds the lock.
     pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
         for _ in 0..ATTEMPTS {
             let file = match directory.create(name, 0o600) {
@@ -75,8 +75,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// The holder of a file's lock according to `/proc/locks` (proc(5)). If that process has ended
-    /// and left the lock to others, every process that has the file open.
+    /// The holder according to `/proc/locks` (proc(5)). If that process has ended and left the lock
+    /// to others, every process that has the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
@@ -104,7 +104,7 @@ impl Holder {
         self.processes.iter().any(|(holder, ..)| *holder == pid)
     }
 
-    /// Whether all holders are known and belong to users who must not block us.
+    /// Whether all holders are known users who must not block us.
     fn is_stranger(&self) -> bool {
         let own = geteuid().as_raw();
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);

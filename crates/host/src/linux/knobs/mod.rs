@@ -24,14 +24,13 @@ use known::Values;
 use machine::{Alternative, Keep, Knob};
 use std::path::{Path, PathBuf};
 
-/// What makes a value permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Keeper {
-    /// A udev rule for these block devices, with the attribute's name below the device's directory.
+    /// A udev rule, with the attribute's name below the device's directory.
     Udev { devices: Vec<String>, attribute: String },
     /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
-    /// A mount option in `/etc/fstab`: the value itself, or this prefix and the value.
+    /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
     Fstab { at: PathBuf, prefix: &'static str },
     /// A line of tmpfiles.d for each file.
     Tmpfiles,
@@ -42,7 +41,7 @@ enum Keeper {
 pub struct HostKnob {
     /// The part that is independent of the operating system.
     pub knob: Knob,
-    /// Places to set, all to the same value, each with its current value.
+    /// Places set to the same value, each with its current value.
     pub places: Vec<(Place, String)>,
     keeper: Keeper,
     risk: fn(present: &str, value: &str) -> Option<String>,
@@ -58,7 +57,7 @@ fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// A knob without values to try; `None` if no place can be read.
+    /// Without values to try; `None` if no place can be read.
     fn at(roots: &Roots, name: &str, of: String, about: &str, places: Vec<Place>, keeper: Keeper) -> Option<HostKnob> {
         let places: Vec<(Place, String)> =
             places.into_iter().filter_map(|place| place.read(roots).ok().map(|value| (place, value))).collect();
@@ -150,7 +149,6 @@ pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Quotes a text as one shell word.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+=".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }

@@ -57,7 +57,6 @@ const ROWS: [Row; 3] = [
     },
 ];
 
-/// The knob of a mount, and its values.
 pub(super) fn known(place: &Place) -> (String, Values) {
     let (name, values) = match place {
         Place::Atime(_) => ("atime", Values::Words(&["noatime", "relatime", "strictatime"])),

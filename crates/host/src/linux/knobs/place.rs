@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A kernel file, by its path on the machine. If it is a list of choices, the value is the one
-    /// in brackets.
+    /// A kernel file, by its path on the machine; of a list, the choice in brackets.
     File(PathBuf),
     /// Access time mode of the mount at this mount point: `noatime`, `relatime` or `strictatime`.
     Atime(PathBuf),
@@ -85,7 +84,7 @@ impl Place {
     }
 }
 
-/// Writes in one call, because the kernel takes each write as a whole value.
+/// The kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
@@ -93,9 +92,9 @@ fn write_once(path: &Path, value: &str) -> io::Result<()> {
 
 /// Gives a queue as many tags as its `nr_requests` states. Without a scheduler, a smaller number
 /// reduces the device's own tags. A change of scheduler then resets the number but not the tags
-/// (seen in Linux 6.18: `nr_requests` 128 with 4 tags), and rewriting the same number has no
-/// effect. With too few tags, requests that io_uring submits without waiting fail and are
-/// resubmitted, and a throttle counts them twice.
+/// (Linux 6.18: `nr_requests` 128 with 4 tags), and rewriting the same number has no effect. With
+/// too few tags, requests that io_uring submits without waiting fail and are resubmitted, and a
+/// throttle counts them twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
     let Ok(now) = text.trim().parse::<u32>() else { return };
@@ -111,8 +110,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Default seconds between commits (ext4(5), btrfs(5)); `None` if the file system has no such
-/// option.
+/// ext4(5), btrfs(5); `None` if the file system has no such option.
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),
@@ -125,7 +123,7 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// The mount flags that a remount clears unless they are repeated, except access times.
+/// Flags that a remount clears unless repeated, except access times.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),

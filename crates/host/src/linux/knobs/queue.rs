@@ -6,16 +6,14 @@ use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, nam
 use machine::Matters;
 use std::path::Path;
 
-/// The devices of a stack that a knob applies to.
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// The file system's device, or the target itself: the one below the page cache.
+    /// The device below the page cache: the file system's, or the target itself.
     Top,
     /// The devices that requests reach: whole disks, loop devices.
     Disks,
 }
 
-/// Input of a row: the current value, the choices of a list, and other attributes of the queue.
 struct Queue<'a> {
     present: &'a str,
     choices: Vec<String>,
@@ -168,7 +166,6 @@ const PARAMETERS: [Parameter; 6] = [
     Parameter { scheduler: "bfq", name: "low_latency", about: "interactive programs go first", values: &["0", "1"] },
 ];
 
-/// The whole device that owns a device's request queue.
 fn whole(roots: &Roots, name: &str) -> String {
     disk_of_partition(roots, name).unwrap_or_else(|| name.to_owned())
 }
@@ -193,7 +190,6 @@ fn file_of(device: &str, file: &str) -> Place {
     Place::File(Path::new(DEVICES).join(device).join(file))
 }
 
-/// The knob that a device's file belongs to, and its values.
 pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     let rest = file.strip_prefix(DEVICES).ok()?.to_str()?;
     match rest.split('/').collect::<Vec<_>>()[..] {
@@ -267,8 +263,8 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// The mode of a SCSI drive's own write cache, which the drive stores (sd(4)). Only for a single
-/// drive, because the name identifies it.
+/// A SCSI drive's own write cache, a mode that the drive stores (sd(4)). Only for a single drive,
+/// because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

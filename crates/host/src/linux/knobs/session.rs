@@ -9,7 +9,6 @@ use std::path::Path;
 #[derive(Debug)]
 struct Numbered {
     entries: std::ops::Range<usize>,
-    /// Names of the knobs that it resets.
     resets: Vec<String>,
 }
 
@@ -20,15 +19,14 @@ pub struct Session {
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
-    /// The value that we last saw at each entry's place; `None` if another process changed it and
-    /// we leave it alone.
+    /// Last seen value of each entry; `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }
 
 impl Session {
-    /// Writes the journal for the knobs with values to try, and for the knobs that these reset.
-    /// Sets nothing yet. Adds sentences about settings left by an earlier killed run to `told`.
+    /// Writes the journal for the knobs with values to try and those that they reset; sets nothing
+    /// yet. Adds sentences about settings left by an earlier killed run to `told`.
     ///
     /// # Errors
     /// The journal cannot be written, or belongs to a running program.
@@ -68,8 +66,8 @@ impl Session {
     /// Sets these knobs (by number) to these values, and restores all others.
     ///
     /// # Errors
-    /// The kernel refuses or alters a value, or another process changed the knob. Our change is
-    /// then undone; a foreign change is left alone.
+    /// The kernel refuses or alters a value, which is then undone, or another process changed the
+    /// knob, which keeps that value.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
         let reset: Vec<String> = wanted.iter().flat_map(|(knob, _)| self.knobs[*knob].resets.clone()).collect();
@@ -89,7 +87,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets one place, unless it has the value already; restores it if `value` is `None`.
+    /// Restores the place if `value` is `None`.
     fn put(&mut self, index: usize, value: Option<&str>) -> Result<()> {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();

@@ -6,7 +6,6 @@ use crate::linux::facts::{Roots, Under, device_directory, names, text};
 use machine::Matters;
 use std::path::{Path, PathBuf};
 
-/// The owner of these knobs, for display.
 const ALL: &str = "this computer";
 
 /// Idle states with a longer exit latency count as deep, in microseconds.
@@ -18,7 +17,7 @@ struct Parameter {
     matters: Matters,
     values: &'static [&'static str],
     risk: fn(&str, &str) -> Option<String>,
-    /// The parameter that applies while this one is 0, which cannot be written.
+    /// Applies while this one is 0, which cannot be written.
     instead: Option<&'static str>,
 }
 
@@ -100,7 +99,6 @@ const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 const HUGE: [&str; 3] = ["always", "madvise", "never"];
 
-/// The knob that has this file, and its values.
 pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     let parts =
         |root: &str| -> Option<Vec<&str>> { Some(file.strip_prefix(root).ok()?.to_str()?.split('/').collect()) };
@@ -193,7 +191,6 @@ fn is_numbered(name: &str, what: &str) -> bool {
     name.strip_prefix(what).is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// The CPUs that handle the interrupts of the devices' adapters.
 fn interrupts(roots: &Roots, under: &[Under]) -> Option<HostKnob> {
     let mut numbers: Vec<String> = Vec::new();
     let devices: Vec<&str> =

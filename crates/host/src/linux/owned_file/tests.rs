@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
+fn only_leftovers_of_dead_runs_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let alive = OwnedFile::create(directory.path(), None).unwrap();
     let mut dead = OwnedFile::create(directory.path(), None).unwrap();
@@ -29,7 +29,7 @@ fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_by_now_is_not_removed() {
+fn a_name_that_now_leads_elsewhere_is_not_removed() {
     let directory = tempfile::tempdir().unwrap();
     let made = OwnedFile::create(directory.path(), None).unwrap();
     let path = made.path.clone();
@@ -40,7 +40,7 @@ fn a_name_that_leads_elsewhere_by_now_is_not_removed() {
 }
 
 #[test]
-fn a_killed_runs_file_of_the_users_name_is_the_users() {
+fn a_killed_runs_user_named_file_stays() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("testfile.dat");
     let living = OwnedFile::create(directory.path(), path.file_name()).unwrap();
@@ -63,7 +63,7 @@ fn a_killed_runs_file_of_the_users_name_is_the_users() {
 }
 
 #[test]
-fn what_a_kill_left_on_its_way_to_a_name_goes_and_the_users_stays() {
+fn hidden_leftovers_are_removed_and_user_files_stay() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let inode = |path: &Path| fs::metadata(path).unwrap().ino();
@@ -120,7 +120,7 @@ fn a_kept_file_may_be_used_again() {
 }
 
 #[test]
-fn a_kept_file_that_anything_happened_to_is_the_users() {
+fn a_changed_kept_file_belongs_to_the_user() {
     type Change = fn(&Path, &Path);
     let changes: [(&str, Change); 7] = [
         ("a write of the same length", |path, _| fs::write(path, "data").unwrap()),
@@ -158,7 +158,7 @@ fn a_kept_file_that_anything_happened_to_is_the_users() {
 }
 
 #[test]
-fn a_file_that_is_open_for_writing_is_the_users() {
+fn a_file_open_for_writing_belongs_to_the_user() {
     for directory in directories() {
         let path = directory.path().join("testfile.dat");
         let mut made = OwnedFile::create(directory.path(), path.file_name()).unwrap();
@@ -181,7 +181,7 @@ fn a_file_that_is_open_for_writing_is_the_users() {
         fs::remove_file(&path).unwrap();
         keep(&path, b"kept");
         let writer = fs::File::options().write(true).open(&path).unwrap();
-        assert_eq!(kept_bytes(&path), None, "open when it is to be used again");
+        assert_eq!(kept_bytes(&path), None, "open when it is reused");
         drop(writer);
         assert_eq!(kept_bytes(&path), Some(4));
         // SAFETY: the mapping is not used after this.

@@ -8,7 +8,7 @@
 pub(super) enum At {
     /// Bytes from the start.
     Start(u64),
-    /// `before` bytes before the end, which is first rounded down to a multiple of `unit` bytes.
+    /// `before` bytes before the end, rounded down to a multiple of `unit` bytes.
     End { unit: u64, before: u64 },
 }
 
@@ -21,26 +21,22 @@ pub(super) struct Row {
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
     pub(super) magics: &'static [&'static [u8]],
-    /// Further check on the structure's first [`HEAD`] bytes, for a magic string so short that it
-    /// may occur by chance, or shared by two kinds.
+    /// Needed if the magic string may occur by chance, or two kinds share it.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
 pub(super) const HEAD: usize = 512;
 
-/// A row whose structure starts with its magic string.
 const fn row(name: &'static str, shown: &'static str, places: &'static [At], magics: &'static [&'static [u8]]) -> Row {
     Row { name, shown, places, magic_at: 0, magics, check: None }
 }
 
 impl Row {
-    /// Sets the offset of the magic string in the structure.
     const fn at(self, magic_at: u64) -> Row {
         Row { magic_at, ..self }
     }
 
-    /// Adds a check beyond the magic string.
-    const fn where_(self, check: fn(&[u8; HEAD]) -> bool) -> Row {
+    const fn with_check(self, check: fn(&[u8; HEAD]) -> bool) -> Row {
         Row { check: Some(check), ..self }
     }
 }
@@ -77,14 +73,14 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
     (0..end).step_by(2).fold(0, |sum: u16, at| sum.wrapping_add(le16(head, at)))
 }
 
-/// The last ten bytes of a page, for each page size: the signature of swap space.
+/// The signature of swap space: the last ten bytes of a page, for each page size.
 const PAGE_ENDS: &[At] = &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
 /// The third block, for block sizes from 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
 const DASD: &str = "a label of a mainframe disk";
 
-/// 0xa92b4efc, in native byte order in version 0.90 and little-endian in version 1.
+/// 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
 const MD_MAGIC: &[u8] = b"\xfc\x4e\x2b\xa9";
 const MD_MAGIC_BIG: &[u8] = b"\xa9\x2b\x4e\xfc";
 
@@ -110,12 +106,13 @@ const VOLUMES: &[Row] = &[
     ),
     row("lsi_mega_raid_member", "a member of an LSI MegaRAID", LAST_SECTOR, &[b"$XIDE$"]),
     // The version, and a sum of the 50 bytes before it.
-    row("via_raid_member", "a member of a VIA firmware RAID", LAST_SECTOR, &[b"\x55\xaa"])
-        .where_(|head| head[2] <= 2 && head[..50].iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) == head[50]),
+    row("via_raid_member", "a member of a VIA firmware RAID", LAST_SECTOR, &[b"\x55\xaa"]).with_check(|head| {
+        head[2] <= 2 && head[..50].iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) == head[50]
+    }),
     // The disk number.
     row("silicon_medley_raid_member", "a member of a Silicon Image RAID", LAST_SECTOR, &[b"\0\0\0\x2f"])
         .at(0x60)
-        .where_(|head| head[0x116] < 8),
+        .with_check(|head| head[0x116] < 8),
     row("nvidia_raid_member", "a member of an NVIDIA firmware RAID", &[sectors(2)], &[b"NVIDIA  "]),
     row(
         "promise_fasttrack_raid_member",
@@ -153,7 +150,7 @@ const VOLUMES: &[Row] = &[
     row("adaptec_raid_member", "a member of an Adaptec RAID", LAST_SECTOR, &[b"\x37\xfc\x4d\x1e"]),
     // Sums to 0 or 1 over the structure, and has a valid level.
     row("jmicron_raid_member", "a member of a JMicron RAID", LAST_SECTOR, &[b"JM"])
-        .where_(|head| sum16(head, 128) <= 1 && head[0x30] <= 5),
+        .with_check(|head| sum16(head, 128) <= 1 && head[0x30] <= 5),
     row(
         "bcache",
         "a bcache device",
@@ -176,7 +173,7 @@ const VOLUMES: &[Row] = &[
         .at(0x18),
     // Only the label, which pvck may still repair.
     row("LVM2_member", "an LVM physical volume", &[start(0), start(512), start(1024), start(1536)], &[b"LABELONE"]),
-    row("LVM1_member", "an LVM1 physical volume", FIRST, &[b"HM"]).where_(|head| matches!(le16(head, 2), 1 | 2)),
+    row("LVM1_member", "an LVM1 physical volume", FIRST, &[b"HM"]).with_check(|head| matches!(le16(head, 2), 1 | 2)),
     row("DM_snapshot_cow", "a dm-snapshot", FIRST, &[b"SnAp"]),
     row("DM_verity_hash", "a dm-verity device", FIRST, &[b"verity\0\0"]),
     row("DM_integrity", "a dm-integrity device", FIRST, &[b"integrt\0"]),
@@ -204,14 +201,14 @@ const VOLUMES: &[Row] = &[
     row("stratis", "a Stratis block device", &[start(512), start(9 * 512)], &[b"!Stra0tis\x86\xff\x02^\x41rh"]).at(4),
     row("BitLocker", "a BitLocker volume", FIRST, &[b"\xeb\x52\x90-FVE-FS-", b"\xeb\x58\x90-FVE-FS-"]),
     // BitLocker To Go looks like FAT except for its identifier.
-    row("BitLocker", "a BitLocker volume", FIRST, &[b"\xeb\x58\x90MSWIN4.1"]).where_(|head| {
+    row("BitLocker", "a BitLocker volume", FIRST, &[b"\xeb\x58\x90MSWIN4.1"]).with_check(|head| {
         head[424..440]
             == [0x3b, 0xd6, 0x67, 0x49, 0x29, 0x2e, 0xd8, 0x4a, 0x83, 0x99, 0xf6, 0xa3, 0x39, 0xe3, 0xd0, 0x01]
     }),
     // Version 1 of a volume header.
     row("cs_fvault2", "an Apple Core Storage volume", FIRST, &[b"CS"])
         .at(88)
-        .where_(|head| le16(head, 8) == 1 && le16(head, 10) == 0x10),
+        .with_check(|head| le16(head, 8) == 1 && le16(head, 10) == 0x10),
     row("oracleasm", "a disk of Oracle ASM", FIRST, &[b"ORCLDISK"]).at(32),
 ];
 
@@ -230,8 +227,8 @@ const FILE_SYSTEMS: &[Row] = &[
     row("f2fs", "an F2FS file system", &[start(1024)], &[b"\x10\x20\xf5\xf2"]),
     row("zonefs", "a zonefs file system", FIRST, &[b"SFOZ"]),
     row("erofs", "an EROFS file system", &[start(1024)], &[b"\xe2\xe1\xf5\xe0"]),
-    row("squashfs", SQUASHFS, FIRST, &[b"hsqs"]).where_(|head| le16(head, 28) >= 4),
-    row("squashfs3", SQUASHFS, FIRST, &[b"hsqs", b"sqsh"]).where_(|head| le16(head, 28) < 4 || head[28] == 0),
+    row("squashfs", SQUASHFS, FIRST, &[b"hsqs"]).with_check(|head| le16(head, 28) >= 4),
+    row("squashfs3", SQUASHFS, FIRST, &[b"hsqs", b"sqsh"]).with_check(|head| le16(head, 28) < 4 || head[28] == 0),
     row("cramfs", "a cramfs file system", FIRST, &[b"\x45\x3d\xcd\x28", b"\x28\xcd\x3d\x45"]),
     row("romfs", "a romfs file system", FIRST, &[b"-rom1fs-"]),
     row("ubifs", "a UBIFS file system", FIRST, &[b"\x31\x18\x10\x06"]),
@@ -243,11 +240,12 @@ const FILE_SYSTEMS: &[Row] = &[
     // Superblock size and revision.
     row("nilfs2", "a NILFS2 file system", &[start(1024), sectors(8)], &[b"\x34\x34"])
         .at(6)
-        .where_(|head| (20..=1024).contains(&le16(head, 8))),
+        .with_check(|head| (20..=1024).contains(&le16(head, 8))),
     row("ocfs", "an OCFS file system", &[start(8192)], &[b"OracleCFS"]),
     row("ocfs2", "an OCFS2 file system", &[start(1024), start(2048), start(4096), start(8192)], &[b"OCFSV2"]),
-    row("gfs2", "a GFS2 file system", &[start(65536)], &[b"\x01\x16\x19\x70"]).where_(|head| be32(head, 24) != 1309),
-    row("gfs", "a GFS file system", &[start(65536)], &[b"\x01\x16\x19\x70"]).where_(|head| be32(head, 24) == 1309),
+    row("gfs2", "a GFS2 file system", &[start(65536)], &[b"\x01\x16\x19\x70"])
+        .with_check(|head| be32(head, 24) != 1309),
+    row("gfs", "a GFS file system", &[start(65536)], &[b"\x01\x16\x19\x70"]).with_check(|head| be32(head, 24) == 1309),
     row("scoutfs", "a ScoutFS file system", &[start(65536)], &[b"\x8b\x42\x3c\x10"]).at(4),
     row("mpool", "an mpool", FIRST, &[b"mpoolDev"]),
     row("apfs", "an APFS container", FIRST, &[b"NXSB"]).at(32),
@@ -255,7 +253,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("hfsplus", "an HFSX file system", &[start(1024)], &[b"HX\0\x05", b"HX\0\x04"]),
     // An allocation block is a multiple of 512 bytes.
     row("hfs", "an HFS file system", &[start(1024)], &[b"BD"])
-        .where_(|head| be32(head, 20) != 0 && be32(head, 20).is_multiple_of(512)),
+        .with_check(|head| be32(head, 20) != 0 && be32(head, 20).is_multiple_of(512)),
     row("ntfs", "an NTFS file system", FIRST, &[b"NTFS    "]).at(3),
     row("exfat", "an exFAT file system", FIRST, &[b"EXFAT   "]).at(3),
     row("ReFS", "a ReFS file system", FIRST, &[b"\0\0\0ReFS\0"]),
@@ -263,7 +261,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("vfat", FAT, FIRST, &[b"FAT12   ", b"FAT16   ", b"FAT     ", b"MSDOS"]).at(0x36),
     // Old formats have only the jump followed by the parameter block: bytes per sector, sectors per
     // cluster, copies, medium.
-    row("vfat", FAT, FIRST, &[b"\xeb", b"\xe9"]).where_(|head| {
+    row("vfat", FAT, FIRST, &[b"\xeb", b"\xe9"]).with_check(|head| {
         matches!(le16(head, 11), 512 | 1024 | 2048 | 4096)
             && head[13].is_power_of_two()
             && le16(head, 14) > 0
@@ -315,13 +313,13 @@ const FILE_SYSTEMS: &[Row] = &[
     // not zero.
     row("minix", MINIX, &[start(1024)], &[b"\x7f\x13", b"\x8f\x13", b"\x68\x24", b"\x78\x24"])
         .at(16)
-        .where_(|head| le16(head, 0) > 0 && le16(head, 4) > 0 && le16(head, 10) == 0),
+        .with_check(|head| le16(head, 0) > 0 && le16(head, 4) > 0 && le16(head, 10) == 0),
     row("minix", MINIX, &[start(1024)], &[b"\x13\x7f", b"\x13\x8f", b"\x24\x68", b"\x24\x78"])
         .at(16)
-        .where_(|head| le16(head, 0) > 0 && le16(head, 4) > 0 && le16(head, 10) == 0),
+        .with_check(|head| le16(head, 0) > 0 && le16(head, 4) > 0 && le16(head, 10) == 0),
     row("minix", MINIX, &[start(1024)], &[b"\x5a\x4d", b"\x4d\x5a"])
         .at(24)
-        .where_(|head| le32(head, 0) > 0 && le16(head, 6) > 0 && le16(head, 12) == 0),
+        .with_check(|head| le32(head, 0) > 0 && le16(head, 6) > 0 && le16(head, 12) == 0),
     row("nss", "a volume of Novell's storage services", &[start(4096)], &[b"SPB5"]),
     row("bfs", "a UnixWare boot file system", FIRST, &[b"\xce\xfa\xad\x1b"]),
     row("befs", BEFS, &[start(0), start(512)], &[b"BFS1", b"1SFB"]).at(32),
@@ -338,11 +336,11 @@ const PARTITIONS: &[Row] = &[
     row("gpt", "a GPT partition table (the spare at the end)", &[sectors(1), end(4096, 4096)], &[b"EFI PART"]),
     row("mac", "an Apple partition map", &[start(512), start(2048)], &[b"PM\0\0"]),
     row("mac", "an Apple driver map", FIRST, &[b"ER"])
-        .where_(|head| head[2..4] != [0, 0] && (u16::from_be_bytes([head[2], head[3]])).is_multiple_of(512)),
+        .with_check(|head| head[2..4] != [0, 0] && (u16::from_be_bytes([head[2], head[3]])).is_multiple_of(512)),
     // The XOR of the label's words is zero.
     row("sun", "a Sun disk label", FIRST, &[b"\xda\xbe"])
         .at(508)
-        .where_(|head| (0..HEAD).step_by(2).fold(0, |sum, at| sum ^ le16(head, at)) == 0),
+        .with_check(|head| (0..HEAD).step_by(2).fold(0, |sum, at| sum ^ le16(head, at)) == 0),
     row("sgi", "an SGI disk label", FIRST, &[b"\x0b\xe5\xa9\x41"]),
     row("bsd", "a BSD disk label", &[start(512), start(64), start(128)], &[b"\x57\x45\x56\x82"]),
     row("aix", "an AIX disk label", FIRST, &[b"\xc9\xc2\xd4\xc1"]),
@@ -357,7 +355,6 @@ const PARTITIONS: &[Row] = &[
     row("dasd", DASD, DASD_LABELS, &[b"\xe5\xd6\xd3\xf1"]).at(4),
 ];
 
-/// All rows, in the order of reporting.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
     FILE_SYSTEMS.iter().chain(VOLUMES).chain(PARTITIONS)
 }

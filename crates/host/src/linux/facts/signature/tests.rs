@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The signature of a sparse medium with bytes at some offsets; negative offsets count from the
-/// end. Its length is not a multiple of 1 KiB.
-fn bearing(at: &[(i64, &[u8])]) -> Option<String> {
+/// On a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the end.
+fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("medium");
@@ -22,7 +21,7 @@ fn bearing(at: &[(i64, &[u8])]) -> Option<String> {
 
 #[test]
 fn nothing_on_zeros_or_too_little() {
-    assert_eq!(bearing(&[]), None);
+    assert_eq!(signature_of(&[]), None);
     let dir = tempfile::tempdir().unwrap();
     for len in [0, 1, 511, 4096, 65536] {
         let path = dir.path().join("short");
@@ -32,7 +31,7 @@ fn nothing_on_zeros_or_too_little() {
 }
 
 #[test]
-fn a_short_magic_string_alone_is_an_accident() {
+fn a_short_magic_string_needs_a_check() {
     // LVM1, HFS, NILFS2, Minix, JMicron, Core Storage, a FAT jump.
     let accidents: [(i64, &[u8]); 7] = [
         (0, b"HM"),
@@ -44,14 +43,14 @@ fn a_short_magic_string_alone_is_an_accident() {
         (0, b"\xeb"),
     ];
     for accident in accidents {
-        assert_eq!(bearing(&[accident]), None, "{accident:?}");
+        assert_eq!(signature_of(&[accident]), None, "{accident:?}");
     }
 }
 
 #[test]
 fn the_ext_family_by_its_features() {
     let ext = |compatible: u8, incompatible: u8| {
-        bearing(&[(1024 + 0x38, &[0x53, 0xef]), (1024 + 0x5c, &[compatible]), (1024 + 0x60, &[incompatible])])
+        signature_of(&[(1024 + 0x38, &[0x53, 0xef]), (1024 + 0x5c, &[compatible]), (1024 + 0x60, &[incompatible])])
     };
     assert_eq!(ext(0, 2).as_deref(), Some("an ext2 file system"));
     assert_eq!(ext(4, 2).as_deref(), Some("an ext3 file system"));
@@ -62,28 +61,27 @@ fn the_ext_family_by_its_features() {
 #[test]
 fn a_zfs_uberblock_in_the_second_label() {
     let uberblock = [(256 << 10) + (128 << 10) + 5 * 1024];
-    let found = bearing(&[(uberblock[0], &0x00ba_b10c_u64.to_be_bytes())]);
+    let found = signature_of(&[(uberblock[0], &0x00ba_b10c_u64.to_be_bytes())]);
     assert_eq!(found.as_deref(), Some("a member of a ZFS pool"));
 }
 
 #[test]
 fn partition_tables_and_boot_sectors() {
     let entry = [0x80, 0, 0, 0, 0x83, 0, 0, 0, 63, 0, 0, 0, 1, 0, 0, 0];
-    assert_eq!(bearing(&[(446, &entry), (510, &[0x55, 0xaa])]).as_deref(), Some("an MBR partition table"));
-    assert_eq!(bearing(&[(510, &[0x55, 0xaa])]).as_deref(), Some("a boot sector"));
-    assert_eq!(bearing(&[(54, b"FAT16   "), (510, &[0x55, 0xaa])]).as_deref(), Some("a FAT file system"));
-    let gpt = bearing(&[(446, &entry), (510, &[0x55, 0xaa]), (512, b"EFI PART"), (-512, b"EFI PART")]);
+    assert_eq!(signature_of(&[(446, &entry), (510, &[0x55, 0xaa])]).as_deref(), Some("an MBR partition table"));
+    assert_eq!(signature_of(&[(510, &[0x55, 0xaa])]).as_deref(), Some("a boot sector"));
+    assert_eq!(signature_of(&[(54, b"FAT16   "), (510, &[0x55, 0xaa])]).as_deref(), Some("a FAT file system"));
+    let gpt = signature_of(&[(446, &entry), (510, &[0x55, 0xaa]), (512, b"EFI PART"), (-512, b"EFI PART")]);
     assert_eq!(gpt.as_deref(), Some("a GPT partition table and a GPT partition table (the spare at the end)"));
 }
 
 #[test]
-fn two_things_on_one_medium_are_both_told() {
-    let both = bearing(&[(0, b"XFSB"), ((4 << 20) - (64 << 10), b"\xfc\x4e\x2b\xa9")]);
+fn two_signatures_are_both_reported() {
+    let both = signature_of(&[(0, b"XFSB"), ((4 << 20) - (64 << 10), b"\xfc\x4e\x2b\xa9")]);
     assert_eq!(both.as_deref(), Some("an XFS file system and a member of an md RAID"));
 }
 
-/// Bytes of an image: ZFS detection needs 64 MiB, and an odd number of sectors exposes rounding
-/// differences.
+/// ZFS detection needs 64 MiB, and an odd number of sectors exposes rounding differences.
 const IMAGE: u64 = (80 << 20) + 512 * 3;
 
 struct Image {
@@ -97,7 +95,6 @@ impl Image {
     }
 }
 
-/// One magic string of one row at one of its offsets.
 struct Case {
     row: &'static Row,
     at: At,
@@ -137,9 +134,8 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// Writes the other fields that libblkid checks before it accepts the magic string. Offsets are
-/// relative to the structure. wipefs accepts wrong checksums, except for partition tables and
-/// Stratis.
+/// Writes the other fields that libblkid checks, at offsets relative to the structure. wipefs
+/// accepts wrong checksums, except for partition tables and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
@@ -311,12 +307,12 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("scoutfs", "known from 2.41 on"),
     ("exfs", "its superblock has fields that only its maker knows"),
     ("befs", "its whole tree of attributes is read"),
-    ("bsd", "looked for within an MBR partition alone"),
-    ("unixware", "looked for within an MBR partition alone, and at another place than the kernel does"),
+    ("bsd", "looked for only within an MBR partition"),
+    ("unixware", "looked for only within an MBR partition, and at another offset than the kernel does"),
     ("dasd", "known from 2.42 on"),
 ];
 
-/// Offsets and magic strings that libblkid cannot confirm, although it confirms the row elsewhere.
+/// libblkid confirms the row only elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
         // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
@@ -358,7 +354,6 @@ fn cases(dir: &Path) -> Vec<Case> {
     cases
 }
 
-/// The output of wipefs for images: libblkid's names, by file.
 fn wipefs(images: impl Iterator<Item = PathBuf>) -> Option<BTreeMap<PathBuf, BTreeSet<String>>> {
     let asked = Command::new("wipefs")
         .args(["--no-act", "--noheadings", "--parsable", "--output", "TYPE,DEVICE"])
@@ -408,7 +403,7 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
 const BY_FUNCTION: [&str; 8] = ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 
 #[test]
-fn everything_that_libblkid_knows_has_a_row() {
+fn every_libblkid_kind_has_a_row() {
     let Ok(known) = Command::new("blkid").arg("-k").output() else { return };
     let known = String::from_utf8_lossy(&known.stdout).into_owned();
     assert!(known.lines().count() > 60 || known.is_empty(), "{known}");
@@ -418,7 +413,7 @@ fn everything_that_libblkid_knows_has_a_row() {
 }
 
 #[test]
-fn what_functions_find_wipefs_finds_too() {
+fn wipefs_confirms_kinds_found_by_functions() {
     let dir = tempfile::tempdir().unwrap();
     let made = |name: &str, parts: &[(u64, &[u8])]| {
         let path = dir.path().join(name);

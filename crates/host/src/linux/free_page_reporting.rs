@@ -19,40 +19,38 @@ use std::time::{Duration, Instant};
 const REPORTING_BIT: usize = 5;
 
 /// Smaller amounts do not affect a run.
-const LEAST_BYTES: u64 = 4 * MIB;
+const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
 
 /// Maximum time spent on getting memory back.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// After this time the target's speed is known; if it is slower than memory comes back, reclaimed
-/// memory is not the limit.
+/// After this time, a target slower than memory comes back shows that memory is not the limit.
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// The kernel uses some different pages each time, so repeat (up to a limit) while a pass is this
-/// much faster than the last.
+/// The kernel uses different pages each time, so repeat while a pass is this much faster than the
+/// last.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// A final speedup of this much means that the memory was the limit.
+/// A total speedup of this much means that memory was the limit.
 const TAKEN: f64 = 3.0;
 
-/// Whether this computer's hypervisor reclaims its free memory.
-pub(crate) fn takes_back(roots: &Roots) -> bool {
+pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     let devices =
         std::fs::read_dir(roots.sys.join("bus/virtio/drivers/virtio_balloon")).into_iter().flatten().flatten();
     let features = |device: std::fs::DirEntry| std::fs::read(device.path().join("features")).unwrap_or_default();
     devices.map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Drops the page cache of a file range, and ensures that the guest has memory for `wanted` bytes
-/// of it. The dropped pages count; if they are too few, more of the range is read first. Returns a
-/// sentence if the hypervisor had reclaimed memory.
+/// Drops the page cache of a range, and ensures that the guest has memory for `wanted` bytes of it:
+/// if the dropped pages are too few, reads more of the range first. Returns a sentence if the
+/// hypervisor had reclaimed memory.
 pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, interrupt: &AtomicBool) -> Option<String> {
     let missing = wanted.min(len).saturating_sub(sys::cached_bytes(file, start, len).unwrap_or(0));
-    if missing < LEAST_BYTES {
+    if missing < MIN_BYTES {
         sys::drop_cache(file, start, len);
         return None;
     }
@@ -77,8 +75,7 @@ pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, int
     })
 }
 
-/// Reads a range into the page cache. Returns bytes per second; `None` if the target is slower than
-/// memory comes back, so reading is not worth the time.
+/// Returns bytes per second; `None` if the target is slower than memory comes back.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();
@@ -109,16 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn the_balloon_tells_whether_free_memory_goes_back() {
-        let told = |features: &str| takes_back(&Roots::below(balloon(features).path()));
+    fn the_balloon_feature_shows_free_page_reporting() {
+        let told = |features: &str| reclaims_free_memory(&Roots::below(balloon(features).path()));
         assert!(told("0110010100000000000000000000000010000000\n"));
         assert!(!told("0110000100000000000000000000000010000000\n"));
         assert!(!told(""));
-        assert!(!takes_back(&Roots::below(tempfile::tempdir().unwrap().path())));
+        assert!(!reclaims_free_memory(&Roots::below(tempfile::tempdir().unwrap().path())));
     }
 
     #[test]
-    fn nothing_of_the_range_stays_in_the_cache() {
+    fn the_range_is_dropped_from_the_cache() {
         // On disk: an in-memory file system keeps its pages.
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = directory.path().join("file");
