@@ -9,20 +9,19 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// Trials of each way by the end of each stage; ways alternate, so drift affects them equally.
+/// Trials of each way by the end of each stage. Ways alternate, so drift affects them equally.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Ways that remain after each stage except the last, in addition to the first one and polling.
+/// Ways that remain after each stage except the last, besides the first one and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// A trial with fewer completions is inconclusive, and requests that slow leave no wakeups to save.
+/// Fewer completions are inconclusive, and requests that slow leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
-/// Required gain of waiting for more over waiting for fewer, because it costs latency, and of
-/// polling over sleeping, because it costs a CPU.
+/// Required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// Minimum polling time before a sleep; if even this does not pay, the stream only sleeps.
+/// If even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
@@ -36,12 +35,12 @@ pub(crate) struct PartCounters {
     unserved_ns: AtomicU64,
     /// Time spent computing parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// The streams would leave the kernel no CPU if each kept one busy.
+    /// Polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// For a run with this many streams, over all parts, on this many CPUs.
+    /// `streams` over all parts of a run, on `processors` CPUs.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -90,8 +89,8 @@ pub(crate) struct Reaping<'a> {
     tally: &'a PartCounters,
 }
 
-/// How long a stream polls before it sleeps: longer if a sleep was short; not at all if sleeps are
-/// long, as when a hypervisor deschedules a halted CPU.
+/// How long a stream polls before it sleeps: longer after short sleeps; not at all after long ones,
+/// as when a hypervisor deschedules a halted CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -99,11 +98,10 @@ struct Polling {
 }
 
 impl Polling {
-    /// Updates the polling time after completions that the stream polled or slept for; returns when
-    /// polling now ends.
+    /// After completions that the stream polled or slept for; returns when polling now ends.
     ///
-    /// The relevant time is between two completions: a stream that wakes late finds several, which
-    /// it would have received one by one while polling.
+    /// Uses the time between completions: a stream that wakes late finds several, which it would
+    /// have received one by one while polling.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;
@@ -191,9 +189,9 @@ enum Learned {
 
 /// Ways to wait, tried alternately in stages: each stage tries fewer of them, and more often.
 ///
-/// Trials are short and noisy, so a way that looks good in a few must prove it in more. Two always
-/// stay to the end: sleeping until one request completes, the cheapest, and polling, which gains
-/// most when wakeups are the limit.
+/// Trials are short and noisy, so a way that looks good in a few must prove it in more. Two stay to
+/// the end: sleeping until one request completes, the cheapest, and polling, which gains most when
+/// wakeups are the limit.
 struct Trials {
     /// Each way with its rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
@@ -205,8 +203,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Tries waiting for up to half of the depth (with few requests in flight, each is needed
-    /// immediately), and polling if allowed.
+    /// Up to half of the depth: with few requests in flight, each is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -278,8 +275,8 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Lets a stream learn on a kernel with the given rate (requests per second) for each way;
-    /// returns its choice and the time it took.
+    /// What a stream learns, and how long it takes, on a kernel with the given requests per second
+    /// for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }

@@ -16,10 +16,10 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// A stream's thread keeps everything large in its arena.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Delay from the last stream's readiness to a start of several streams, so that all can wake.
+/// Time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// Where streams wait to start together, right after the counters are read; also tracks their end.
+/// Streams wait here to start together, right after the counters are read. Also tracks their end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -43,8 +43,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream's obligation to report readiness: by waiting for the start or, if it cannot start, by
-/// dropping this.
+/// A stream must report readiness: by waiting for the start or, if it cannot start, by dropping
+/// this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -86,7 +86,7 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Waits until this many streams have ended. Meanwhile reads the clock and calls `look`.
+    /// Meanwhile reads the clock and calls `look`.
     fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = time.now() + LOOK_NS;
@@ -106,13 +106,12 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// Called by the part's last stream with the time of its last completion, unless a stream
-    /// failed.
+    /// Called by the part's last stream, unless one failed, with the time of its last completion.
     pub(crate) finish: F,
 }
 
-/// Does the work; returns the gaps in which nothing of this process ran, and the watching thread's
-/// snapshots before and after.
+/// Does the work; returns the gaps in which nothing of this process ran, and the snapshots before
+/// and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
@@ -153,9 +152,9 @@ struct Countdown {
     last: Nanos,
 }
 
-/// Runs the streams of all parts, each on its own thread. When all wait at the barrier, calls
-/// `start` with the earliest start time; it returns when the run began. Calls `look` periodically
-/// until they have ended.
+/// Runs the streams of all parts, each on its own thread. When all are ready, calls `start` with
+/// the earliest start time; it returns when the run began. Calls `look` periodically until they
+/// have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time,
     interrupt: &AtomicBool,
@@ -292,8 +291,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// The error to report: a stream that ended because another failed only says that it was
-/// interrupted.
+/// Prefers a cause to `Interrupted`, which a stream returns if another one failed.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

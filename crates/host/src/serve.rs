@@ -11,14 +11,13 @@ use std::mem::ManuallyDrop;
 /// Interval at which a run checks for an early stop, unless its requests take longer.
 const HALT_NS: Nanos = 1_000_000;
 
-/// Time that an interrupted run waits for its requests in flight. After that it leaves them and
-/// their buffers to the kernel.
+/// An interrupted run then leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// How long to retry submissions that the kernel refuses for lack of resources.
+/// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// Result of a blocking call interrupted by a signal: EINTR, the same number on every system.
+/// EINTR as a result, the same number on every system.
 const INTERRUPTED_CALL: i32 = -4;
 
 #[derive(Clone, Copy)]
@@ -35,7 +34,7 @@ impl Outstanding {
 }
 
 /// A session and its request buffers. However the loop ends (return, error, panic), buffers of
-/// requests in flight are never freed: session and arena are then leaked.
+/// requests in flight are leaked, not freed.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -69,8 +68,8 @@ impl<S> Drop for Flight<'_, S> {
 
 /// Serves a source through a session to its end; returns the time of the last completion.
 ///
-/// The clock is read once per turn: it stamps every completion found in that turn and the issue of
-/// their replacements.
+/// The clock is read once per turn: it stamps the completions of that turn and the issue of their
+/// replacements.
 ///
 /// # Errors
 /// The first failed request, sync or submission, after the requests in flight completed.
@@ -220,8 +219,7 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// Classifies an error of [`Session::submit`]. `nothing_taken`: the kernel has no request;
-    /// `last`: time of the last completion.
+    /// `nothing_taken`: the kernel has no request; `last`: time of the last completion.
     #[cold]
     #[inline(never)]
     fn refused(&mut self, error: io::Error, nothing_taken: bool, last: Nanos, now: Nanos) -> Refusal {
@@ -306,8 +304,8 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Performs a request through a blocking call; returns when it ended and whether it succeeded. If
-/// not, the source has recorded the failure and continues.
+/// Returns when a request ended and whether it succeeded. If not, the source has recorded the
+/// failure and continues.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -336,8 +334,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call interrupted by a signal (EINTR) unless the run must end; returns any other
-/// result.
+/// Repeats a call interrupted by a signal (EINTR) unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

@@ -422,8 +422,7 @@ impl RequestSource for Source {
     }
 }
 
-/// Runs a source over the simulated kernel and checks the invariants; returns the world and the
-/// result of the run.
+/// Runs a source over the simulated kernel and checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random(seed ^ 0x5EED);

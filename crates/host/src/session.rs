@@ -9,8 +9,7 @@ use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum wait of a session, with or without a completion: an interrupt is noticed within this
-/// time.
+/// Maximum wait of a session: an interrupt is noticed within this time.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,30 +26,25 @@ pub(crate) enum Wait {
 /// One thread's access to a set of open files. The loop is generic over it: no dynamic dispatch per
 /// request.
 ///
-/// Dropping a session waits for or cancels requests at the kernel; the loop never drops one with
-/// requests in flight.
+/// Dropping it waits for or cancels requests at the kernel; the loop never drops one with requests
+/// in flight.
 pub(crate) trait Session {
-    /// Queues a request to the file with this index; `at` is its data, `request.len` bytes long,
-    /// untouched until it completes.
+    /// Queues a request to the file with this index; `at` is its data, untouched until it
+    /// completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Sets the priority of later requests, in the kernel's encoding; 0: the thread's. No effect if
-    /// calls carry no priority.
+    /// Priority of later requests, in the kernel's encoding; 0: the thread's. No effect if calls
+    /// carry none.
     fn set_priority(&mut self, _bits: u16) {}
 
-    /// Submits the queued requests and waits.
-    ///
-    /// # Errors
-    /// The kernel refused; requests that it did not take stay queued for the next call.
+    /// Submits the queued requests and waits. Requests that the kernel did not take stay queued for
+    /// the next call.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
     /// Submits the queued requests without waiting.
     fn hand_over(&mut self) -> io::Result<()>;
 
-    /// Discards the bytes of a request, and waits for completion.
-    ///
-    /// # Errors
-    /// The kernel refused, or the session does not support it.
+    /// Discards the bytes of a request, and waits for completion; some sessions do not support it.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
@@ -58,17 +52,13 @@ pub(crate) trait Session {
     /// Issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
-    /// Flushes everything written to stable storage, in the calling thread.
-    ///
-    /// # Errors
-    /// The kernel refused.
+    /// Syncs everything written, in the calling thread.
     fn sync(&mut self, what: Stability) -> io::Result<()>;
 }
 
-/// One thread's access to a set of open files, with calls that return when the request is done.
+/// Access by calls that return when the request is done.
 pub(crate) trait BlockingSession {
-    /// Performs a request; `at` is its data, `request.len` bytes long. The result is that of a
-    /// completion.
+    /// `at` is the request's data; the result is that of a completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;
@@ -87,8 +77,8 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// Why a run must stop early (the user's interrupt or another stream's failure), and where streams
-/// record that they run.
+/// Why a run must stop early (an interrupt or another stream's failure); streams record here that
+/// they run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,

@@ -30,7 +30,7 @@ impl StripeSet {
         if self.parity.is_some() { self.layout().scratch_bytes(max) } else { 0 }
     }
 
-    /// Members' worth of data per row; in a rebuild, only the rebuilt member.
+    /// In a rebuild, only the rebuilt member counts.
     fn data_members(&self) -> u64 {
         match &self.parity {
             None => u64::from(self.members),
@@ -39,13 +39,13 @@ impl StripeSet {
         }
     }
 
-    /// Bytes of the volume, in whole chunks, given the size of the smallest member.
+    /// Whole chunks, given the size of the smallest member.
     pub(crate) fn bytes(&self, smallest: u64) -> u64 {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// The part of each member that holds a region of the volume (offset, length), rounded out by
-    /// up to a chunk at either end.
+    /// The part of each member that holds a region (offset, length), rounded out by up to a chunk
+    /// at either end.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -59,7 +59,7 @@ struct Pieces {
     done: i32,
 }
 
-/// A session that splits each request at chunk boundaries and completes it after its last piece.
+/// Splits each request at chunk boundaries; completes it after its last piece.
 pub(crate) struct Striped<S> {
     inner: S,
     members: u64,
@@ -80,7 +80,6 @@ impl<S: Session> Striped<S> {
     }
 }
 
-/// Maps a byte of the stripe to a member and an offset on it.
 pub(crate) fn member_offset(offset: u64, chunk: u64, members: u64) -> (u32, u64) {
     let (row, within) = (offset / chunk, offset % chunk);
     ((row % members) as u32, row / members * chunk + within)
@@ -135,8 +134,7 @@ impl<S: Session> Session for Striped<S> {
         });
     }
 
-    /// All or none: it is unknown how many requests have a piece at the kernel, only whether any
-    /// has.
+    /// All or none: it is unknown how many requests have a piece at the kernel.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.pieces.iter().map(|pieces| pieces.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

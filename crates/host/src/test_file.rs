@@ -12,7 +12,7 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// Divisor of the free space: a test file never exceeds that share unless its size was given.
+/// Unless its size was given, a test file uses at most one in this many free bytes.
 const FREE_SHARE: u64 = 4;
 
 pub(crate) const MIN_SIZE: u64 = 4096;
@@ -28,11 +28,8 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// The size of a new test file: the requested size if it fits, or a quarter of the free space, at
-/// most 2 GiB.
-///
-/// # Errors
-/// Too small, or not enough space; `shown` is the directory.
+/// The requested size if it fits, or a quarter of the free space, at most 2 GiB. `shown`: the
+/// directory, for errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
@@ -60,9 +57,6 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
 }
 
 /// The used part of an existing file or device of `there` bytes.
-///
-/// # Errors
-/// The requested size exceeds it, or is too small.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
         Some(size) if size < MIN_SIZE => Err(Error::refused(
@@ -81,7 +75,7 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// Bytes to write; `None`: as many as `within_ns` allows, between minimum and maximum.
+    /// `None`: as many bytes as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
     pub(crate) seed: u64,
@@ -89,11 +83,8 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Passes random data and its offset to `write`, from the start; returns the total. Ends at
-    /// `most` or, if no size was given, when the time is over and the minimum is reached.
-    ///
-    /// # Errors
-    /// Those of `write`; [`Error::Interrupted`].
+    /// Passes random data and its offset to `write`; returns the total. Ends at `most` or, if no
+    /// size was given, when the time is over and the minimum is reached.
     pub(crate) fn write(
         &self,
         most: u64,

@@ -355,8 +355,8 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// A slot's scratch memory, allocated piece by piece; repeating the same sequence of pieces gives
-/// the same addresses.
+/// A slot's scratch memory, allocated piece by piece; the same sequence of pieces gives the same
+/// addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -373,7 +373,7 @@ impl Scratch {
     }
 }
 
-/// Accumulates sources of a parity in batches: one pass each, usually a single one.
+/// Accumulates sources of a parity in batches, usually a single one.
 struct Sum {
     vectors: Vectors,
     to: *mut u8,
@@ -390,7 +390,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// Adds a source. A source that is the sum itself must be first.
+    /// A source that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of marks that rows share; rows that share one wait unnecessarily, which is rare.
+/// Marks shared by rows; rows with the same mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
-/// Rows locked by requests; shared by all streams of all parts of a run.
+/// Locks on rows; all streams of all parts of a run share them.
 #[derive(Debug)]
 pub(crate) struct BusyRows(Box<[AtomicBool]>);
 
@@ -22,7 +22,7 @@ impl BusyRows {
         (rows.start..rows.start + count).map(|row| &self.0[row as usize % MARKS])
     }
 
-    /// Locks all rows or none, so a waiting request holds none and deadlock is impossible.
+    /// Locks all rows or none: a waiting request holds none, so deadlock is impossible.
     pub(crate) fn take(&self, rows: &Range<u64>) -> bool {
         for (taken, mark) in self.marks(rows).enumerate() {
             if mark.swap(true, Ordering::Acquire) {

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// In-memory members. A piece takes effect when it is reaped, in a random order, to expose invalid
-/// overlaps.
+/// A piece takes effect when it is reaped, in a random order, to expose invalid overlaps.
 struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
@@ -109,8 +108,8 @@ impl Set {
         Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
     }
 
-    /// Performs the requests, up to [`DEPTH`] at a time in each of two streams; none overlaps
-    /// another in flight. Returns each read's data and each result.
+    /// Performs requests, up to [`DEPTH`] at a time in each of two streams; none overlaps another
+    /// in flight. Returns the read data and result of each.
     fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
         let tally = PartCounters::default();
@@ -212,9 +211,8 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// After any writes and any completion order, the data is correct without any one member.
-    /// Writes while it is missing are correct too, before and after its rebuild onto a member with
-    /// other contents.
+    /// Data is correct without any one member, after any writes and completion order; so are writes
+    /// while it is missing, before and after its rebuild onto a member with other contents.
     #[test]
     fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),
