@@ -22,7 +22,6 @@ const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
 
 const PAGE: usize = 4096;
 
-/// A buffer with `bytes` from a page start.
 fn room(bytes: usize, value: u8) -> Vec<u8> {
     vec![value; bytes + PAGE]
 }

@@ -51,7 +51,6 @@ pub(crate) struct Arena {
     /// Offset of the scratch space, which follows the buffers of all slots.
     scratch: usize,
     request: usize,
-    /// Next write position within each slot's share.
     places: Box<[u32]>,
 }
 

@@ -26,7 +26,6 @@ pub enum Vectors {
     /// 16 bytes: every 64-bit ARM.
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// 8 bytes: any CPU.
     Words,
 }
 

@@ -143,7 +143,6 @@ impl HostArea {
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    /// The parent directory, and the name in it.
     parent: File,
     name: OsString,
     handle: File,

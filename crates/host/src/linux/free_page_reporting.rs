@@ -23,7 +23,6 @@ const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
 
-/// Maximum time spent on getting memory back.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// After this time, a target slower than memory comes back shows that memory is not the limit.

@@ -52,13 +52,11 @@ fn mark(metadata: &Metadata, (seconds, nanoseconds): Time) -> String {
     format!("{TITLE}{inode} {size} {}.{:09} {seconds}.{nanoseconds:09}", metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// The time that the kernel assigns to changes.
 fn kernel_time() -> Time {
     let now = clock_gettime(ClockId::RealtimeCoarse);
     (now.tv_sec, now.tv_nsec)
 }
 
-/// Waits until the kernel assigns a different time.
 fn wait_for_tick(last: Time) -> io::Result<()> {
     let begin = Instant::now();
     while kernel_time() <= last {
@@ -95,7 +93,6 @@ impl Named<'_> {
         kept.inspect_err(|_| self.unmark())
     }
 
-    /// Removes the mark, so the file belongs to its user.
     pub(crate) fn unmark(self) {
         let _ = fs::fremovexattr(self.file, ATTRIBUTE);
         self.forget();

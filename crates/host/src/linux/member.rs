@@ -110,7 +110,6 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
 
-    /// Opens `/dev/null` or `/dev/zero`, which accept or return any number of bytes.
     fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
         let shown = path.display().to_string();
         let Some(size) = size else {

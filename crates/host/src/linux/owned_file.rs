@@ -108,7 +108,6 @@ impl Drop for OwnedFile {
     }
 }
 
-/// Creates a locked file, then links it under its name.
 fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString)> {
     let access = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
@@ -224,7 +223,6 @@ pub(crate) fn remove_parts(directory: &File) {
     }
 }
 
-/// Removes a name if it still leads to this file.
 fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     let (there, own) = (fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?, file.metadata()?);
     if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {

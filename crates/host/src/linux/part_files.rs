@@ -21,7 +21,6 @@ pub(super) struct PartFiles {
     pub(super) scratch: Vec<OwnedFile>,
 }
 
-/// Opens the targets' files, or scratch files in the requested allocation state.
 pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &AtomicBool) -> Result<PartFiles> {
     let writes = part.sources.iter().any(RequestSource::writes);
     let mut whole = PartFiles {

@@ -152,7 +152,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A read or write of the registered file with this index.
     #[inline(always)]
     pub(super) fn of_file(read: Opcode, writes: bool, file: u32) -> Entry {
         Transfers::new(read).of_file(writes, file)
@@ -199,7 +198,6 @@ impl Transfers {
     }
 }
 
-/// An entry with fields that transfers do not use.
 #[derive(Clone, Copy)]
 pub(super) struct FileEntry {
     pub(super) entry: Entry,
@@ -409,7 +407,6 @@ impl Rings {
         Ok(())
     }
 
-    /// Publishes the queued entries to the kernel; returns their number.
     #[inline(always)]
     fn publish(&self) -> u32 {
         // SAFETY: the mapping lives as long as `self`.

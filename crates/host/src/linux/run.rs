@@ -88,7 +88,6 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// The buffers of a part's streams, including scratch space for parity.
 fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
     let set = part.targets.first().and_then(|target| target.stripe());
     let of = |source: &S| {
@@ -190,7 +189,6 @@ struct StreamCounters {
 struct Outcome {
     before: Snapshot,
     after: Snapshot,
-    /// For each part: its last completion, its end, and its streams' counters.
     ran: RunOutcome<(End, StreamCounters)>,
     unregistered: bool,
 }

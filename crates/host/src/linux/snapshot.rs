@@ -203,7 +203,6 @@ impl Snapshot {
         (i128::from(self.at) + since * ours / i128::from(kernel)) as Nanos
     }
 
-    /// Time until `after` in which this process did not run ([`pause`]).
     pub(crate) fn pause_until(&self, after: &Snapshot, gaps: Gaps, usage: &RunUsage) -> Option<Pause> {
         let held_ns = usage.disturbance.quota.map_or(0, |quota| quota.throttled_ns);
         pause(&self.moment, &after.moment, gaps, usage.cpu.steal_ns, held_ns)

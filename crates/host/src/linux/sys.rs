@@ -133,7 +133,6 @@ pub(crate) fn advise(file: &File, hint: machine::Hint) {
     let _ = fs::fadvise(file, 0, None, advice);
 }
 
-/// Restricts the calling thread, and threads it starts later, to these CPUs.
 pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &processor in processors {

@@ -46,7 +46,6 @@ pub struct HostTarget {
 }
 
 impl HostTarget {
-    /// Opens, creates and checks everything; does not overwrite existing data.
     pub(crate) fn open(spec: &TargetSpec, interrupt: &'static AtomicBool) -> Result<HostTarget> {
         let count = spec.places.len() as u64;
         if count == 0 {
@@ -209,7 +208,6 @@ impl HostTarget {
         StripeSet { members: self.members.len() as u32, chunk: self.chunk, parity: self.parity.clone() }
     }
 
-    /// Takes the scratch files that the last run left.
     pub(crate) fn take_scratch(&self) -> Vec<OwnedFile> {
         std::mem::take(&mut self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
     }

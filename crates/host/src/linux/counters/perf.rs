@@ -12,13 +12,10 @@ pub enum PerfUnavailable {
         "processor counters are not allowed here (kernel.perf_event_paranoid); run as root or lower it with: sysctl kernel.perf_event_paranoid=1"
     )]
     NotAllowed,
-    /// The kernel or container has no perf events.
     #[error("this kernel, or the container around this process, has no perf events")]
     NoKernelSupport,
-    /// The CPU or virtual machine lacks this counter.
     #[error("this processor, or the virtual machine around it, does not count instructions")]
     NoCounter,
-    /// All counters are in use.
     #[error("every processor counter is in use by another program; stop the other profiler")]
     Taken,
     #[error("perf_event_open failed with error {0}")]
@@ -149,7 +146,6 @@ impl PerfCounter {
     }
 }
 
-/// Extrapolates a count from its running time to its enabled time.
 fn scaled(count: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     match running_ns {
         0 => None,

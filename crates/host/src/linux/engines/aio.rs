@@ -6,7 +6,6 @@ use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use std::io;
 use std::os::fd::RawFd;
 
-/// The control block carries a priority.
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;

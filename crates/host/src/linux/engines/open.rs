@@ -29,10 +29,6 @@ pub(super) trait Open<'f>: Sized {
         true
     }
 
-    /// Opens a session for one thread.
-    ///
-    /// # Errors
-    /// The kernel refused.
     fn open(setup: Setup<'f, '_>) -> io::Result<Self>;
 }
 

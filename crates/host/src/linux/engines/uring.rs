@@ -130,7 +130,6 @@ impl Queue {
         self.ring.submit()
     }
 
-    /// Alternates submission and refill until the backlog fits.
     #[cold]
     fn submit_backlog(&mut self) -> io::Result<()> {
         while !self.backlog.is_empty() {

@@ -80,7 +80,6 @@ pub(super) enum Common {
     Nothing,
     /// Only reflink copies.
     Shared,
-    /// Extents owned by one file.
     Own,
 }
 

@@ -142,7 +142,6 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, fa
     }
 }
 
-/// Kernel names of the file system's block devices, if any.
 pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
     if mount.fs_type == "btrfs"
         && let Some((_, devices)) = btrfs(roots, mount)

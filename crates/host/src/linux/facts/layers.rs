@@ -225,7 +225,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A device directly under a file system, or named itself.
     fn sits_on(&mut self, name: &str) {
         if self.loops == 0
             && let Some(device) = self.block_device(name)

@@ -86,7 +86,6 @@ impl Links {
         });
     }
 
-    /// Adds a bus that advertises no rate.
     fn plain(&mut self, name: String, details: [(&str, Option<String>); 2]) {
         self.push(
             name,

@@ -105,7 +105,6 @@ pub(crate) fn mount_on(roots: &Roots, mount_point: &Path) -> Result<Option<Mount
     Ok(all_mounts(roots)?.into_iter().rfind(|mount| mount.mount_point == mount_point))
 }
 
-/// The last mount with the longest mount point above `path`.
 fn at(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     let depth = |mount: &Mount| mount.mount_point.components().count();
     mounts.into_iter().filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(depth)

@@ -199,7 +199,6 @@ impl Namespace {
     }
 }
 
-/// Whether their change times differ and stay constant.
 fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
     let rests = |seen: &Seen| Seen::of(&seen.path).is_ok_and(|again| again.changed == seen.changed);
     one.born.zip(other.born).is_some() && one.changed != other.changed && rests(one) && rests(other)

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// Writes `content` in calls of `call` bytes through `buffer`.
 pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [u8]) -> io::Result<()> {
     let size = buffer.len();
     let mut held = 0;

@@ -60,7 +60,6 @@ pub struct FileWorker {
     read_call: usize,
     write_call: usize,
     name: Name,
-    /// The standard I/O buffer: one file system block.
     buffer: Vec<u8>,
     into: Vec<u8>,
     chain: Option<uring::Chain>,

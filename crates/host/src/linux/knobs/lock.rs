@@ -70,7 +70,6 @@ impl Lock {
 /// The processes that hold a lock, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
-    /// ID, user and name of each.
     processes: Vec<(u32, Option<u32>, String)>,
 }
 

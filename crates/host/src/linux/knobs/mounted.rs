@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 struct Row {
     name: &'static str,
     about: &'static str,
-    /// File systems that accept the option in a remount.
     file_systems: &'static [&'static str],
     place: fn(PathBuf) -> Place,
     prefix: &'static str,

@@ -105,7 +105,6 @@ fn renew_tags(nr_requests: &Path) {
     }
 }
 
-/// The last mount at a mount point, which hides earlier ones.
 fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -13,7 +13,6 @@ pub(super) enum At {
 }
 
 pub(super) struct Row {
-    /// libblkid's name.
     #[cfg_attr(not(test), allow(dead_code, reason = "the tests ask wipefs by it"))]
     pub(super) name: &'static str,
     /// Shown in messages, such as `an XFS file system`.
