@@ -308,7 +308,7 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
         Some(libc::ENOSPC) => {
             Error::refused(shown, "no space is left for a test file", "free some, or name another directory")
         }
-        Some(libc::ENOENT) => Error::refused(shown, "no such directory", "make it first"),
+        Some(libc::ENOENT) => Error::refused(shown, "there is no such directory to make a file in", "make it first"),
         _ => Error::io("cannot make a test file", path)(error),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Resul
         let (shown, more) = (tree.others.len().min(SHOWN), tree.others.len().saturating_sub(SHOWN));
         let names = tree.others[..shown].join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        return Err(not_empty(&format!("it contains entries that halfpower did not create ({names}{more})")));
+        return Err(not_empty(&format!("halfpower did not make all that is in it ({names}{more})")));
     }
     Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
