@@ -1,31 +1,31 @@
-//! What parity costs beside a copy: bytes read and written per second, by the vectors, by the number of sources and by the size of a
-//! piece, in the processor's caches and out of them. The copy moves as many bytes of as much memory. All begin at a page's start, as a run's buffers do.
+//! Compares parity with a copy: bytes read and written per second, by vectors, number of sources
+//! and size of a piece, in and beyond the CPU's caches. The copy moves the same number of bytes in
+//! the same amount of memory. All buffers are page-aligned, as in a run.
 //!
 //! One source is a copy by the same vectors.
 //!
-//! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate over that of `memcpy`, measured in turn.
+//! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate
+//! relative to `memcpy`, with alternating measurements.
 
 use host::parity::Vectors;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Bytes that one measurement moves at least.
 const MOVED: usize = 256 << 20;
 
-/// Measurements of each, in turn with the copy; the best counts: what disturbs makes it slower.
+/// Measurements of each, alternating with the copy; the best counts, because disturbances only slow
+/// it down.
 const TURNS: usize = 7;
 
-/// Pieces: in the first cache, in the second, in the last, in memory.
+/// Sizes that fit in L1, L2, L3, and only in memory.
 const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
 
 const PAGE: usize = 4096;
 
-/// Room for so many bytes from a page's start on.
 fn room(bytes: usize, value: u8) -> Vec<u8> {
     vec![value; bytes + PAGE]
 }
 
-/// That many bytes of it.
 fn pages(room: &mut [u8], bytes: usize) -> &mut [u8] {
     let skip = room.as_ptr().align_offset(PAGE);
     &mut room[skip..skip + bytes]

@@ -1,70 +1,70 @@
-//! The I/O buffers of one session: one mapping, filled once, never moved.
+//! The I/O buffers of one session: one mapping, faulted in once, never moved.
 //!
-//! Large buffers lie in huge pages where that is asked for and the kernel has them. Scattered pages make a large request as many segments,
-//! and a device takes only so many in one: a request of 1 MiB would be one, two or three by where its pages happened to
-//! lie, and the same run would give another rate next time.
+//! Large buffers use huge pages if requested and available. Scattered pages split a large request
+//! into many segments, and a device accepts a limited number per request. A 1 MiB request would
+//! become one, two or three device requests depending on where its pages were, and the same run
+//! would report another rate next time.
 
 use machine::Memory;
 use rustix::mm;
 use std::io;
 use std::ptr::NonNull;
 
-/// Writes walk through so many bytes, divided among the slots: what compresses or deduplicates below meets the same data again only after
-/// them. Few look as far back: Btrfs compresses pieces of 128 KiB (btrfs(5)), and LZ4 finds what is at most 64 KiB away. More would have to come
-/// from beyond a processor's own cache, and not from there as the data of a program that has just made them.
+/// Writes cycle through this many bytes, divided among the slots: compression and deduplication
+/// below see repeated data only after that distance. Btrfs compresses 128 KiB extents (btrfs(5))
+/// and LZ4 looks back 64 KiB. A longer cycle would not fit in a CPU's own cache, unlike data that a
+/// program has just produced.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// The same on ZFS, which compresses records of 1 MiB and more in one piece (zfsprops(7), recordsize).
+/// For ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
-/// The buffers of requests lie so far apart, or a multiple of it.
+/// Request buffers are spaced by a multiple of this.
 const PAGE: usize = 4096;
 
-/// A huge page, and where one may begin.
 const HUGE: usize = 2 << 20;
 
-/// How far behind a page's start the buffers of buffered I/O begin: at no cache line, and far from the page's start, as what glibc's malloc gives a thread.
+/// Page offset of the buffers for buffered I/O: like memory from glibc's malloc, not cache-line
+/// aligned and far from the page start.
 ///
-/// It counts when the kernel copies to and from its own pages: an Intel processor of 2023 copies 64 KiB out of the page cache 9 % faster there than to a
-/// cache line, and an AMD EPYC 256 KiB 20 % faster than to 16 or 32 bytes behind a page's start, for a load whose low 12 bits are those of a store shortly
-/// before it waits for that (docs/performance.md). Direct I/O wants whole blocks, and begins at a page.
+/// It affects copies to and from the page cache. A 2023 Intel CPU copies 64 KiB out of the cache 9
+/// % faster to this offset than to a cache line. An AMD EPYC copies 256 KiB 20 % faster than at 16
+/// or 32 bytes past a page start, because a load waits for an earlier store with the same low 12
+/// bits (docs/performance.md). Direct I/O needs aligned blocks and starts at a page.
 pub(crate) const MALLOC_START: usize = 0xd90;
 
-/// From this many bytes on, buffers are in huge pages: below, what is gained is less than a huge page costs to clear.
+/// Below this size, clearing a huge page costs more than it gains.
 const HUGE_FROM: usize = 256 << 10;
 
-/// What buffers have beyond whole pages for each request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// Bytes for each slot, whole pages, behind the buffers of all.
+    /// Scratch bytes per slot, in whole pages, after all buffers.
     pub(crate) scratch: u64,
-    /// How far behind a page's start all buffers begin.
     pub(crate) start: usize,
 }
 
-/// Buffers for the requests of one session.
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
     mapping: Mapping,
     stride: usize,
-    /// Where what lies behind the buffers of all slots begins.
+    /// Offset of the scratch space, which follows the buffers of all slots.
     scratch: usize,
     request: usize,
-    /// Next place in each slot's share for a write.
     places: Box<[u32]>,
 }
 
-// SAFETY: the mapping belongs to this arena alone.
+// SAFETY: the arena owns its mapping.
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Buffers for `slots` requests of up to `request` bytes. Those of writers have room to walk in, 0 for readers.
+    /// For `slots` requests of up to `request` bytes; `walk` is the cycle length of writes, 0 for
+    /// readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
 
-    /// The same with what some sessions want beyond it.
+    /// Like [`Arena::new`], with the extra space that some sessions need.
     pub(crate) fn with(slots: u32, request: u32, walk: u64, memory: Memory, extra: Extra) -> io::Result<Arena> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let buffers = Arena::bytes_for(slots, request, walk).and_then(|len| usize::try_from(len).ok());
@@ -84,46 +84,42 @@ impl Arena {
             request: (request as usize).next_multiple_of(PAGE),
             places: vec![0; slots as usize].into_boxed_slice(),
         };
-        // Touch every page now: a page fault belongs to no request.
+        // Touch every page now, so that no request takes the page fault.
         for page in arena.bytes().chunks_mut(PAGE) {
             page[0] = 1;
         }
         Ok(arena)
     }
 
-    /// Bytes of [`Arena::new`]'s buffers; `None`: more than can be counted.
+    /// Bytes of [`Arena::new`]'s buffers; `None` on overflow.
     pub(crate) fn bytes_for(slots: u32, request: u32, walk: u64) -> Option<u64> {
         let request = u64::from(request).next_multiple_of(PAGE as u64);
         let each = walk / u64::from(slots) / request * request;
         each.max(request).checked_mul(u64::from(slots))
     }
 
-    /// Never unmaps the buffers: the kernel still writes to them or reads them.
+    /// Never unmaps the buffers, because the kernel still uses them.
     pub(crate) fn leak(&mut self) {
         self.mapping.leaked = true;
     }
 
-    /// Where the scratch of the first slot begins.
     pub(crate) fn scratch(&self) -> *mut u8 {
         // SAFETY: it is at most the end of the mapping.
         unsafe { self.base.as_ptr().add(self.scratch) }
     }
 
-    /// All buffers as one piece, and the scratch behind them.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is `len` bytes long and lives as long as the arena.
+        // SAFETY: the mapping is `len` bytes long and outlives the slice.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
     }
 
-    /// Where a read into `slot` goes.
     #[inline(always)]
     pub(crate) fn read_place(&self, slot: u32) -> *mut u8 {
         debug_assert!((slot as usize) < self.places.len());
-        // SAFETY: slots are below the number the arena was made for.
+        // SAFETY: `slot` is below the number of slots.
         unsafe { self.base.as_ptr().add(slot as usize * self.stride) }
     }
 
-    /// Where the next write from `slot` comes from.
     #[inline(always)]
     pub(crate) fn write_place(&mut self, slot: u32) -> *mut u8 {
         let place = self.places[slot as usize];
@@ -134,7 +130,6 @@ impl Arena {
     }
 }
 
-/// An anonymous private mapping of our own.
 struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -142,7 +137,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// A mapping with room for `len` bytes, and where in it they begin.
+    /// Returns a mapping of `len` bytes or more, and its first usable byte.
     fn new(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
         let huge = memory == Memory::Huge && len >= HUGE_FROM;
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
@@ -152,15 +147,16 @@ impl Mapping {
             len
         };
         let access = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
-        // SAFETY: a new mapping, wherever the kernel has room.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let start = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), whole, access, mm::MapFlags::PRIVATE)? };
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
         let mapping = Mapping { start, len: whole, leaked: false };
         if !huge {
             return Ok((mapping, start));
         }
-        // SAFETY: the mapping is one huge page longer than what is used, so the aligned beginning and all bytes after
-        // it are inside. A kernel without huge pages refuses the advice, and the buffers are as good as any program's.
+        // SAFETY: the mapping is one huge page longer than needed, so the aligned start and all
+        // bytes after it are inside. A kernel without huge pages refuses the advice; the buffers
+        // then use normal pages.
         let base = unsafe {
             let base = start.add(start.as_ptr().align_offset(HUGE));
             #[cfg(target_os = "linux")]

@@ -1,4 +1,5 @@
-//! A system that halfpower does not measure yet: it opens nothing, and says why.
+//! Placeholder for operating systems that halfpower does not support yet: opening a target fails
+//! with the reason.
 
 use machine::{
     Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result, RunOptions, RunUsage,
@@ -7,16 +8,15 @@ use machine::{
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// This computer, which can only keep time.
+/// This computer; only its clock works.
 pub struct Host {
     began: Instant,
 }
 
-/// An opened target; there is none.
+/// An opened target; cannot be constructed.
 pub enum HostTarget {}
 
 impl Host {
-    /// This computer.
     pub fn new(_interrupt: &'static AtomicBool) -> Host {
         Host { began: Instant::now() }
     }

@@ -1,14 +1,14 @@
-//! Parity: the XOR of several pieces of memory, in one pass over them, with the widest vectors that the processor has.
+//! Parity: the XOR of several buffers in one pass, with the widest vectors of this CPU.
 
 use std::sync::OnceLock;
 
-/// The most sources that a kernel takes in one pass.
-const MOST_SOURCES: usize = 8;
+const MAX_SOURCES: usize = 8;
 
-/// More sources than a kernel takes go through it block by block, so that the sum stays in the processor's first cache.
+/// More sources are processed in such blocks, so the sum stays in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// From this many bytes on the result is written past the caches: it would not stay in them, and each line of it would be read first.
+/// From this size, streaming stores bypass the caches: the result would not stay there, and normal
+/// stores would first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -26,12 +26,11 @@ pub enum Vectors {
     /// 16 bytes: every 64-bit ARM.
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// 8 bytes: any processor.
     Words,
 }
 
 impl Vectors {
-    /// Those that this processor has, the widest first.
+    /// The vectors that this CPU has, widest first.
     pub fn available() -> Vec<Vectors> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -50,7 +49,7 @@ impl Vectors {
         all
     }
 
-    /// The widest that this processor has.
+    /// The widest that this CPU has.
     pub fn widest() -> Vectors {
         static WIDEST: OnceLock<Vectors> = OnceLock::new();
         *WIDEST.get_or_init(|| Vectors::available()[0])
@@ -59,12 +58,12 @@ impl Vectors {
     /// Writes the XOR of all sources to `sum`.
     ///
     /// # Panics
-    /// A source is not as long as `sum`, or there is none.
+    /// The sources are empty, or one differs in length from `sum`.
     pub fn xor(self, sum: &mut [u8], sources: &[&[u8]]) {
         assert!(sources.iter().all(|source| source.len() == sum.len()), "sources of another length");
-        let mut pointers = [std::ptr::null(); MOST_SOURCES];
+        let mut pointers = [std::ptr::null(); MAX_SOURCES];
         let (few, many);
-        let sources: &[*const u8] = if sources.len() <= MOST_SOURCES {
+        let sources: &[*const u8] = if sources.len() <= MAX_SOURCES {
             pointers.iter_mut().zip(sources).for_each(|(to, source)| *to = source.as_ptr());
             few = pointers;
             &few[..sources.len()]
@@ -72,7 +71,8 @@ impl Vectors {
             many = sources.iter().map(|source| source.as_ptr()).collect::<Vec<_>>();
             &many
         };
-        // SAFETY: each is as long as the sum, and none is the sum: that is borrowed alone.
+        // SAFETY: each is as long as `sum`, and none overlaps it, because `sum` is borrowed
+        // mutably.
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
@@ -82,26 +82,27 @@ impl Vectors {
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
     ///
     /// # Panics
-    /// There is no source.
+    /// The sources are empty.
     pub(crate) unsafe fn xor_raw(self, sum: *mut u8, sources: &[*const u8], len: usize) {
         assert!(!sources.is_empty(), "no source");
         let stream = len >= STREAM_FROM;
-        if sources.len() <= MOST_SOURCES {
+        if sources.len() <= MAX_SOURCES {
             // SAFETY: as for this function.
             return unsafe { self.pass(sum, sources, len, stream) };
         }
-        let (first, rest) = sources.split_at(MOST_SOURCES);
-        let mut group = [std::ptr::null(); MOST_SOURCES];
+        let (first, rest) = sources.split_at(MAX_SOURCES);
+        let mut group = [std::ptr::null(); MAX_SOURCES];
         for at in (0..len).step_by(BLOCK) {
             let bytes = BLOCK.min(len - at);
-            // SAFETY: `at + bytes` is at most `len`. Of the sources only the first may be the sum, and its group is read first.
+            // SAFETY: `at + bytes` is at most `len`. Only the first source may be the sum, and its
+            // group is read first.
             unsafe {
                 let of = |group: &mut [*const u8], from: &[*const u8]| {
                     group.iter_mut().zip(from).for_each(|(to, source)| *to = source.add(at));
                 };
                 of(&mut group, first);
                 self.pass(sum.add(at), &group, bytes, false);
-                for more in rest.chunks(MOST_SOURCES - 1) {
+                for more in rest.chunks(MAX_SOURCES - 1) {
                     group[0] = sum.add(at);
                     of(&mut group[1..], more);
                     self.pass(sum.add(at), &group[..=more.len()], bytes, false);
@@ -110,7 +111,7 @@ impl Vectors {
         }
     }
 
-    /// One pass over at most [`MOST_SOURCES`].
+    /// One pass over at most [`MAX_SOURCES`].
     ///
     /// # Safety
     /// As [`Vectors::xor_raw`].
@@ -130,7 +131,7 @@ impl Vectors {
                 }
             };
         }
-        // SAFETY: the processor has the vectors, or they would not have been chosen; the rest as for this function.
+        // SAFETY: vectors are chosen only if the CPU has them; the rest as for this function.
         let done = unsafe {
             match self {
                 #[cfg(target_arch = "x86_64")]
@@ -173,20 +174,21 @@ impl Vectors {
             }
         };
         for at in done..len {
-            // SAFETY: below `len`.
+            // SAFETY: `at` is below `len`.
             unsafe { *sum.add(at) = sources.iter().fold(0, |sum, source| sum ^ *source.add(at)) };
         }
     }
 }
 
-/// A kernel: the XOR of `K` sources as far as whole groups of vectors go; how many bytes that were.
+/// XORs `K` sources in whole groups of vectors; returns the number of bytes done.
 ///
-/// It works on so many vectors at a time that enough loads are under way to hide the latency of each; with wide ones, of which a processor has 32, on twice as
-/// many: longer rows of each source in turn are a tenth faster out of the second cache of an AMD EPYC.
+/// A group has enough vectors in flight to hide the latency of loads. With 512-bit vectors, of
+/// which a CPU has 32 registers, it is twice as long: longer runs of each source are 10 % faster
+/// from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
     ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety
-        /// The processor has the feature; there are `K` sources; the rest as [`Vectors::xor_raw`].
+        /// The CPU has the feature; there are `K` sources; the rest as [`Vectors::xor_raw`].
         #[target_feature(enable = $feature)]
         unsafe fn $name<const K: usize>(sum: *mut u8, sources: &[*const u8], len: usize, stream: bool) -> usize {
             const WIDTH: usize = size_of::<$vector>();
@@ -283,7 +285,7 @@ kernel!(
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64 as arch;
 
-/// Stores past the caches are no intrinsics there: nothing is to be waited for.
+/// No streaming store intrinsics on this CPU, so no fence is needed.
 #[cfg(target_arch = "aarch64")]
 fn no_fence() {}
 
@@ -301,7 +303,7 @@ kernel!(
     no_fence
 );
 
-/// The XOR in words, as far as whole words go; how many bytes that were.
+/// XORs whole 8-byte words; returns the number of bytes done.
 ///
 /// # Safety
 /// As [`Vectors::xor_raw`].
@@ -323,7 +325,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// All kernels give what a loop over bytes gives, for any number, length and alignment of the sources.
+        /// Every kernel equals a byte loop, for any number, length and alignment of the sources.
         #[test]
         fn every_kernel_is_the_xor_of_bytes(
             count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_past_the_caches_is_right_too() {
+    fn streaming_stores_give_the_same_result() {
         let len = STREAM_FROM + 4096 + 5;
         let (mut a, mut b) = (vec![0u8; len], vec![0u8; len]);
         machine::fill_random(1, &mut a);

@@ -1,32 +1,32 @@
-//! Whether this process runs at all: a run in which it was stopped measured nothing.
+//! Detects that this process was stopped: a run in which it was stopped is not valid.
 //!
-//! All threads of a run look at the clock. One of them does nothing else: it sleeps for [`WAKE_NS`] at a time, which costs about 0.2 % of a
-//! processor. A gap without a look by any thread, longer than that sleep, is time in which nothing ran. The kernel counts for how long the
-//! looking thread was runnable and waited for a processor; the rest of the gaps is time in which it was stopped: by a signal, a debugger, a
-//! freezer, or with the whole computer.
+//! All threads of a run record when they read the clock. One watching thread does nothing else: it
+//! sleeps for [`WAKE_NS`] at a time, which costs about 0.2 % of a CPU. If no thread reads the clock
+//! for longer than that sleep, nothing ran in the gap. The kernel reports how long the watching
+//! thread was runnable but not scheduled. In the rest of the gap the process was stopped: by a
+//! signal, a debugger, a freezer, or with the whole computer.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often the looking thread looks at the clock.
+/// Interval at which the watching thread reads the clock.
 pub(crate) const WAKE_NS: Nanos = 4_000_000;
 
-/// How often it looks at what else the caller wants to see.
+/// Interval at which it calls the caller's own check.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
-/// A sleep that ends later than it should by no more than this is a sleep.
+/// Lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A gap longer than this is a pause, whatever its cause: on a loaded machine threads wait less.
+/// A pause, whatever its cause: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Stops that add up to less than this, or to a smaller share of the run, are not reported.
+/// Shorter stops in total, or a smaller share of the run, are not reported.
 const STOPPED_NS: Nanos = 20_000_000;
-/// See [`STOPPED_NS`], in percent.
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Looks at the clock by all threads of a run, and the gaps between them. One thread may wait while others run, so no single thread can see
-/// that the process was stopped.
+/// Clock readings of all threads, and the gaps between them. One thread may wait while others run,
+/// so it cannot detect a stopped process.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -34,14 +34,12 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// Gaps in which no thread looked at the clock, each without the sleep that ends it.
+/// Times without a clock reading by any thread, each without the sleep that ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
-    /// The longest; 0 if it is shorter than [`PAUSE_NS`].
+    /// The longest; 0 if shorter than [`PAUSE_NS`].
     pub(crate) longest_ns: Nanos,
-    /// All of them.
     pub(crate) sum_ns: Nanos,
-    /// How many.
     pub(crate) count: u64,
 }
 
@@ -55,13 +53,11 @@ impl Looks {
         }
     }
 
-    /// Forgets all before now.
     pub(crate) fn begin(&self, now: Nanos) {
         self.last.store(now, Ordering::Relaxed);
         [&self.longest, &self.sum, &self.count].into_iter().for_each(|one| one.store(0, Ordering::Relaxed));
     }
 
-    /// A thread runs now.
     pub(crate) fn note(&self, now: Nanos) {
         let since = now.saturating_sub(self.last.fetch_max(now, Ordering::Relaxed));
         if since > WAKE_NS + LATE_NS {
@@ -76,7 +72,6 @@ impl Looks {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The gaps so far.
     pub(crate) fn gaps(&self) -> Gaps {
         let longest = self.longest.load(Ordering::Relaxed);
         Gaps {
@@ -88,8 +83,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// The gaps in a run without `explained_ns`: waits for a processor that other programs had, or that a quota or a hypervisor withheld. None if
-    /// the rest is too short to report.
+    /// Gaps less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
+    /// `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;
@@ -97,7 +92,6 @@ impl Gaps {
     }
 }
 
-/// A time as a share of a run.
 pub(crate) fn percent(ns: Nanos, run_ns: Nanos) -> f64 {
     (ns as f64 / run_ns.max(1) as f64 * 100.0).min(100.0)
 }
@@ -108,7 +102,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// The gaps that looks at these times leave, after one at 0.
+    /// The gaps between readings at these times, after one at 0.
     fn gaps(looks: &[Nanos]) -> Gaps {
         let seen = Looks::from(0);
         looks.iter().for_each(|&now| seen.note(now));
@@ -116,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_without_any_look_is_a_pause_and_a_late_look_is_not() {
+    fn a_gap_is_a_pause_and_a_late_reading_is_not() {
         assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS, 3 * WAKE_NS + 5_000 * MS]).longest_ns, 5_000 * MS);
         assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS + PAUSE_NS / 2]).longest_ns, 0);
         assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS + LATE_NS]), Gaps::default());
@@ -126,12 +120,12 @@ mod tests {
     fn a_thread_that_waits_while_another_runs_was_not_stopped() {
         let one_runs: Vec<Nanos> = (1..1000).map(|ms| ms * MS).collect();
         assert_eq!(gaps(&[&one_runs[..], &[1_000_000_000]].concat()), Gaps::default());
-        // A look that was taken before another and is noted after it.
+        // A reading recorded after a later one.
         assert_eq!(gaps(&[WAKE_NS, PAUSE_NS / 4, WAKE_NS]).longest_ns, 0);
     }
 
     #[test]
-    fn what_was_before_the_beginning_is_forgotten() {
+    fn readings_before_the_start_are_forgotten() {
         let looks = Looks::from(0);
         looks.note(2 * PAUSE_NS);
         looks.begin(5 * PAUSE_NS);
@@ -140,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn short_stops_add_up_less_what_others_had() {
-        // Stopped for 20 of each 40 ms, a thread that looks every millisecond between.
+    fn short_stops_add_up_without_explained_waits() {
+        // Stopped for 20 of each 40 ms, otherwise a reading every millisecond.
         let looks: Vec<Nanos> = (0..1000).filter(|ms| ms % 40 < 20).map(|ms| ms * MS).collect();
         let gaps = gaps(&looks);
         assert_eq!((gaps.count, gaps.longest_ns), (24, 0));
         assert!((400 * MS..500 * MS).contains(&gaps.sum_ns), "{gaps:?}");
         assert_eq!(gaps.stopped_ns(0, 1000 * MS), Some(gaps.sum_ns));
-        assert_eq!(gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS), None, "others had nearly all of it");
+        assert_eq!(gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS), None, "other programs explain nearly all of it");
         assert_eq!(gaps.stopped_ns(0, 60_000 * MS), None, "too little of a long run");
     }
 }

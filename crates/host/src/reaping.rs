@@ -1,148 +1,134 @@
-//! How a serving loop waits for completions: for how many, asleep or polling; and how it learns what pays.
+//! How a serving loop waits for completions (how many, sleeping or polling), and how it learns the
+//! best way.
 
 use crate::session::Wait;
 use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The most completions that learning tries to wait for.
-const LEARNED_MOST: u32 = 32;
+const MAX_LEARNED: u32 = 32;
 
-/// How long one way of waiting is tried at a time.
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// How often each had been tried at the end of a stage: in turn, so that a drift falls on all.
+/// Trials of each way by the end of each stage. Ways alternate, so drift affects them equally.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// How many ways stay in after each stage but the last, beside the least and polling.
-const STAYS: [usize; 2] = [2, 1];
+/// Ways that remain after each stage except the last, besides the first one and polling.
+const KEPT: [usize; 2] = [2, 1];
 
-/// A trial with fewer completions says nothing, and requests so slow leave no wake to save.
-const LEAST_COMPLETIONS: u64 = 72;
+/// Fewer completions are inconclusive, and requests that slow leave no wakeups to save.
+const MIN_COMPLETIONS: u64 = 72;
 
-/// Waiting for more must gain this share over waiting for fewer, for it costs latency; and polling over sleeping, for it costs a processor.
+/// Required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// The shortest time that is polled before a sleep; where this fails, there is only sleep.
-const POLL_LEAST_NS: Nanos = 10_000;
+/// If even this does not pay, the stream only sleeps.
+const MIN_POLL_NS: Nanos = 10_000;
 
-/// What the streams of a part did, kept where all of them reach it.
 #[derive(Default)]
-pub(crate) struct Tally {
-    /// How often a stream waited in the kernel.
+pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// For how many completions they waited in the end: the most of any.
-    least: AtomicU32,
-    /// A stream polled in the end.
+    /// Completions to wait for at the end; the maximum over streams.
+    min_completions: AtomicU32,
     polled: AtomicBool,
-    /// The buffers of a stream could not be registered with the kernel.
     unregistered: AtomicBool,
-    /// Time in which a stream's thread could have run and had no processor, over all streams.
+    /// Time that streams' threads were runnable but not scheduled, summed.
     unserved_ns: AtomicU64,
-    /// Time in which parity was computed, and the bytes that it was computed from.
+    /// Time spent computing parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// No processor is left for the kernel where each stream keeps one busy.
+    /// Polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
-impl Tally {
-    /// Of a run with so many streams, over all parts, on so many processors.
-    pub(crate) fn new(streams: usize, processors: usize) -> Tally {
-        Tally { crowded: streams >= processors, ..Tally::default() }
+impl PartCounters {
+    /// `streams` over all parts of a run, on `processors` CPUs.
+    pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
+        PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
 
-    /// Adds what a stream computed of parity.
     pub(crate) fn note_parity(&self, ns: Nanos, bytes: u64) {
         self.parity.0.fetch_add(ns, Ordering::Relaxed);
         self.parity.1.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What the streams computed of parity, where there was anything.
     pub(crate) fn parity(&self) -> Option<ParityUse> {
         let bytes = self.parity.1.load(Ordering::Relaxed);
         (bytes > 0).then(|| ParityUse { ns: self.parity.0.load(Ordering::Relaxed), bytes })
     }
 
-    /// Adds how long a stream's thread waited for a processor.
     pub(crate) fn note_unserved(&self, ns: Nanos) {
         self.unserved_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// How long the streams' threads waited for a processor, together.
     pub(crate) fn unserved_ns(&self) -> Nanos {
         self.unserved_ns.load(Ordering::Relaxed)
     }
 
-    /// Notes that a stream's buffers are not registered.
     pub(crate) fn note_unregistered(&self) {
         self.unregistered.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a stream's buffers could not be registered.
     pub(crate) fn is_unregistered(&self) -> bool {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// How the streams waited; none where each request is a call of its own.
+    /// How the streams waited; `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
-        let completions = self.least.load(Ordering::Relaxed);
+        let completions = self.min_completions.load(Ordering::Relaxed);
         (completions > 0).then(|| Waits { waits, completions, polled: self.polled.load(Ordering::Relaxed) })
     }
 }
 
-/// How one stream waits.
 pub(crate) struct Reaping<'a> {
-    least: u32,
+    min_completions: u32,
     waits: u64,
     polling: Option<Polling>,
-    /// Until when the stream polls; then it sleeps.
     poll_until: Nanos,
-    /// The turn's wait was no sleep.
     polled: bool,
     trials: Option<Box<Trials>>,
-    tally: &'a Tally,
+    tally: &'a PartCounters,
 }
 
-/// How long a stream polls before it sleeps: longer where a sleep was short, not at all where they are long, as a hypervisor does
-/// for a processor that halts.
+/// How long a stream polls before it sleeps: longer after short sleeps; not at all after long ones,
+/// as when a hypervisor deschedules a halted CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
-    /// The last completion.
     since: Nanos,
 }
 
 impl Polling {
-    /// After so many completions at this time, for which the stream slept or polled: until when it polls now.
+    /// After completions that the stream polled or slept for; returns when polling now ends.
     ///
-    /// What counts is the time between two completions. A stream that is woken late finds many of them, and would have met them one by one if it had
-    /// polled.
+    /// Uses the time between completions: a stream that wakes late finds several, which it would
+    /// have received one by one while polling.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;
         if waited > POLL_MOST_NS {
             self.budget_ns /= 2;
-            if self.budget_ns < POLL_LEAST_NS {
+            if self.budget_ns < MIN_POLL_NS {
                 self.budget_ns = 0;
             }
         } else if !polled {
-            self.budget_ns = (self.budget_ns * 2).clamp(POLL_LEAST_NS, POLL_MOST_NS);
+            self.budget_ns = (self.budget_ns * 2).clamp(MIN_POLL_NS, POLL_MOST_NS);
         }
         now + self.budget_ns
     }
 }
 
 impl<'a> Reaping<'a> {
-    pub(crate) fn new(reap: Reap, depth: u32, now: Nanos, tally: &'a Tally) -> Reaping<'a> {
+    pub(crate) fn new(reap: Reap, depth: u32, now: Nanos, tally: &'a PartCounters) -> Reaping<'a> {
         let trials = (reap == Reap::Auto).then(|| Trials::new(depth, !tally.crowded, now));
         let first = trials.as_ref().map_or(reap, |trials| trials.tried());
-        let mut reaping = Reaping { least: 1, waits: 0, polling: None, poll_until: 0, polled: false, trials, tally };
+        let mut reaping =
+            Reaping { min_completions: 1, waits: 0, polling: None, poll_until: 0, polled: false, trials, tally };
         reaping.set(first, depth);
         reaping
     }
 
     fn set(&mut self, reap: Reap, depth: u32) {
-        self.least = if let Reap::AtLeast(least) = reap { least.min(depth) } else { 1 };
+        self.min_completions = if let Reap::AtLeast(least) = reap { least.min(depth) } else { 1 };
         self.polling = (reap == Reap::Poll && !self.tally.crowded).then(Polling::default);
         self.poll_until = 0;
     }
@@ -154,10 +140,9 @@ impl<'a> Reaping<'a> {
             self.polled = true;
             return Wait::For(0);
         }
-        if self.least <= 1 { Wait::One } else { Wait::Several(self.least.min(in_flight)) }
+        if self.min_completions <= 1 { Wait::One } else { Wait::Several(self.min_completions.min(in_flight)) }
     }
 
-    /// After a turn that took this many completions.
     #[inline(always)]
     pub(crate) fn turned(&mut self, completions: u64, now: Nanos) {
         self.waits += u64::from(!self.polled);
@@ -192,56 +177,51 @@ impl<'a> Reaping<'a> {
 impl Drop for Reaping<'_> {
     fn drop(&mut self) {
         self.tally.waits.fetch_add(self.waits, Ordering::Relaxed);
-        self.tally.least.fetch_max(self.least, Ordering::Relaxed);
+        self.tally.min_completions.fetch_max(self.min_completions, Ordering::Relaxed);
         self.tally.polled.fetch_or(self.polling.is_some(), Ordering::Relaxed);
     }
 }
 
-/// What to do after a trial.
 enum Learned {
-    /// Wait in this way for the next one.
     Try(Reap),
-    /// Wait in this way from now on.
     Settled(Reap),
 }
 
-/// Ways to wait, tried in turn, in stages: each stage tries fewer of them, and more often.
+/// Ways to wait, tried alternately in stages: each stage tries fewer of them, and more often.
 ///
-/// A trial is short and the machine disturbs it, so a way that seems good in a few must prove it in more. Two are tried to the end: sleeping until one
-/// request completed, which costs least, and polling, which gains most where wakes are what limits.
+/// Trials are short and noisy, so a way that looks good in a few must prove it in more. Two stay to
+/// the end: sleeping until one request completes, the cheapest, and polling, which gains most when
+/// wakeups are the limit.
 struct Trials {
-    /// Each way with its rates in completions per nanosecond. A way that costs less stands before one that costs more.
+    /// Each way with its rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
-    /// The way tried now.
     turn: usize,
     began: Nanos,
     completions: u64,
 }
 
 impl Trials {
-    /// Numbers to wait for up to half of the depth, for of few requests in flight each is wanted back at once; and polling, where that may be.
+    /// Up to half of the depth: with few requests in flight, each is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
-        let most = (depth / 2).clamp(1, LEARNED_MOST);
+        let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
         let ways = numbers.chain(may_poll.then_some(Reap::Poll)).map(|way| (way, Vec::new())).collect();
         Box::new(Trials { ways, depth, stage: 0, turn: 0, began: now, completions: 0 })
     }
 
-    /// What is tried now.
     fn tried(&self) -> Reap {
         self.ways[self.turn].0
     }
 
-    /// Takes a turn's completions in; whether something else is to be done now, and what.
     fn took(&mut self, completions: u64, now: Nanos) -> Option<Learned> {
         self.completions += completions;
         let elapsed = now.saturating_sub(self.began);
         if elapsed < TRIAL_NS {
             return None;
         }
-        if self.completions < LEAST_COMPLETIONS {
+        if self.completions < MIN_COMPLETIONS {
             return Some(Learned::Settled(Reap::AtLeast(1)));
         }
         self.ways[self.turn].1.push(self.completions as f64 / elapsed as f64);
@@ -249,7 +229,7 @@ impl Trials {
         self.turn = (self.turn + 1) % self.ways.len();
         if self.turn == 0 && self.ways[0].1.len() >= ROUNDS[self.stage] {
             self.stage += 1;
-            match STAYS.get(self.stage - 1) {
+            match KEPT.get(self.stage - 1) {
                 Some(&stays) => self.drop_to(stays),
                 None => return Some(Learned::Settled(self.best())),
             }
@@ -257,7 +237,6 @@ impl Trials {
         Some(Learned::Try(self.tried()))
     }
 
-    /// Keeps the first way, polling, and so many of the others, the best.
     fn drop_to(&mut self, stays: usize) {
         let mut rates: Vec<f64> = self.ways.iter().skip(1).filter(|(way, _)| *way != Reap::Poll).map(of).collect();
         rates.sort_by(|a, b| b.total_cmp(a));
@@ -277,13 +256,11 @@ impl Trials {
     }
 }
 
-/// What a way gave: the median of its trials.
 fn of((_, rates): &(Reap, Vec<f64>)) -> f64 {
-    middle(rates)
+    median(rates)
 }
 
-/// The median.
-fn middle(rates: &[f64]) -> f64 {
+fn median(rates: &[f64]) -> f64 {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
     let above = sorted.len() / 2;
@@ -298,14 +275,14 @@ fn middle(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Lets a stream of this depth learn on a kernel with this rate in requests per second for each way; what it chose, and the time it took.
+    /// What a stream learns, and how long it takes, on a kernel with the given requests per second
+    /// for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
 
-    /// The same beside other streams, on two processors.
     fn learned_among(streams: usize, depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
-        let tally = Tally::new(streams, 2);
+        let tally = PartCounters::new(streams, 2);
         let mut reaping = Reaping::new(Reap::Auto, depth, 0, &tally);
         let mut now = 0;
         while let Some(trials) = &reaping.trials {
@@ -319,7 +296,7 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Each wake costs 5 us, each request 5 us more; polling saves no wake here.
+    /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup here.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(least) = way { least } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -327,13 +304,13 @@ mod tests {
 
     #[test]
     fn what_pays_is_learned_before_the_run_is_measured() {
-        // 16 gain 1.88 over 1, 32 gain 2 % more and a little.
+        // Waiting for 16 gains 1.88 times over 1; 32 gains slightly over 2 % more.
         let (way, time) = learned(64, wakes);
         assert_eq!(way, Reap::AtLeast(32));
         assert!(time <= machine::REAP_LEARNING_NS, "{time} ns");
         assert_eq!(learned(16, wakes).0, Reap::AtLeast(8), "no more than half of the depth");
         let few = |way| if matches!(way, Reap::AtLeast(1..=4)) { 100e3 } else { 80e3 };
-        assert_eq!(learned(64, few).0, Reap::AtLeast(1), "what gains nothing is not waited for");
+        assert_eq!(learned(64, few).0, Reap::AtLeast(1), "waits that gain nothing are not used");
     }
 
     #[test]
@@ -341,13 +318,13 @@ mod tests {
         let polled = |gain: f64| move |way| if way == Reap::Poll { gain * 1e5 } else { 1e5 };
         assert_eq!(learned(32, polled(1.2)).0, Reap::Poll);
         assert_eq!(learned(1, polled(1.2)).0, Reap::Poll);
-        assert_eq!(learned(32, polled(1.01)).0, Reap::AtLeast(1), "it costs a processor");
-        assert_eq!(learned_among(2, 32, polled(1.2)).0, Reap::AtLeast(1), "no processor would be left for the kernel");
+        assert_eq!(learned(32, polled(1.01)).0, Reap::AtLeast(1), "polling costs a CPU");
+        assert_eq!(learned_among(2, 32, polled(1.2)).0, Reap::AtLeast(1), "the kernel would have no CPU left");
     }
 
     #[test]
     fn a_way_that_is_good_in_a_few_trials_must_prove_it_in_more() {
-        // Waiting for 4 gains 10 %; single trials differ by more, as on a shared machine.
+        // Waiting for 4 gains 10 %; single trials vary by more, as on a shared machine.
         for seed in 0..50_u64 {
             let trial = std::cell::Cell::new(seed * 1000);
             let noisy = |way| {
@@ -356,13 +333,13 @@ mod tests {
                 let gain = if way == Reap::AtLeast(4) { 1.1 } else { 1.0 };
                 1e5 * gain * (0.95 + 0.1 * share)
             };
-            // One rate a trial: what a turn takes does not depend on how many turns a trial has.
+            // One rate per trial: a turn's time does not depend on the number of turns.
             assert_eq!(learned(8, noisy).0, Reap::AtLeast(4), "seed {seed}");
         }
     }
 
     #[test]
-    fn polling_is_not_given_up_for_a_bad_beginning() {
+    fn polling_survives_a_slow_start() {
         let trials = std::cell::Cell::new(0);
         let late = |way| {
             trials.set(trials.get() + 1);
@@ -387,17 +364,17 @@ mod tests {
 
     #[test]
     fn no_more_are_waited_for_than_are_in_flight() {
-        let tally = Tally::default();
+        let tally = PartCounters::default();
         let mut reaping = Reaping::new(Reap::AtLeast(100), 32, 0, &tally);
         assert_eq!(reaping.wait(32, 0), Wait::Several(32));
         assert_eq!(reaping.wait(5, 0), Wait::Several(5));
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// A stream that polls, on a device that completes one request every so often; its sleeps and its polls.
+    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
-        let tally = Tally::default();
+        let tally = PartCounters::default();
         let mut reaping = Reaping::new(Reap::Poll, 1, 0, &tally);
         let (mut now, mut polls) = (0, 0);
         for number in 1..=u64::from(completions) {
@@ -421,12 +398,12 @@ mod tests {
         let (sleeps, polls_of_quick) = polls(40_000, 1000);
         assert!(sleeps <= 4, "{sleeps} sleeps: the first few, until polling is long enough");
         assert!(polls_of_quick > 70_000, "{polls_of_quick}");
-        assert_eq!(polls(4_000_000, 1000), (1000, 0), "no time is burnt where it gains nothing");
-        let together = Tally::default();
+        assert_eq!(polls(4_000_000, 1000), (1000, 0), "polling stops if it gains nothing");
+        let together = PartCounters::default();
         let mut woken_late = Reaping::new(Reap::Poll, 32, 0, &together);
         (1..9).for_each(|turn| woken_late.turned(32, turn * 640_000));
         assert_eq!(woken_late.wait(32, 8 * 640_000 + 90_000), Wait::For(0), "32 completions in 640 us are 20 us apart");
-        let tally = Tally::new(2, 2);
+        let tally = PartCounters::new(2, 2);
         let mut crowded = Reaping::new(Reap::Poll, 1, 0, &tally);
         crowded.turned(1, 1000);
         crowded.turned(1, 2000);

@@ -1,4 +1,4 @@
-//! The streams of a run: a thread each, made ready one after another and started together.
+//! Runs streams, each on its own thread: prepares them one after another and starts them together.
 
 use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};
@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What is said where the system starts no further thread.
 pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     Error::Unsupported(format!(
         "the system refuses more threads: {error}; ask for fewer, or raise the limit (ulimit -u, or pids.max of the control group)"
@@ -17,27 +16,24 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// A stream's thread keeps everything large in its arena.
 const STACK_BYTES: usize = 256 << 10;
 
-/// From the last stream's readiness to the start of several: time for all of them to wake.
+/// Time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// Where the streams wait for one another, so that they start together and the counters are taken just before; and where
-/// their end is waited for.
+/// Streams wait here to start together, right after the counters are read. Also tracks their end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
     changed: Condvar,
 }
 
-/// How far the streams are.
 #[derive(Default)]
 struct Progress {
     ready: usize,
-    /// When all start, once that is known.
     start: Option<Nanos>,
     ended: usize,
 }
 
-/// Says that a stream has ended, however it did.
+/// Reports a stream's end when dropped, however it ended.
 struct End<'a>(&'a StartBarrier);
 
 impl Drop for End<'_> {
@@ -47,13 +43,14 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream's duty to say that it is ready, by waiting for the start or, where it cannot start, by dropping this.
+/// A stream must report readiness: by waiting for the start or, if it cannot start, by dropping
+/// this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
 
 impl Ready<'_> {
-    /// Returns at the common start, or when the run is to end.
+    /// Returns at the common start, or when the run must end.
     pub(crate) fn wait(self, halt: Halt<'_>, time: impl Time) {
         let barrier = self.barrier;
         drop(self);
@@ -77,7 +74,6 @@ impl Drop for Ready<'_> {
 }
 
 impl StartBarrier {
-    /// Waits until so many streams are ready.
     fn wait_for(&self, streams: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ready < streams {
@@ -85,13 +81,12 @@ impl StartBarrier {
         }
     }
 
-    /// Lets the streams start at this time.
     fn open(&self, start: Nanos) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).start = Some(start);
         self.changed.notify_all();
     }
 
-    /// Waits until so many streams have ended, and looks at the clock meanwhile, and at what else the caller wants to see.
+    /// Meanwhile reads the clock and calls `look`.
     fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = time.now() + LOOK_NS;
@@ -108,16 +103,15 @@ impl StartBarrier {
     }
 }
 
-/// The streams of one part, and what to do for each and at the end of all.
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
-    /// Serves a source in its thread; returns the time of its last completion.
     pub(crate) serve: W,
-    /// Called by the last of the part's streams to end, with the time of the part's last completion, unless one failed.
+    /// Called by the part's last stream, unless one failed, with the time of its last completion.
     pub(crate) finish: F,
 }
 
-/// Does the work, and returns the gaps in it in which nothing of this process ran, with what the watching thread saw before and after it.
+/// Does the work; returns the gaps in which nothing of this process ran, and the snapshots before
+/// and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
@@ -127,7 +121,7 @@ pub(crate) fn watched<T, S: Send>(
     std::thread::scope(|scope| {
         let watch = move || {
             let (before, looks) = (look(), Looks::from(time.now()));
-            // From now on nothing is missed.
+            // Gaps are detected from now on.
             drop(Ready { barrier });
             barrier.watch(1, time, &looks, || {});
             (looks.gaps(), before, look())
@@ -139,33 +133,28 @@ pub(crate) fn watched<T, S: Send>(
         let end = End(barrier);
         let done = work();
         drop(end);
-        // Without a thread nobody watches.
+        // Without a thread, nothing is watched.
         let seen = watcher.ok().map(|watcher| watcher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (done, seen)
     })
 }
 
-/// How a run went.
-pub(crate) struct Ran<T> {
-    /// When it began.
+pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
-    /// How each part ended.
     pub(crate) ends: Vec<PartEnd<T>>,
-    /// Time in which nothing of this process ran.
     pub(crate) gaps: Gaps,
 }
 
-/// What a part's streams came to: the last completion, and what `finish` returned.
 pub(crate) type PartEnd<T> = Result<(Nanos, T)>;
 
-/// Counts a part's streams down.
 struct Countdown {
     left: usize,
     last: Nanos,
 }
 
-/// Runs the streams of all parts, each on a thread of its own: when every one waits at the barrier, `start` is called
-/// with the time to start at the earliest and says when the run begins. `look` is called now and then until they have ended.
+/// Runs the streams of all parts, each on its own thread. When all are ready, calls `start` with
+/// the earliest start time; it returns when the run began. Calls `look` periodically until they
+/// have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time,
     interrupt: &AtomicBool,
@@ -173,7 +162,7 @@ pub(crate) fn run_streams<S, T, W, F>(
     options: RunOptions,
     start: impl FnOnce(Nanos) -> Result<Nanos>,
     look: impl Fn(),
-) -> Result<Ran<T>>
+) -> Result<RunOutcome<T>>
 where
     S: RequestSource,
     T: Send,
@@ -239,7 +228,7 @@ where
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
-            (None, OnFailure::EndPart) => Ok(Ran { began, ends, gaps }),
+            (None, OnFailure::EndPart) => Ok(RunOutcome { began, ends, gaps }),
             (None, OnFailure::EndRun) => {
                 let mut errors = Vec::new();
                 let mut fine = Vec::new();
@@ -249,13 +238,12 @@ where
                         Err(error) => errors.push(error),
                     }
                 }
-                first(errors).map_or(Ok(Ran { began, ends: fine, gaps }), Err)
+                first(errors).map_or(Ok(RunOutcome { began, ends: fine, gaps }), Err)
             }
         }
     })
 }
 
-/// What the streams of a part share.
 struct PartWork<'p, W, F> {
     serve: W,
     finish: F,
@@ -264,7 +252,6 @@ struct PartWork<'p, W, F> {
 }
 
 impl<W, F> PartWork<'_, W, F> {
-    /// One stream. The last of its part to end returns what `finish` did.
     fn stream<S, T>(&self, source: &mut S, halt: Halt<'_>, ready: Ready<'_>) -> Result<(Nanos, Option<T>)>
     where
         W: Fn(&mut S, Halt<'_>, Ready<'_>) -> Result<Nanos>,
@@ -283,10 +270,8 @@ impl<W, F> PartWork<'_, W, F> {
     }
 }
 
-/// A stream's thread: its last completion and, from the last stream of a part, what `finish` returned.
 type StreamThread<'s, T> = std::thread::ScopedJoinHandle<'s, Result<(Nanos, Option<T>)>>;
 
-/// How a part ended: its last completion, or its first error.
 fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     let (mut last, mut finished, mut errors) = (began, None, Vec::new());
     for thread in threads {
@@ -306,7 +291,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// The error to report: one that ended because another failed says only that it was interrupted.
+/// Prefers a cause to `Interrupted`, which a stream returns if another one failed.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

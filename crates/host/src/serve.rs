@@ -1,26 +1,25 @@
-//! The loops that serve a request source through a session: one for many requests outstanding, one for one at a time.
+//! The loops that serve a request source through a session: one for many outstanding requests, one
+//! for blocking calls.
 
 use crate::arena::Arena;
-use crate::reaping::{Reaping, Tally};
+use crate::reaping::{PartCounters, Reaping};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, Result};
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// How often a run checks whether it is to end early, unless its requests take longer.
+/// Interval at which a run checks for an early stop, unless its requests take longer.
 const HALT_NS: Nanos = 1_000_000;
 
-/// How long an interrupted run waits for its requests in flight before it leaves them, and their buffers, to the
-/// kernel.
+/// An interrupted run then leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// How long a kernel that takes no request for want of resources is asked again.
+/// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// A blocking call's result where a signal came first: EINTR, the same number on every system.
+/// EINTR as a result, the same number on every system.
 const INTERRUPTED_CALL: i32 = -4;
 
-/// What is kept of a request until it completes.
 #[derive(Clone, Copy)]
 struct Outstanding {
     offset: u64,
@@ -34,8 +33,8 @@ impl Outstanding {
     }
 }
 
-/// A session and the buffers of its requests. However the loop ends (return, error, panic), buffers of requests in
-/// flight are never freed: the session and the arena are left to the kernel then.
+/// A session and its request buffers. However the loop ends (return, error, panic), buffers of
+/// requests in flight are leaked, not freed.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -43,7 +42,6 @@ struct Flight<'a, S> {
 }
 
 impl<S: Session> Flight<'_, S> {
-    /// Queues a request with its data.
     #[inline(always)]
     fn issue<A: RequestSource>(&mut self, source: &mut A, outstanding: &mut [Outstanding], request: &Request) {
         let at = ready(source, self.arena, request);
@@ -60,7 +58,7 @@ impl<S: Session> Flight<'_, S> {
 impl<S> Drop for Flight<'_, S> {
     fn drop(&mut self) {
         if self.requests == 0 {
-            // SAFETY: dropped here alone.
+            // SAFETY: the session is dropped only here.
             unsafe { ManuallyDrop::drop(&mut self.session) };
         } else {
             self.arena.leak();
@@ -68,22 +66,22 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Serves a source through a session to its end; the last completion's time is returned.
+/// Serves a source through a session to its end; returns the time of the last completion.
 ///
-/// One clock read per turn: every completion found in a turn is stamped with it, and it is the issue time of what
-/// replaces them.
+/// The clock is read once per turn: it stamps the completions of that turn and the issue of their
+/// replacements.
 ///
 /// # Errors
-/// The first failed request, synchronisation or submission, after what was in flight completed; [`Error::Interrupted`]
-/// at most
-/// `GRACE_NS` and a tick after an interrupt, whether or not the requests in flight complete.
+/// The first failed request, sync or submission, after the requests in flight completed.
+/// [`Error::Interrupted`] at most `GRACE_NS` and a tick after an interrupt, whether or not they
+/// complete.
 pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     session: S,
     source: &mut A,
     arena: &mut Arena,
     time: T,
     halt: Halt<'_>,
-    reap: (Reap, &Tally),
+    reap: (Reap, &PartCounters),
 ) -> Result<Nanos> {
     let none = Outstanding { op: Op::Read, offset: 0, len: 0 };
     let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
@@ -146,7 +144,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
         if unsubmitted && flight.session.hand_over().is_ok() {
             source.submitted(time.now());
         }
-        // What could not be handed over is tried again here, and judged.
+        // Retries submissions that failed earlier, and handles the error.
         if let Err(error) = flight.session.submit(wait) {
             let nothing_taken = flight.session.queued() >= flight.requests;
             match ending.refused(error, nothing_taken, last, now) {
@@ -175,7 +173,8 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                 return;
             }
             if checks && request.op == Op::Read {
-                // SAFETY: the read filled the slot's buffer, and nothing else writes it before the slot is used again.
+                // SAFETY: the read filled the slot's buffer; nothing else writes it until the slot
+                // is reused.
                 source.check(completion.slot, unsafe {
                     std::slice::from_raw_parts(arena.read_place(completion.slot), request.len as usize)
                 });
@@ -200,37 +199,27 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     Err(ending.failure.unwrap_or(Error::Interrupted))
 }
 
-/// How a run comes to an early end.
 #[derive(Default)]
 struct Ending {
     failure: Option<Error>,
-    /// When an interrupted run leaves what is still in flight.
     leave_at: Option<Nanos>,
-    /// Since when the kernel takes no request.
     stalled: Option<Nanos>,
 }
 
-/// What to do about a submission that the kernel refused.
 enum Refusal {
-    /// No failure: a signal or the end of a wait.
     Again,
-    /// Try again a little later.
     Later,
-    /// Issue nothing more; wait for what is in flight.
     Drain,
-    /// Give up.
     Leave,
 }
 
 impl Ending {
-    /// Whether an interrupted run has waited long enough for its requests in flight.
     #[cold]
     fn leaves(&mut self, now: Nanos, halt: Halt<'_>) -> bool {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// Judges an error of [`Session::submit`]. `nothing_taken`: no request is at the kernel; `last`: the last
-    /// completion.
+    /// `nothing_taken`: the kernel has no request; `last`: time of the last completion.
     #[cold]
     #[inline(never)]
     fn refused(&mut self, error: io::Error, nothing_taken: bool, last: Nanos, now: Nanos) -> Refusal {
@@ -245,17 +234,15 @@ impl Ending {
             return Refusal::Later;
         }
         self.failure.get_or_insert_with(|| Error::io("cannot submit to", "the kernel's queue")(error));
-        // With nothing at the kernel there is no completion to wait for.
+        // If the kernel has no request, no completion will come.
         if nothing_taken { Refusal::Leave } else { Refusal::Drain }
     }
 }
 
-/// Serves a source through blocking calls, one at a time; the last completion's time is returned.
-///
-/// [`serve`] for one request, without what many outstanding need.
+/// Serves a source through blocking calls, one at a time; returns the time of the last completion.
 ///
 /// # Errors
-/// The first failed request or synchronisation; [`Error::Interrupted`].
+/// The first failed request or sync; [`Error::Interrupted`].
 pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     mut session: S,
     source: &mut A,
@@ -317,7 +304,8 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Does a request through a blocking call: when it ended, and whether it was done; where it was not, the source took note and goes on.
+/// Returns when a request ended and whether it succeeded. If not, the source has recorded the
+/// failure and continues.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -346,7 +334,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted (EINTR), unless the run is to end. Any other result is returned.
+/// Repeats a call interrupted by a signal (EINTR) unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(
@@ -365,7 +353,6 @@ fn finish<S: BlockingSession>(
     Ok(result)
 }
 
-/// Where a request's data is, filled where it writes.
 #[inline(always)]
 fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request) -> *mut u8 {
     match request.op {
@@ -381,7 +368,7 @@ fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request)
 
 #[cold]
 fn not_synced(error: io::Error) -> Error {
-    Error::io("cannot bring to stable storage", "the target")(error)
+    Error::io("cannot sync", "the target")(error)
 }
 
 #[cold]
@@ -389,14 +376,12 @@ fn not_discarded(error: io::Error) -> Error {
     Error::io("cannot discard blocks of", "the target")(error)
 }
 
-/// Notes the first failure.
 #[cold]
 #[inline(never)]
 fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
     failure.get_or_insert_with(|| failed(request, result));
 }
 
-/// A request that did not do all that it was asked.
 #[cold]
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {

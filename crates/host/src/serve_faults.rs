@@ -1,11 +1,11 @@
-//! The serving loops over a kernel that fails: from a seed, in virtual time, thousands of runs.
+//! Runs the serving loops over a failing kernel: thousands of seeded runs in virtual time.
 //!
-//! Whatever the kernel does, a run ends, counts nothing that was not done, uses no buffer twice and frees none of a
-//! request in flight.
+//! Whatever the kernel does, a run ends, counts only completed requests, uses no buffer twice and
+//! frees no buffer of a request in flight.
 
 use crate::arena::Arena;
 use crate::pause::Looks;
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use crate::stripe::Striped;
@@ -23,13 +23,12 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// From an interrupt to the return: the grace, and a tick at either end.
+/// From an interrupt to the return: the grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
 const CHUNK: u64 = 512;
 
-/// SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -41,18 +40,17 @@ impl Random {
         (z ^ (z >> 31)) % limit
     }
 
-    /// Once in so many times; never for 0.
+    /// True once in `times` calls on average; never for 0.
     fn once_in(&mut self, times: u64) -> bool {
         times > 0 && self.below(times) == 0
     }
 }
 
-/// The data of a byte of the target.
 fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// How often each fault comes: once in so many, 0 for never.
+/// Fault rates: one in N, 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,
@@ -62,18 +60,17 @@ struct Faults {
     queue_full: u64,
     broken_queue: u64,
     failed_sync: u64,
-    /// The kernel takes nothing from this submission on.
+    /// The kernel accepts nothing from this submission on.
     takes_nothing_after: Option<u64>,
     interrupt_at: Option<Nanos>,
 }
 
-/// A request at the stand-in.
 #[derive(Clone, Copy)]
 struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// When it completes; `None`: never.
+    /// `None`: never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -84,7 +81,7 @@ impl Held {
     }
 }
 
-/// What the test knows of a run, and the session under test shares.
+/// The test's knowledge of a run, shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -94,7 +91,7 @@ struct World {
     queued: RefCell<Vec<Held>>,
     at_kernel: RefCell<Vec<Held>>,
     submissions: Cell<u64>,
-    /// Something happened after which a run must not end well.
+    /// A fault occurred after which the run must fail.
     fatal: Cell<bool>,
     dropped: Cell<bool>,
 }
@@ -130,7 +127,7 @@ impl World {
         self.random.borrow_mut().once_in(times)
     }
 
-    /// Which byte of the source's target a byte of a file is.
+    /// Maps a byte of a file to the source's target.
     fn target_offset(&self, file: u32, offset: u64) -> u64 {
         if !self.striped {
             return offset;
@@ -139,7 +136,6 @@ impl World {
         (row * u64::from(MEMBERS) + u64::from(file)) * CHUNK + within
     }
 
-    /// Bytes done, or one of the ways in which a request fails.
     fn result(&self, len: u32) -> i32 {
         if !self.once_in(self.faults.failed_request) {
             return len as i32;
@@ -148,12 +144,11 @@ impl World {
         [-EIO, -EAGAIN, -EINTR, 0, len as i32 - 1, len as i32 / 2][self.below(6) as usize]
     }
 
-    /// Moves a request's data, as the device would.
     fn transfer(&self, held: &Held) {
         let done = held.result.max(0) as usize;
         for (index, byte) in (0..done as u64).enumerate() {
             let expected = pattern(self.target_offset(held.file, held.request.offset + byte));
-            // SAFETY: the buffer of a request in flight; that it still is one is what is tested.
+            // SAFETY: the buffer of a request in flight, which the test expects to be valid.
             unsafe {
                 match held.request.op {
                     Op::Read => held.at.add(index).write(expected),
@@ -178,7 +173,6 @@ impl Time for VirtualTime<'_> {
     }
 }
 
-/// A session whose kernel fails.
 struct Kernel<'w>(&'w World);
 
 impl Session for Kernel<'_> {
@@ -286,7 +280,7 @@ impl BlockingSession for Kernel<'_> {
         if world.once_in(world.faults.interrupted_wait) {
             return -EINTR;
         }
-        // EINTR is no failure here: the call is repeated.
+        // EINTR is not a failure here: the call is repeated.
         let result = match world.result(request.len) {
             result if result == -EINTR => -EIO,
             result => result,
@@ -311,7 +305,6 @@ impl Drop for Kernel<'_> {
     }
 }
 
-/// A source that keeps a book on its slots.
 struct Source {
     random: Random,
     depth: u32,
@@ -322,7 +315,7 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// Some writes discard instead: a stripe cannot.
+    /// Some writes discard instead; a stripe cannot.
     discards: bool,
     issued_at: Nanos,
 }
@@ -429,7 +422,7 @@ impl RequestSource for Source {
     }
 }
 
-/// Runs a source over the stand-in and checks what holds whatever it did; the world and how the run ended.
+/// Runs a source over the simulated kernel and checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random(seed ^ 0x5EED);
@@ -438,7 +431,7 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let mut source = Source::new(seed, depth, requests);
     source.discards = how != How::Striped;
     let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto][random.below(3) as usize];
-    let tally = Tally::default();
+    let tally = PartCounters::default();
     let failed = AtomicBool::new(false);
     let ended = {
         let mut arena =
@@ -454,9 +447,9 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
             How::Blocking => serve_blocking(Kernel(&world), &mut source, &mut arena, time, halt),
         }
     };
-    // The device goes on after the run: this faults where the buffers are gone.
+    // The device continues after the run: this faults if the buffers were freed.
     for held in world.at_kernel.borrow().iter().chain(world.queued.borrow().iter()) {
-        // SAFETY: only a leaked arena has requests in flight.
+        // SAFETY: requests are still in flight only if the arena was leaked.
         unsafe { held.at.write_volatile(1) };
     }
     let what = format!("seed {seed}, {how:?}, {faults:?}: {ended:?}");
@@ -570,7 +563,7 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
         &mut arena,
         VirtualTime(&world),
         halt,
-        (Reap::default(), &Tally::default()),
+        (Reap::default(), &PartCounters::default()),
     );
     assert!(matches!(ended, Err(Error::Interrupted)), "{ended:?}");
     assert!(world.now.get() < 2 * SECOND + END_WITHIN);

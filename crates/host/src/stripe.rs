@@ -1,4 +1,4 @@
-//! RAID 0 over several open files, above any asynchronous session.
+//! RAID 0 over several open files, on top of any asynchronous session.
 
 use crate::raid5::{BusyRows, Layout};
 use crate::session::{Session, Wait};
@@ -6,35 +6,31 @@ use machine::{Completion, Raid5, Request, Stability};
 use std::io;
 use std::sync::Arc;
 
-/// How the members of a target form one volume.
 #[derive(Debug, Clone)]
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
-    /// How parity is kept, where it is, and the rows that are being updated.
+    /// Parity mode, if any, and the rows being updated.
     pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
 }
 
 impl StripeSet {
-    /// How a RAID 5 set lies on its members.
     pub(crate) fn layout(&self) -> Layout {
         Layout { members: self.members, chunk: self.chunk }
     }
 
-    /// The most pieces that a request of up to `max` bytes has under way at a time.
-    pub(crate) fn most_pieces(&self, max: u32) -> u64 {
+    pub(crate) fn max_pieces(&self, max: u32) -> u64 {
         match self.parity {
             None => u64::from(max).div_ceil(self.chunk) + 1,
-            Some(_) => self.layout().most_pieces(max),
+            Some(_) => self.layout().max_pieces(max),
         }
     }
 
-    /// Room that a request of up to `max` bytes needs beside its own buffer.
     pub(crate) fn scratch_bytes(&self, max: u32) -> u64 {
         if self.parity.is_some() { self.layout().scratch_bytes(max) } else { 0 }
     }
 
-    /// Members' worth of data in a row; of a rebuild, the rebuilt member's own.
+    /// In a rebuild, only the rebuilt member counts.
     fn data_members(&self) -> u64 {
         match &self.parity {
             None => u64::from(self.members),
@@ -43,12 +39,13 @@ impl StripeSet {
         }
     }
 
-    /// Bytes of the volume where the smallest member has so many: whole chunks.
+    /// Whole chunks, given the size of the smallest member.
     pub(crate) fn bytes(&self, smallest: u64) -> u64 {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// The part of each member that holds a region of the volume (first byte, length), a chunk more than exact at either end.
+    /// The part of each member that holds a region (offset, length), rounded out by up to a chunk
+    /// at either end.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -56,14 +53,13 @@ impl StripeSet {
     }
 }
 
-/// What is left of a request that was split over members.
 #[derive(Clone, Copy, Default)]
 struct Pieces {
     left: u32,
     done: i32,
 }
 
-/// A session that splits each request at the chunk boundaries and is done when every piece is.
+/// Splits each request at chunk boundaries; completes it after its last piece.
 pub(crate) struct Striped<S> {
     inner: S,
     members: u64,
@@ -72,7 +68,8 @@ pub(crate) struct Striped<S> {
 }
 
 impl<S: Session> Striped<S> {
-    /// Stripes over the `members` files of `inner` in chunks of `chunk` bytes, for `depth` requests.
+    /// Stripes over the `members` files of `inner` in chunks of `chunk` bytes, for `depth`
+    /// requests.
     pub(crate) fn new(inner: S, members: u32, chunk: u64, depth: u32) -> Striped<S> {
         Striped {
             inner,
@@ -83,7 +80,6 @@ impl<S: Session> Striped<S> {
     }
 }
 
-/// The member and the offset in it of a byte of the stripe.
 pub(crate) fn member_offset(offset: u64, chunk: u64, members: u64) -> (u32, u64) {
     let (row, within) = (offset / chunk, offset % chunk);
     ((row % members) as u32, row / members * chunk + within)
@@ -98,7 +94,8 @@ impl<S: Session> Session for Striped<S> {
             let len = (self.chunk - offset % self.chunk).min(u64::from(request.len - done)) as u32;
             let (member, offset) = member_offset(offset, self.chunk, self.members);
             self.pieces[request.slot as usize].left += 1;
-            // SAFETY: `done` is below the request's length, which is the length of the data at `at`.
+            // SAFETY: `done` is below the request's length, which is the length of the data at
+            // `at`.
             self.inner.issue(member, &Request { offset, len, ..*request }, unsafe { at.add(done as usize) });
             done += len;
         }
@@ -125,7 +122,7 @@ impl<S: Session> Session for Striped<S> {
         self.inner.reap(|piece| {
             let whole = &mut pieces[piece.slot as usize];
             whole.left -= 1;
-            // The first error stands for the whole request.
+            // The first error is the result of the whole request.
             if piece.result < 0 {
                 whole.done = if whole.done < 0 { whole.done } else { piece.result };
             } else if whole.done >= 0 {
@@ -137,7 +134,7 @@ impl<S: Session> Session for Striped<S> {
         });
     }
 
-    /// All or none: nobody can tell how many requests have a piece at the kernel, but whether any has.
+    /// All or none: it is unknown how many requests have a piece at the kernel.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.pieces.iter().map(|pieces| pieces.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }
@@ -154,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of the stripe has a place of its own, and the members fill evenly.
+        /// Every byte of the stripe has its own location, and the members fill evenly.
         #[test]
         fn places_are_a_bijection(chunk in 1u64..40, members in 1u64..7, rows in 1u64..5) {
             let size = chunk * members * rows;

@@ -1,59 +1,54 @@
-//! The rules of test files: how they are named and recognised, how large they are, what they are filled with.
+//! The rules of test files: names, sizes and contents.
 
 use crate::session::Time;
 use machine::mark::is_mark;
 use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What every file and directory that halfpower makes is called first.
+/// Prefix of every file and directory that halfpower creates.
 const PREFIX: &str = "halfpower-";
 
 /// Bounds of a test file whose size halfpower chooses.
-const AUTO_LEAST: u64 = machine::LEAST_FILLED_BYTES;
-const AUTO_MOST: u64 = 2 * units::GIB;
+const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
+const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// A share of the free space that a test file never exceeds unless its size was given.
+/// Unless its size was given, a test file uses at most one in this many free bytes.
 const FREE_SHARE: u64 = 4;
 
-/// The least that is worth measuring.
-pub(crate) const LEAST: u64 = 4096;
+pub(crate) const MIN_SIZE: u64 = 4096;
 
-/// Bytes that are written at once.
 pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
-/// The name of a file or directory with this mark.
 pub(crate) fn name(mark: &str, suffix: &str) -> String {
     format!("{PREFIX}{mark}{suffix}")
 }
 
-/// Whether halfpower gave the file with this number its name.
+/// Whether halfpower gave the file with this inode number its name.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// The size of a new test file: what was asked for, if it fits, or a quarter of what is free, at most 2 GiB.
-///
-/// # Errors
-/// Too small, or not enough space; `shown` is the directory.
+/// The requested size if it fits, or a quarter of the free space, at most 2 GiB. `shown`: the
+/// directory, for errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
-        (Some(size), _) if size < LEAST => {
+        (Some(size), _) if size < MIN_SIZE => {
             Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"))
         }
         (Some(size), Some(free)) if size > free => {
             let (size, free) = (units::show_size(size), show_free(free));
-            let why = format!("a test file of {size} does not fit in the {free} that are free");
+            let why = format!("a test file of {size} does not fit in the {free} of free space");
             Err(Error::Full { what: shown.into(), why, hint: "free some space or give a smaller --size".into() })
         }
         (Some(size), _) => Ok(size),
         (None, None) => {
-            Err(Error::refused(shown, "the file system does not say how much space is free", "give --size"))
+            Err(Error::refused(shown, "the file system does not report how much space is free", "give --size"))
         }
         (None, Some(free)) => {
-            let most = (free / FREE_SHARE).min(AUTO_MOST) / units::MIB * units::MIB;
+            let most = (free / FREE_SHARE).min(AUTO_MAX) / units::MIB * units::MIB;
             if most < units::MIB {
-                let why = format!("only {} are free, and a test file takes at most a quarter of it", show_free(free));
+                let why = format!("only {} are free, and a test file uses at most a quarter of that", show_free(free));
                 return Err(Error::refused(shown, why, "free some space or give --size"));
             }
             Ok(most)
@@ -61,13 +56,10 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
     }
 }
 
-/// The part of an existing file or device of `there` bytes that is used.
-///
-/// # Errors
-/// More is asked for than there is, or too little.
+/// The used part of an existing file or device of `there` bytes.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
-        Some(size) if size < LEAST => Err(Error::refused(
+        Some(size) if size < MIN_SIZE => Err(Error::refused(
             format!("{shown}: --size {}", units::show_size(size)),
             "too little to measure anything",
             "give at least 4 KiB",
@@ -81,10 +73,9 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
     }
 }
 
-/// How a test file is filled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// Bytes wanted; `None`: as many as `within_ns` allows, between the least and the most.
+    /// `None`: as many bytes as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
     pub(crate) seed: u64,
@@ -92,11 +83,8 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Gives random data to `write`, with its offset, from the start; returns how much it was. Ends at `most`, or,
-    /// where no size was given, when the time is over and the least is there.
-    ///
-    /// # Errors
-    /// What `write` returns; [`Error::Interrupted`].
+    /// Passes random data and its offset to `write`; returns the total. Ends at `most` or, if no
+    /// size was given, when the time is over and the minimum is reached.
     pub(crate) fn write(
         &self,
         most: u64,
@@ -110,7 +98,7 @@ impl Fill<'_> {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            if self.size.is_none() && written >= AUTO_LEAST && time.now() - start > self.within_ns {
+            if self.size.is_none() && written >= AUTO_MIN && time.now() - start > self.within_ns {
                 break;
             }
             let step = (buffer.len() as u64).min(most - written) as usize;
@@ -139,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bounded_by_what_is_free() {
+    fn sizes_are_bounded_by_free_space() {
         assert_eq!(size(Some(8192), Some(8192), "d").unwrap(), 8192);
         assert_eq!(size(None, Some(100 * units::MIB), "d").unwrap(), 25 * units::MIB);
-        assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MOST);
+        assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MAX);
         for (asked, free) in [(Some(100), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))] {
             assert!(size(asked, free, "d").unwrap_err().is_usage(), "{asked:?} {free:?}");
         }

@@ -1,6 +1,7 @@
-//! The facts and counters of this machine, on loop devices made for the purpose.
+//! Facts and counters of this machine, on loop devices created for the tests.
 //!
-//! What needs root, loop devices or tools that are not here is skipped with a word, unless `HALFPOWER_REQUIRE=all`.
+//! Tests that lack root, loop devices or tools are skipped with a message, unless
+//! `HALFPOWER_REQUIRE=all`.
 
 mod common;
 
@@ -14,12 +15,12 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// A loop device on a file of the build directory's file system.
+/// A loop device on a file in the build directory's file system.
 fn scratch(bytes: u64) -> Result<Loop, String> {
     Loop::new_in(env!("CARGO_TARGET_TMPDIR"), bytes)
 }
 
-/// Reads or writes `bytes` past the cache, in requests of 64 KiB.
+/// Reads or writes `bytes` with direct I/O in 64 KiB requests.
 fn direct(path: &Path, write: bool, bytes: u64) {
     #[repr(align(4096))]
     struct Buffer([u8; 65536]);
@@ -112,7 +113,7 @@ fn btrfs_over_two_loop_devices() {
     let mut names = [one.name(), two.name()];
     names.sort();
     assert_eq!(told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(), names);
-    assert!(device_in_use(&roots, &two.device).is_some(), "the second device bears no mount of its own, and is used");
+    assert!(device_in_use(&roots, &two.device).is_some(), "the second device has no mount of its own, but is in use");
     assert_eq!(signature(&two.device).unwrap().as_deref(), Some("a btrfs file system"));
 }
 
@@ -165,7 +166,7 @@ fn processor_time_of_the_process_is_in_the_machines() {
     assert!(own >= 199_000_000, "{used:?}");
     // SAFETY: sysconf has no preconditions.
     let capacity = (after.at_ns - before.at_ns) * unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } as u64;
-    // The idle time leaves room for what we used, within the ticks in which it is told.
+    // Idle time plus our own time fits, within the ticks that idle time is counted in.
     assert!(after.idle_ns - before.idle_ns + own <= capacity + 40_000_000, "{before:?} {after:?} {used:?}");
     assert!(used.machine_ns >= own && used.machine_ns <= capacity + 40_000_000, "{used:?} of {capacity}");
     assert!(meter.resolution_ns() >= 1 && meter.resolution_ns() <= 10_000_000);

@@ -1,4 +1,4 @@
-//! What lies under the paths of machines that are not here, from their `/sys` and `/proc`.
+//! Facts about the paths of other machines, from their recorded `/sys` and `/proc`.
 
 mod sysfs;
 
@@ -30,7 +30,10 @@ fn near(layer: &Layer, bytes_per_s: f64) {
 }
 
 fn formula(layer: &Layer) -> &str {
-    layer.advertised_formula.as_deref().unwrap_or_else(|| panic!("{} does not tell where its rate is from", layer.name))
+    layer
+        .advertised_formula
+        .as_deref()
+        .unwrap_or_else(|| panic!("{} does not show how its rate was computed", layer.name))
 }
 
 fn names(devices: &[host::facts::BlockDevice]) -> Vec<&str> {
@@ -56,7 +59,7 @@ fn an_nvme_ssd_on_pcie_4() {
             (LayerKind::Link, "PCIe 4.0 x4"),
         ]
     );
-    // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits a byte.
+    // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits per byte.
     near(&told.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
     assert_eq!(formula(&told.layers[5]), "PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130");
     assert_eq!(formula(&told.layers[2]), "io.max of /system.slice/database.service");
@@ -90,7 +93,7 @@ fn an_nvme_ssd_on_pcie_4() {
 }
 
 #[test]
-fn what_system_calls_told_of_a_recorded_machine_is_in_its_tree() {
+fn recorded_system_calls_are_used() {
     for (name, path, extents, free) in [("nvme", "/var/lib/file", "7", "25"), ("sata_hdd", "/home/data", "312", "10")] {
         let tree = Tree::new(name);
         let told = under(&tree.roots(), Path::new(path)).unwrap();
@@ -103,7 +106,7 @@ fn what_system_calls_told_of_a_recorded_machine_is_in_its_tree() {
         assert!(!above.layers[0].settings.contains_key("extents"), "of another file");
     }
     let none = under(&Tree::new("virtio").roots(), Path::new("/")).unwrap();
-    assert!(!none.layers[0].settings.contains_key("free_percent"), "this machine says nothing of another");
+    assert!(!none.layers[0].settings.contains_key("free_percent"), "this machine must not describe another");
 }
 
 #[test]
@@ -215,12 +218,12 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
     assert_eq!((setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")), ("yes", "no"));
     assert_eq!(setting(partition, "optimal_io_size"), "1572864");
     assert!(
-        warned(&told, "md0p1 starts at 1 MiB, which is no multiple of md0's 1.5 MiB stripe")
+        warned(&told, "md0p1 starts at 1 MiB, not a multiple of md0's 1.5 MiB stripe")
             && warned(&told, "start it at 1.5 MiB"),
         "{:?}",
         told.warnings
     );
-    assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "busy with a recover"), "{:?}", told.warnings);
+    assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "is running a recover"), "{:?}", told.warnings);
     let links: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
     assert_eq!(links.len(), 3, "each disk has a link of its own");
     near(links[0], 1.2e9);
@@ -259,7 +262,7 @@ fn btrfs_spreads_over_its_own_devices() {
 }
 
 #[test]
-fn an_overlay_is_on_what_takes_its_writes() {
+fn an_overlay_is_on_its_upper_directory() {
     let tree = Tree::new("sas");
     let layers = layers_under(&tree.roots(), Path::new("/merged/file")).unwrap();
     assert_eq!((layers[0].name.as_str(), layers[1].name.as_str()), ("overlay on /merged", "btrfs on /home"));
@@ -283,7 +286,7 @@ fn a_virtio_disk_and_its_machine() {
     let facts = machine_facts(&tree.roots());
     assert_eq!((facts.name.as_str(), facts.system.as_str(), facts.processors), ("vm", "Linux 6.18.44 x86_64", 2));
     assert_eq!((facts.processor.as_str(), facts.memory_bytes), ("Intel(R) Xeon(R) Processor", 24_684_096 * 1024));
-    assert_eq!(facts.virtualization.as_deref(), Some("KVM"), "by its clock source, where there is no DMI");
+    assert_eq!(facts.virtualization.as_deref(), Some("KVM"), "by its clock source, since it has no DMI");
     assert_eq!(facts.settings["transparent_hugepage"], "madvise");
     assert_eq!(
         facts.settings["mitigations"],
@@ -292,7 +295,7 @@ fn a_virtio_disk_and_its_machine() {
 }
 
 #[test]
-fn a_version_1_limit_binds_its_own_group_alone() {
+fn a_version_1_limit_applies_only_to_its_own_group() {
     let tree = Tree::new("virtio");
     let limits =
         |layers: &[Layer]| layers.iter().filter(|layer| layer.kind == LayerKind::Throttle).cloned().collect::<Vec<_>>();
@@ -321,7 +324,7 @@ fn bare_metal_is_not_called_virtual() {
 }
 
 #[test]
-fn a_container_is_told() {
+fn a_container_is_reported() {
     let tree = Tree::new("nvme");
     tree.write("proc/self/cgroup", "0::/kubepods/burstable/pod1\n");
     assert_eq!(machine_facts(&tree.roots()).virtualization.as_deref(), Some("container (kubepods)"));
@@ -330,7 +333,7 @@ fn a_container_is_told() {
 }
 
 #[test]
-fn who_uses_a_device() {
+fn users_of_a_device_are_listed() {
     let tree = Tree::new("sata_hdd");
     let roots = tree.roots();
     assert_eq!(holders(&roots, "sda"), ["sda1 is mounted on /"]);
@@ -354,7 +357,7 @@ fn who_uses_a_device() {
 }
 
 #[test]
-fn a_tree_that_bites_its_tail_ends() {
+fn a_cyclic_tree_ends() {
     let tree = Tree::new("crypt_lvm");
     let root = tree.roots().sys.parent().unwrap().to_path_buf();
     std::os::unix::fs::symlink(
@@ -384,7 +387,7 @@ fn a_thin_volume_on_raid_10() {
     assert_eq!((setting(&told.layers[0], "sunit"), setting(&told.layers[0], "swidth")), ("1024", "2048"));
     let array = named(&told.layers, "md10");
     assert_eq!((setting(array, "chunk_bytes"), setting(array, "layout")), ("524288", "0x102"));
-    assert_eq!(array.share, Share::ALL, "the pool's metadata are not its data once more");
+    assert_eq!(array.share, Share::ALL, "the pool's metadata does not count as data");
     assert_eq!(named(&told.layers, "sdc").share, Share { reads: 0.25, writes: 0.5 });
     assert_eq!(names(&told.devices.counted), ["sdc", "sdd", "sde", "sdf"]);
     assert_eq!(names(&told.devices.sits_on), ["dm-3"]);
@@ -436,7 +439,7 @@ fn an_nvme_ssd_of_generation_3_with_all_of_its_lanes() {
         [(LayerKind::Disk, "nvme1n1 (EXAMPLE GEN3 1TB)"), (LayerKind::Link, "PCIe 3.0 x4")]
     );
     near(&told.layers[1], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
-    assert!(told.warnings.is_empty(), "a slot that could do more is no fault of the link: {:?}", told.warnings);
+    assert!(told.warnings.is_empty(), "a faster slot is not a fault of the link: {:?}", told.warnings);
 }
 
 #[test]
@@ -463,7 +466,7 @@ fn multipath_over_two_sas_paths() {
 }
 
 #[test]
-fn a_sata_disk_behind_a_sas_expander_below_its_best() {
+fn a_sata_disk_behind_a_sas_expander_below_its_maximum_rate() {
     let tree = Tree::new("multipath");
     let told = under_device(&tree.roots(), "sdc");
     assert_eq!(
@@ -483,7 +486,7 @@ fn a_sata_disk_behind_a_sas_expander_below_its_best() {
 }
 
 #[test]
-fn what_cannot_be_seen_through_is_told() {
+fn opaque_layers_are_reported() {
     let tree = Tree::new("volumes");
     let told = |path: &str| under(&tree.roots(), Path::new(path)).unwrap();
     let zfs = told("/tank/data/file");
@@ -501,7 +504,7 @@ fn what_cannot_be_seen_through_is_told() {
     assert_eq!((cifs.layers[1].kind, setting(&cifs.layers[1], "cache")), (LayerKind::Network, "strict"));
     assert_eq!(told("/home/me/remote/file").layers[1].kind, LayerKind::Network);
     let odd = told("/mnt/odd/file");
-    assert_eq!(odd.layers.len(), 1, "what its program does, nobody tells: {:?}", odd.layers);
+    assert_eq!(odd.layers.len(), 1, "the behaviour of its program is unknown: {:?}", odd.layers);
     assert!(setting(&odd.layers[0], "direct_io_means").contains("its program"));
 }
 

@@ -1,4 +1,4 @@
-//! Whole files on this computer: every engine does what it says, and nothing is left behind.
+//! Whole files on this computer: every engine works, and nothing is left behind.
 
 use host::files::{HostFiles, remove_leftovers};
 use machine::files::{AreaSpec, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileWork};
@@ -20,7 +20,6 @@ fn file(subdirectory: u32, number: u32) -> FileId {
     FileId { location: 0, subdirectory, number }
 }
 
-/// The engines that this kernel has.
 fn engines() -> Vec<FileEngine> {
     let here = tempfile::tempdir().unwrap();
     let is_here = |engine: &FileEngine| match HostFiles::new().open(&spec(here.path(), *engine, FileSync::None)) {
@@ -66,7 +65,7 @@ fn every_engine_makes_reads_appends_and_deletes() {
 }
 
 #[test]
-fn what_is_left_in_an_area_goes_with_it() {
+fn an_area_is_removed_with_its_contents() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("mine"), "kept").unwrap();
     let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
@@ -78,17 +77,17 @@ fn what_is_left_in_an_area_goes_with_it() {
 }
 
 #[test]
-fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
+fn only_leftovers_of_killed_runs_are_removed() {
     let here = tempfile::tempdir().unwrap();
     let first = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
     let dead = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
     first.make_subdirectories().unwrap();
     first.work().unwrap().create(file(0, 1), b"left").unwrap();
-    // As a kill leaves it: the lock goes, the directory stays.
+    // The state after a kill: the lock is gone, the directory stays.
     std::mem::forget(first);
     for fd in fs::read_dir("/proc/self/fd").unwrap().flatten() {
         if fs::read_link(fd.path()).is_ok_and(|path| path == dead) {
-            // SAFETY: the descriptor of what was forgotten.
+            // SAFETY: the descriptor of the forgotten directory.
             unsafe { libc::close(fd.file_name().to_str().unwrap().parse().unwrap()) };
         }
     }
@@ -103,7 +102,7 @@ fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
 }
 
 #[test]
-fn a_bad_location_is_told() {
+fn a_bad_location_is_an_error() {
     let here = tempfile::tempdir().unwrap();
     let plain = here.path().join("plain");
     fs::write(&plain, "").unwrap();

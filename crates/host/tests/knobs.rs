@@ -1,4 +1,4 @@
-//! The knobs of machines that are not here, and setting them on their recorded trees.
+//! Knobs of other machines, and setting them on their recorded trees.
 
 mod sysfs;
 
@@ -19,13 +19,13 @@ fn named<'a>(knobs: &'a [HostKnob], name: &str) -> &'a HostKnob {
     knobs.iter().find(|one| one.knob.name == name).unwrap_or_else(|| panic!("no {name} in {names:?}"))
 }
 
-/// Of, value now, values to try.
+/// Owner, current value, values to try.
 fn told(knob: &HostKnob) -> (&str, &str, Vec<&str>) {
     let values = knob.knob.alternatives.iter().map(|one| one.value.as_str()).collect();
     (&knob.knob.of, &knob.knob.present, values)
 }
 
-/// A recorded tree has few files of `/proc/sys/vm`; these make it whole.
+/// Adds files of `/proc/sys/vm` that recorded trees lack.
 fn with_memory(tree: &Tree) {
     for (name, value) in [
         ("dirty_ratio", "20"),
@@ -56,13 +56,14 @@ fn the_knobs_of_an_nvme_ssd() {
         ("vm.dirty_ratio", ("this computer", "20", vec!["5", "40"])),
         ("vm.dirty_bytes", ("this computer", "0", vec!["67108864", "1073741824"])),
         ("transparent_hugepage", ("this computer", "madvise", vec!["always", "never"])),
-        // One processor is set otherwise than the others.
+        // One CPU has a different setting from the others.
         ("governor", ("this computer", "powersave, performance", vec!["performance", "powersave"])),
     ] {
         assert_eq!(told(named(&knobs, name)), expected, "{name}");
     }
     let has = |name: &str| knobs.iter().any(|one| one.knob.name == name);
-    // Its requests have 128 KiB at most; xfs has no commit interval; the scheduler has no parameters; nothing polls.
+    // Its requests are 128 KiB at most; xfs has no commit interval; the scheduler has no
+    // parameters; polling is off.
     assert!(named(&knobs, "max_sectors_kb").knob.alternatives.is_empty());
     assert!(!has("commit") && !has("fifo_batch") && !has("io_poll") && !has("cache_type"));
 }
@@ -89,7 +90,7 @@ fn the_knobs_of_a_sata_disk_with_its_scheduler() {
 }
 
 #[test]
-fn what_can_lose_data_says_so_and_every_value_has_its_line() {
+fn risky_values_warn_and_every_value_has_a_permanent_form() {
     let tree = Tree::new("sata_hdd");
     with_memory(&tree);
     let knobs = knobs(&tree, "/home");
@@ -180,7 +181,7 @@ impl Place {
         session
     }
 
-    /// What a program finds that comes after a kill: the journal as it stands, and no lock.
+    /// The state that a program finds after a kill: the current journal, and no lock.
     fn after_a_kill(&self) -> tempfile::TempDir {
         let left = tempfile::tempdir().unwrap();
         fs::copy(self.journal(), left.path().join("tune.journal")).unwrap();
@@ -189,7 +190,7 @@ impl Place {
 }
 
 #[test]
-fn settings_are_journaled_before_and_put_back_after() {
+fn settings_are_journaled_and_restored() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4"), ("nomerges", "2")]);
     assert!(place.journal().exists() && place.read(READ_AHEAD) == "128", "journaled and not touched yet");
@@ -205,7 +206,7 @@ fn settings_are_journaled_before_and_put_back_after() {
 }
 
 #[test]
-fn a_panic_puts_settings_back() {
+fn a_panic_restores_settings() {
     let place = Place::new();
     let died = catch_unwind(AssertUnwindSafe(|| {
         let mut session = place.session(&[("read_ahead_kb", "4")]);
@@ -217,11 +218,11 @@ fn a_panic_puts_settings_back() {
 }
 
 #[test]
-fn who_comes_after_a_kill_puts_settings_back() {
+fn settings_are_restored_after_a_kill() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4")]);
     session.set(&[(place.number("read_ahead_kb"), "4")]).unwrap();
-    // As long as the program lives nobody touches its settings.
+    // While the program runs, no other process touches its settings.
     assert!(recover_in(place.state.path(), &place.roots()).is_empty() && place.read(READ_AHEAD) == "4");
     let left = place.after_a_kill();
     let told = recover_in(left.path(), &place.roots());
@@ -231,7 +232,7 @@ fn who_comes_after_a_kill_puts_settings_back() {
 }
 
 #[test]
-fn a_value_of_somebody_else_stays_and_is_told() {
+fn a_foreign_value_stays_and_is_reported() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4"), ("nomerges", "2")]);
     let read_ahead = place.number("read_ahead_kb");
@@ -241,7 +242,7 @@ fn a_value_of_somebody_else_stays_and_is_told() {
     let told = recover_in(left.path(), &place.roots());
     assert!(told.iter().any(|sentence| sentence.contains("777") && sentence.contains("128")), "{told:?}");
     assert!(place.read(READ_AHEAD) == "777" && !left.path().join("tune.journal").exists());
-    // A living session sees it too, leaves it, and goes on with the others.
+    // A running session notices it too, leaves it unchanged, and continues with the others.
     let error = session.set(&[]).unwrap_err().to_string();
     assert!(error.contains("777"), "{error}");
     session.set(&[(place.number("nomerges"), "2")]).unwrap();
@@ -252,7 +253,7 @@ fn a_value_of_somebody_else_stays_and_is_told() {
 }
 
 #[test]
-fn settings_of_an_earlier_boot_are_gone_except_those_that_stay() {
+fn only_persistent_settings_outlive_a_boot() {
     let place = Place::new();
     place.tree.write("proc/sys/kernel/random/boot_id", "first\n");
     let mut session = place.session(&[("read_ahead_kb", "4"), ("cache_type", "write through")]);
@@ -262,32 +263,32 @@ fn settings_of_an_earlier_boot_are_gone_except_those_that_stay() {
     let left = place.after_a_kill();
     place.tree.write("proc/sys/kernel/random/boot_id", "second\n");
     recover_in(left.path(), &place.roots());
-    // Only the drive keeps its setting; 4 is what this boot came up with.
+    // Only the drive stores its setting; 4 is the value of this boot.
     assert_eq!((place.read(READ_AHEAD), place.read(cache)), ("4".into(), "write back".into()));
 }
 
-/// What a scheduler sets anew is put back with it, whatever the kernel made of it.
+/// Attributes that a scheduler resets are restored with it, whatever the kernel set them to.
 #[test]
-fn what_a_scheduler_resets_is_put_back_too() {
+fn attributes_reset_by_a_scheduler_are_restored() {
     let place = Place::new();
     let mut session = place.session(&[("scheduler", "bfq")]);
     let scheduler = place.number("scheduler");
     session.set(&[(scheduler, "bfq")]).unwrap();
-    // The kernel's part.
+    // Simulates the kernel.
     place.write("queue/nr_requests", "256");
     session.set(&[(scheduler, "bfq")]).unwrap();
     assert_eq!(place.read("queue/nr_requests"), "256", "as the scheduler that is tried has it");
     let left = place.after_a_kill();
     session.set(&[]).unwrap();
     assert_eq!((place.read("queue/scheduler"), place.read("queue/nr_requests")), ("mq-deadline".into(), "64".into()));
-    // Killed between the two.
+    // Killed in between.
     place.write("queue/nr_requests", "256");
     recover_in(left.path(), &place.roots());
     assert_eq!(place.read("queue/nr_requests"), "64");
 }
 
 #[test]
-fn a_journal_that_somebody_else_can_have_written_is_not_followed() {
+fn an_untrusted_journal_is_not_applied() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4")]);
     session.set(&[(place.number("read_ahead_kb"), "4")]).unwrap();
@@ -352,7 +353,7 @@ fn only_its_owner_can_open_the_lock() {
     drop(begin());
     let lock = state.join("tune.lock");
     assert_eq!((mode(&state), mode(&lock)), (0o700, 0o600));
-    // As an earlier version made it.
+    // As created by an earlier version.
     fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).unwrap();
     drop(begin());
     assert_eq!(mode(&lock), 0o600);

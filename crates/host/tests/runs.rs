@@ -1,6 +1,6 @@
-//! Runs on this computer: what is held, what an interrupt ends, what is refused, what a vanished file becomes.
+//! Runs on this computer: exclusive use, interrupts, refusals, and files that vanish.
 //!
-//! What needs root or loop devices is skipped with a word, unless `HALFPOWER_REQUIRE=all`.
+//! Tests that lack root or loop devices are skipped with a message, unless `HALFPOWER_REQUIRE=all`.
 
 mod common;
 
@@ -42,7 +42,8 @@ fn access(engine: Engine) -> Access {
     }
 }
 
-/// Reads block after block of the first MiB, for ever or so many, or thinks for ever.
+/// Reads the blocks of the first MiB in turn, endlessly or a given number of times, or pauses
+/// forever.
 struct Reader {
     depth: u32,
     request: u32,
@@ -101,7 +102,7 @@ fn is_held(device: &Path) -> bool {
 }
 
 #[test]
-fn a_device_that_may_be_written_is_held_as_long_as_it_is_a_target() {
+fn a_writable_device_is_held_while_it_is_a_target() {
     let device = match Loop::new_in("/dev/shm", 16 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
@@ -122,7 +123,7 @@ fn a_device_that_may_be_written_is_held_as_long_as_it_is_a_target() {
     drop(again);
     assert!(!is_held(&device.device));
     let only_read = host.open(&on(&device.device, None)).unwrap();
-    assert!(!is_held(&device.device), "what is only read is nobody's alone");
+    assert!(!is_held(&device.device), "files that are only read can be shared");
     drop(only_read);
 }
 
@@ -141,7 +142,7 @@ fn a_file_that_another_run_may_write_is_refused() {
 }
 
 #[test]
-fn what_a_loop_device_is_on_is_told_by_the_file_and_not_by_its_path() {
+fn a_loop_devices_file_is_identified_by_inode_not_path() {
     let device = match Loop::new_in("/dev/shm", 16 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
@@ -171,7 +172,7 @@ fn an_interrupt_ends_every_engine_and_leaves_nothing() {
                 let began = Instant::now();
                 let ended = read(&host, &target, engine, source);
                 assert!(matches!(ended, Err(Error::Interrupted)), "{engine}: {ended:?}");
-                // 0.3 s are promised; a loaded machine takes longer.
+                // The promise is 0.3 s; a loaded machine takes longer.
                 assert!(began.elapsed() < Duration::from_secs(10), "{engine}: {:?}", began.elapsed());
             });
             drop(target);
@@ -273,7 +274,7 @@ impl RequestSource for Writer {
 }
 
 #[test]
-fn many_starts_at_once_never_remove_one_anothers_files() {
+fn concurrent_starts_never_remove_each_others_files() {
     let directory = tempfile::tempdir().unwrap();
     let host = Host::new(&CALM);
     std::thread::scope(|scope| {

@@ -1,6 +1,8 @@
-//! The block layer's trace points: when it gets each request of a run, when the device gets it and when that is done.
+//! The block layer's trace points: when a request enters the block layer, when it is issued to the
+//! device, and when it completes.
 //!
-//! A trace instance of our own, so that nobody else's tracing is touched (Linux, Documentation/trace/ftrace.rst).
+//! Uses its own trace instance, so other tracing is untouched (Linux,
+//! Documentation/trace/ftrace.rst).
 
 use super::facts::{self, Roots};
 use machine::{BlockTimes, Nanos};
@@ -9,49 +11,39 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Where instances are made.
 const INSTANCES: [&str; 2] = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
 
-/// What the names of our instances begin with; the process' number follows.
 const NAME: &str = "halfpower-";
 
 const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_complete"];
 
-/// What our filters begin with; the number of a device follows.
 const FILTER: &str = "dev == ";
 
-/// For each processor; some 60,000 events.
+/// Per CPU; about 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
-/// The kernel's number of a device (major, minor).
 type Number = (u32, u32);
 
 fn instances() -> Option<PathBuf> {
     INSTANCES.iter().map(PathBuf::from).find(|dir| dir.is_dir())
 }
 
-/// Whether this process may trace.
 pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// Tracing that is on; dropped, it is off and leaves nothing.
+/// Active tracing; dropping it stops the trace and removes the instance.
 pub(crate) struct BlockTrace {
     dir: PathBuf,
-    /// The numbers of the traced devices, with that of the disk that each is or is part of.
     disks: BTreeMap<Number, Number>,
-    /// The calling thread's name, which its threads have too.
+    /// The calling thread's name, which its threads share.
     own: String,
 }
 
 impl BlockTrace {
-    /// Traces these devices from now on.
-    ///
-    /// # Errors
-    /// What the kernel refuses.
     pub(crate) fn start(roots: &Roots, devices: &[String]) -> io::Result<BlockTrace> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
-        remove_those_of_the_dead(&parent);
+        remove_stale_instances(&parent);
         let disks = disks(roots, devices);
         if disks.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
@@ -64,7 +56,7 @@ impl BlockTrace {
         fs::create_dir(&dir)?;
         let own = fs::read_to_string("/proc/thread-self/comm")?.trim_end().to_owned();
         let trace = BlockTrace { dir, disks, own };
-        // The kernel's own monotonic clock, which ours is held against.
+        // The same clock that halfpower's is compared with.
         trace.set("trace_clock", "mono")?;
         trace.set("buffer_size_kb", &BUFFER_KIB.to_string())?;
         for event in EVENTS {
@@ -78,10 +70,8 @@ impl BlockTrace {
         fs::write(self.dir.join(file), value)
     }
 
-    /// What was traced of the program's threads and of anybody; nothing where events were lost. `at` turns the kernel's time into that of the machine's clock.
-    ///
-    /// # Errors
-    /// The trace cannot be read.
+    /// Times of the program's own requests, and of all requests; empty if events were lost. `at`
+    /// converts kernel time to the machine's clock.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.dir.join("trace"))?);
@@ -95,8 +85,9 @@ impl Drop for BlockTrace {
     }
 }
 
-/// Removes what a killed halfpower left: its tracing would go on for ever. The name alone does not make it ours, the filter does.
-fn remove_those_of_the_dead(parent: &Path) {
+/// Removes instances of a killed halfpower, which would keep tracing forever. The filter identifies
+/// ours; the name is not enough.
+fn remove_stale_instances(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let (name, dir) = (entry.file_name(), entry.path());
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
@@ -111,7 +102,7 @@ fn remove_those_of_the_dead(parent: &Path) {
     }
 }
 
-/// Ends the tracing of an instance and removes it: one with an event that is on cannot be removed.
+/// The kernel refuses to remove an instance with an active event, so disables these first.
 fn remove(dir: &Path) {
     for event in EVENTS {
         let _ = fs::write(dir.join(format!("events/block/{event}/enable")), "0");
@@ -119,8 +110,8 @@ fn remove(dir: &Path) {
     let _ = fs::remove_dir(dir);
 }
 
-/// The numbers of devices and of the disks that they are part of: the kernel tells a partition's number where it gets a request, and the
-/// disk's later.
+/// Maps devices to whole disks: the kernel traces a queued request under its partition and later
+/// under the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number = |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
     let mut disks = BTreeMap::new();
@@ -139,7 +130,6 @@ fn number(text: &str, between: char) -> Option<Number> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Queued,
@@ -147,7 +137,6 @@ enum Event {
     Completed,
 }
 
-/// A line of the trace.
 #[derive(Debug, PartialEq, Eq)]
 struct Line<'a> {
     at: Nanos,
@@ -155,11 +144,11 @@ struct Line<'a> {
     device: Number,
     sector: u64,
     sectors: u64,
-    /// The name of the thread that asked.
     thread: &'a str,
 }
 
-/// Understands `  dd-27304   [000] ..... 26196.625243: block_bio_queue: 7,0 RS 0 + 2048 [dd]`; none of what moves no data.
+/// Parses `  dd-27304   [000] ..... 26196.625243: block_bio_queue: 7,0 RS 0 + 2048 [dd]`; `None` if
+/// it moves no data.
 fn parse(line: &str) -> Option<Line<'_>> {
     let (head, rest) = line.split_once(": block_")?;
     let (seconds, fraction) = head.rsplit(' ').next()?.split_once('.')?;
@@ -184,18 +173,15 @@ fn parse(line: &str) -> Option<Line<'_>> {
     Some(Line { at, event, device, sector, sectors, thread })
 }
 
-/// A request that the block layer has.
 struct Bio {
     at: Nanos,
     end: u64,
-    /// Sectors that are not done yet.
     left: u64,
     issued: Option<Nanos>,
     own: bool,
 }
 
-/// Follows every request of a trace from line to line: one may be split into several requests of the device, and several may be merged.
-/// None where the trace lost events.
+/// Follows each request through splits and merges. `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,
@@ -204,7 +190,7 @@ fn times(
 ) -> io::Result<Option<Vec<BlockTimes>>> {
     let mut under_way: BTreeMap<(Number, u64), Bio> = BTreeMap::new();
     let (mut own_sum, mut all) = (BlockTimes::default(), BlockTimes::default());
-    // Line by line: a trace is larger than all the rest of this program.
+    // Line by line: a trace may exceed all the other memory of this program.
     for line in trace.split(b'\n') {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
@@ -247,7 +233,8 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// Whether a line of the head says that more was written than is kept: `# entries-in-buffer/entries-written: 10/12   #P:2`.
+/// Whether a header line shows overwritten events: `# entries-in-buffer/entries-written: 10/12
+/// #P:2`.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));
@@ -259,12 +246,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_of_the_dead_is_removed_only_with_our_filter() {
+    fn stale_instances_are_removed_only_with_our_filter() {
         let Some(parent) = instances().filter(|_| permitted()) else {
             assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "no trace instances: mount tracefs, as root");
             return eprintln!("skipped: no trace instances");
         };
-        // No process has such a number.
+        // Beyond any process ID.
         let of = |number: u32| parent.join(format!("{NAME}{number}"));
         let (ours, others) = (of(u32::MAX), of(u32::MAX - 1));
         for dir in [&ours, &others] {
@@ -274,7 +261,7 @@ mod tests {
             fs::write(ours.join(format!("events/block/{event}/filter")), "dev == 1048576").unwrap();
             fs::write(ours.join(format!("events/block/{event}/enable")), "1").unwrap();
         }
-        remove_those_of_the_dead(&parent);
+        remove_stale_instances(&parent);
         let left = [ours.exists(), others.exists()];
         [ours, others].iter().for_each(|dir| remove(dir));
         assert_eq!(left, [false, true]);
@@ -282,7 +269,6 @@ mod tests {
 
     const HEAD: &str = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 8/8   #P:2\n#\n";
 
-    /// What was seen of the program's threads, and of anybody.
     fn seen(lines: &str) -> Vec<BlockTimes> {
         let disks = BTreeMap::from([((7, 0), (7, 0)), ((259, 1), (259, 0)), ((259, 0), (259, 0))]);
         times(format!("{HEAD}{lines}").as_bytes(), &disks, "halfpower", |at| at).unwrap().unwrap()
@@ -327,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_others_are_told_apart() {
+    fn requests_of_other_programs_are_excluded() {
         let of = |sector: u64, thread: &str| {
             format!(
                 "  x-7 [000] ..... 1.000000: block_bio_queue: 7,0 RS {sector} + 8 [{thread}]\n\
@@ -342,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_lost_events_says_nothing() {
+    fn a_trace_with_lost_events_is_discarded() {
         let disks = BTreeMap::from([((7, 0), (7, 0))]);
         let text = "# entries-in-buffer/entries-written: 8/9   #P:2\n";
         assert_eq!(times(text.as_bytes(), &disks, "halfpower", |at| at).unwrap(), None);

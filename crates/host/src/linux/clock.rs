@@ -1,33 +1,30 @@
-//! The clock of this computer: the time-stamp counter where it is invariant and agrees with the
-//! kernel's clock, `clock_gettime` otherwise.
+//! This computer's clock: the time-stamp counter if it is invariant and agrees with the kernel's
+//! clock, otherwise `clock_gettime`.
 
 use crate::session::Time;
 use machine::Nanos;
 use std::sync::OnceLock;
 
-/// Ticks to nanoseconds as a 32.32 fixed-point factor, from a common start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     base_ticks: u64,
     base_ns: Nanos,
-    /// Nanoseconds a tick, times 2^32; 0 where the counter is not used.
+    /// Nanoseconds per tick times 2^32; 0 if the counter is not used.
     factor: u64,
 }
 
-/// How long the counter is held against the kernel's clock. Each end is known to about 15 ns (see [`together`]), so the
-/// rate is good to some 60 ppm, and a run begins soon.
+/// Each end is accurate to about 15 ns (see [`together`]), so this gives 60 ppm without delaying
+/// the run.
 const CALIBRATION_NS: Nanos = 500_000;
 
-/// Readings of both clocks of which the closest counts.
+/// Attempts to read both clocks; the closest pair is used.
 const TRIES: usize = 8;
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 
-/// The first end of the calibration.
 static FIRST: OnceLock<(u64, Nanos)> = OnceLock::new();
 
 impl Clock {
-    /// Takes the first end of the calibration, so that [`Clock::get`] need not wait for the other.
     pub(crate) fn begin() {
         FIRST.get_or_init(together);
     }
@@ -37,12 +34,10 @@ impl Clock {
         *CLOCK.get_or_init(Clock::calibrate)
     }
 
-    /// The time at which it was begun: when the program was.
     pub(crate) fn start(&self) -> Nanos {
         self.base_ns
     }
 
-    /// What keeps the time, for the record.
     pub(crate) fn source(&self) -> &'static str {
         if self.factor == 0 { "clock_gettime" } else { "tsc" }
     }
@@ -77,7 +72,7 @@ impl Time for Clock {
         self.base_ns + ((u128::from(passed) * u128::from(self.factor)) >> 32) as u64
     }
 
-    /// Sleeps where it is long enough; the last 60 us are spun, because a sleep ends late.
+    /// Sleeps, then spins the last 60 us because a sleep ends late.
     fn pass(self, for_ns: Nanos) {
         const SPIN_NS: Nanos = 60_000;
         let end = self.now() + for_ns;
@@ -90,8 +85,8 @@ impl Time for Clock {
     }
 }
 
-/// The counter and the kernel's clock at one moment: the clock is read between two readings of the counter, and the
-/// closest pair of some tries is taken, because an interrupt may fall between any two.
+/// Reads both clocks at the same moment: the kernel's between two counter readings, the closest of
+/// several tries, because an interrupt can occur in between.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();
@@ -104,20 +99,19 @@ fn together() -> (u64, Nanos) {
     (ticks, now)
 }
 
-/// The kernel's monotonic clock.
 pub(crate) fn kernel_now() -> Nanos {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// The same with the time in which the computer was suspended.
+/// Like [`kernel_now`], but includes time suspended.
 pub(crate) fn boot_now() -> Nanos {
     read(libc::CLOCK_BOOTTIME)
 }
 
 fn read(clock: libc::clockid_t) -> Nanos {
-    // The C library's call: rustix reads the vdso itself, which ends the process under valgrind.
+    // The C library's call: rustix reads the vdso itself, which crashes under valgrind.
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; both clocks exist on every Linux that runs this.
+    // SAFETY: `time` is a valid timespec; every supported Linux has both clocks.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -134,7 +128,7 @@ fn ticks() -> u64 {
     0
 }
 
-/// The counter runs at one rate in every state of every processor, and the kernel itself keeps time by it.
+/// Whether the counter's rate is constant and the kernel itself uses it.
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -159,7 +153,7 @@ mod tests {
     #[test]
     fn agrees_with_the_kernel_and_never_goes_back() {
         let clock = Clock::get();
-        // Between two readings of the kernel's clock, so that a pause of this thread between any two does not matter.
+        // Bracketed by kernel readings, so a pause of this thread does not matter.
         let read = || (kernel_now(), clock.now(), kernel_now());
         let (first_before, start, first_after) = read();
         let mut last = start;

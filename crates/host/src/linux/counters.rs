@@ -1,8 +1,7 @@
-//! Counters read before and after a run: processor, devices, this process' block I/O, instructions.
+//! Counters read before and after a run: CPU time, devices, this process's block I/O, instructions.
 //!
-//! Every meter opens its files once and reads them again in place, without allocation, so that taking a
-//! snapshot costs a few system calls and nothing between them. A snapshot is a plain value; two of them
-//! give the difference that a run used.
+//! Each meter opens its files once and rereads them without allocating. A snapshot is a plain
+//! value; subtract two to get the usage of a run.
 
 mod disturbance;
 mod others;
@@ -19,14 +18,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Sectors in `/sys/class/block/*/stat` are 512 bytes whatever the device's own sector
-/// (Linux, Documentation/block/stat.rst).
+/// `/sys/class/block/*/stat` counts 512-byte sectors on every device (Linux,
+/// Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
-/// Enough for the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
+/// Holds the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
 const READ_BYTES: usize = 1024;
 
-/// A file of the kernel's that is read again and again.
 struct Gauge {
     file: File,
     path: PathBuf,
@@ -38,7 +36,6 @@ impl Gauge {
         Ok(Self { file, path })
     }
 
-    /// The file's beginning as it is now.
     fn read<'a>(&self, buffer: &'a mut [u8; READ_BYTES]) -> Result<&'a [u8]> {
         let len = self.file.read_at(buffer, 0).map_err(Error::io("cannot read", &self.path))?;
         Ok(&buffer[..len])
@@ -53,19 +50,18 @@ impl Gauge {
     }
 }
 
-/// The whole numbers in a text, in order; words between them are passed over.
+/// Yields the integers in a text in order, skipping words.
 fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| byte.is_ascii_whitespace()).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Reads processor time of this process and of the whole machine.
+/// Reads the CPU time of this process and of the whole machine.
 ///
-/// # How coarse
-/// The process' user + system time is exact to a microsecond; its division into user and system is by the
-/// scheduler tick on most kernels. The machine's busy time is what its processors were not idle (which includes
-/// interrupts and kernel threads): idle time is kept in nanoseconds but shown in clock ticks, usually 10 ms.
-/// Where a version-1 `cpuacct` control group is mounted, its nanosecond count of all tasks is used within
-/// that margin. [`CpuMeter::resolution_ns`] says which.
+/// # Resolution
+/// Process time (user + system) is exact to a microsecond; most kernels split it by scheduler tick.
+/// Machine busy time includes interrupts and kernel threads. It derives from idle time, which is in
+/// clock ticks (usually 10 ms). If a version-1 `cpuacct` control group is mounted, its nanosecond
+/// count of all tasks refines the result within that margin. See [`CpuMeter::resolution_ns`].
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -73,39 +69,37 @@ pub struct CpuMeter {
     tick_ns: Nanos,
 }
 
-/// Processor time at one moment, from an arbitrary start. Only differences mean anything.
+/// CPU time at one moment, from an arbitrary start: use only differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
-    /// When, on the monotonic clock.
     pub at_ns: Nanos,
-    /// User time of this process, all threads.
+    /// This process, all threads.
     pub user_ns: Nanos,
-    /// System time of this process, all threads.
+    /// This process, all threads.
     pub system_ns: Nanos,
-    /// Time that all processors together were idle, waiting for I/O or not.
+    /// Idle time summed over CPUs, including I/O wait.
     pub idle_ns: Nanos,
-    /// Time that a hypervisor took away, all processors together.
+    /// Time taken by the hypervisor, summed over CPUs.
     pub steal_ns: Nanos,
-    /// Time of all tasks, where the kernel counts it in nanoseconds.
+    /// Time of all tasks, if the kernel counts it in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
-/// Processor time that a machine uses without us, lately: what is subtracted from a run's machine time.
+/// Recent CPU use of other programs, subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// Busy processors: 0.02 is 20 ms in each second, all processors together.
+    /// Busy CPUs: 0.02 is 20 ms per second, summed over CPUs.
     pub busy_processors: f64,
-    /// How long it was observed.
     pub observed_ns: Nanos,
 }
 
 impl IdleBaseline {
-    /// A machine of which nothing is known: nothing is subtracted.
+    /// No baseline known: subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// A sentence where the machine was not idle, so that no processor time of a run is ours alone.
+    /// Warns if other programs kept the machine busy, so a run's CPU time is uncertain.
     pub fn warning(&self) -> Option<String> {
-        // A tenth of a processor is more than the housekeeping of an idle system.
+        // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
             format!(
                 "other programs kept {:.1} processors busy: results may understate this machine; stop them",
@@ -135,15 +129,15 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// The step in which machine time can be told apart.
+    /// The resolution of machine time.
     pub fn resolution_ns(&self) -> Nanos {
         if self.tasks.is_some() { 1 } else { self.tick_ns }
     }
 
-    /// Processor time now.
+    /// Reads the CPU time now.
     ///
     /// # Errors
-    /// `/proc/stat` cannot be read any more, or has no `cpu` line.
+    /// `/proc/stat` can no longer be read, or has no `cpu` line.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -166,8 +160,8 @@ impl CpuMeter {
         Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
     }
 
-    /// What was used between two snapshots, the machine's part less what it uses without us. Where the baseline was
-    /// taken while others were busy, and they gave way to us, the machine's part is at least this process' own.
+    /// CPU time between two snapshots; subtracts the baseline from the machine's, but never below
+    /// this process's own time, because other programs may have yielded.
     pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
         let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
         let without_us = (baseline.busy_processors * elapsed_ns as f64).round() as Nanos;
@@ -182,15 +176,14 @@ impl CpuMeter {
         }
     }
 
-    /// Time between two snapshots that the processors were neither idle nor taken away.
     fn busy_ns(&self, before: &CpuSnapshot, after: &CpuSnapshot) -> Nanos {
         let capacity = after.at_ns.saturating_sub(before.at_ns) * self.processors;
         let away = after.idle_ns.saturating_sub(before.idle_ns) + after.steal_ns.saturating_sub(before.steal_ns);
         let by_idle = capacity.saturating_sub(away);
         match (before.tasks_ns, after.tasks_ns) {
-            // The tasks' own count knows nothing of interrupts on an idle processor; the idle time does, but each of
-            // its two parts (idle, waiting for I/O) is cut off to a tick at both ends. Together: the fine one within
-            // the margin of the coarse.
+            // The task count misses interrupts on an idle CPU. Idle time includes them, but its two
+            // parts (idle, iowait) are each truncated to a tick at both ends. So clamp the fine
+            // count to the margin of the coarse one.
             (Some(was), Some(is)) => {
                 let margin = 2 * self.tick_ns;
                 is.saturating_sub(was).clamp(by_idle.saturating_sub(margin), by_idle + margin)
@@ -200,13 +193,12 @@ impl CpuMeter {
     }
 }
 
-/// The kernel's unit of processor time.
 pub(super) fn tick_ns() -> Nanos {
     // SAFETY: sysconf has no preconditions.
     1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64
 }
 
-/// User and system time of this process, all threads that are or were.
+/// User and system time of this process, including threads that have ended.
 pub(super) fn process_times() -> (Nanos, Nanos) {
     // SAFETY: all-zero is a valid rusage, and it is valid for writes.
     let usage = unsafe {
@@ -218,19 +210,19 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// What the kernel counted of this process, all threads, since it began.
+/// The kernel's event counts for this process, all threads, since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
-    /// Changes of context, voluntary and not.
+    /// Voluntary and involuntary.
     pub context_switches: u64,
     /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults that needed none.
+    /// Page faults that needed no I/O.
     pub minor_faults: u64,
 }
 
 impl ProcessCounts {
-    /// The counts now.
+    /// Reads the counts.
     pub fn now() -> Self {
         // SAFETY: all-zero is a valid rusage, and it is valid for writes.
         let usage = unsafe {
@@ -246,38 +238,36 @@ impl ProcessCounts {
     }
 }
 
-/// Reads the counters that the kernel keeps for block devices, summed over several.
+/// Reads the kernel's block device counters, summed over several devices.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// The counters of several devices together at one moment, as in Linux' Documentation/block/stat.rst.
+/// Summed counters of several devices, as in Linux, Documentation/block/stat.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
-    /// How many devices.
     pub devices: u64,
-    /// Reads completed, reads merged, 512-byte sectors read, milliseconds that reads took together.
+    /// Reads completed, reads merged, 512-byte sectors read, total milliseconds of reads.
     pub reads: [u64; 4],
-    /// The same of writes.
+    /// As `reads`, for writes.
     pub writes: [u64; 4],
-    /// Requests in flight now.
     pub in_flight: u64,
-    /// Milliseconds with at least one request in flight, sum over the devices. The kernel samples it by the scheduler
-    /// tick (1 to 10 ms), so that many requests shorter than a tick are overstated.
+    /// Milliseconds with a request in flight, summed over the devices. Sampled at the scheduler
+    /// tick (1 to 10 ms), which overstates many shorter requests.
     pub busy_ms: u64,
-    /// Milliseconds that all requests took together.
+    /// Total milliseconds of all requests.
     pub weighted_ms: u64,
-    /// As `reads`, of discards (Linux 4.18 and later).
+    /// As `reads`, for discards (Linux 4.18 and later).
     pub discards: [u64; 4],
-    /// Flushes completed and milliseconds that they took together (Linux 5.5 and later).
+    /// Flushes completed and their total milliseconds (Linux 5.5 and later).
     pub flushes: [u64; 2],
 }
 
 impl DeviceMeter {
-    /// Opens the counters of devices or partitions by their kernel names (`nvme0n1`, `sda1`).
+    /// Opens the counters of devices or partitions by kernel name (`nvme0n1`, `sda1`).
     ///
     /// # Errors
-    /// No such device; a device whose counters are switched off is [`Error::Unsupported`].
+    /// No such device; [`Error::Unsupported`] if its counters are switched off.
     pub fn open<S: AsRef<str>>(roots: &Roots, names: &[S]) -> Result<Self> {
         let mut gauges = Vec::with_capacity(names.len());
         for name in names {
@@ -285,7 +275,7 @@ impl DeviceMeter {
             if std::fs::read_to_string(dir.join("queue/iostats")).is_ok_and(|text| text.trim() == "0") {
                 let name = name.as_ref();
                 return Err(Error::Unsupported(format!(
-                    "{name} does not count its requests; switch it on with: echo 1 > /sys/class/block/{name}/queue/iostats"
+                    "{name} does not count its requests; enable it with: echo 1 > /sys/class/block/{name}/queue/iostats"
                 )));
             }
             gauges.push(Gauge::open(dir.join("stat"))?);
@@ -293,7 +283,7 @@ impl DeviceMeter {
         Ok(Self { gauges })
     }
 
-    /// The counters now.
+    /// Reads the counters.
     ///
     /// # Errors
     /// A device is gone.
@@ -326,7 +316,7 @@ impl DeviceMeter {
 }
 
 impl DeviceSnapshot {
-    /// What the devices did from `before` to now.
+    /// The activity from `before` to now.
     pub fn since(&self, before: &DeviceSnapshot) -> DeviceUse {
         let less = |now: u64, then: u64| now.saturating_sub(then);
         let ms = |now: u64, then: u64| less(now, then) * 1_000_000;
@@ -344,19 +334,19 @@ impl DeviceSnapshot {
     }
 }
 
-/// Reads what this process asked of the block layer.
+/// Reads this process's block I/O counters.
 pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// What this process, all threads that are or were, asked of the block layer since it began.
+/// Block I/O of this process since it started, including ended threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// Bytes fetched from block devices.
+    /// Bytes read from block devices.
     pub read_bytes: u64,
-    /// Bytes that will have to be written to block devices: a buffered write counts when it dirties the cache.
+    /// Bytes to be written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Bytes of `write_bytes` that were dropped from the cache unwritten (a file removed or cut).
+    /// Bytes of `write_bytes` never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 
@@ -369,10 +359,10 @@ impl ProcessIoMeter {
         Ok(Self { gauge: Gauge::open(roots.proc.join("self/io"))? })
     }
 
-    /// The counts now.
+    /// Reads the counts.
     ///
     /// # Errors
-    /// The file cannot be read any more.
+    /// The file can no longer be read.
     pub fn read(&self) -> Result<ProcessIo> {
         let mut buffer = [0; READ_BYTES];
         let text = self.gauge.read(&mut buffer)?;
@@ -419,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_is_what_was_neither_idle_nor_stolen() {
+    fn busy_time_excludes_idle_and_stolen_time() {
         let meter = meter(false);
         let used = meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), IdleBaseline::NONE);
         assert_eq!(used.machine_ns, 700_000_000, "2 processors x 1000 ms - 1200 idle - 100 stolen");
@@ -437,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_neighbour_that_gives_way_leaves_us_our_own() {
+    fn machine_time_is_never_below_our_own() {
         let mut after = snapshot(1000, 0, 0, None);
         after.user_ns = 300_000_000;
         let busy = IdleBaseline { busy_processors: 2.0, observed_ns: 1 };
@@ -447,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fine_count_moves_within_the_margin_of_the_coarse() {
+    fn the_task_count_is_clamped_to_the_idle_margin() {
         let meter = meter(true);
         let busy =
             |tasks| meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks))) / 1_000_000;
@@ -457,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_device_finds_its_place() {
+    fn device_stat_fields_are_parsed() {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots { sys: dir.path().to_path_buf(), ..Roots::default() };
         for (name, first) in [("sda", 1), ("sdb", 101)] {
@@ -477,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_does_not_count_is_told() {
+    fn a_device_without_counters_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots { sys: dir.path().to_path_buf(), ..Roots::default() };
         let queue = dir.path().join("class/block/sda/queue");

@@ -1,4 +1,5 @@
-//! Whole files through the kernel: made, read, appended to and deleted in directories of our own.
+//! Creates, reads, appends to and deletes whole files through the kernel, in halfpower's own
+//! directories.
 
 mod directories;
 mod removal;
@@ -29,8 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use worker::FileWorker;
 
-/// Directories of files are called `halfpower-MARK.files`, and their maker holds a lock on them for as long as it
-/// lives.
+/// Directories are named `halfpower-MARK.files`; their creator holds a lock on them.
 const SUFFIX: &str = ".files";
 
 /// Whole files on this computer.
@@ -42,7 +42,7 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// This computer's files. What its kernel does not count is left out of [`FileSystem::usage`].
+    /// Omits counters that this kernel lacks from [`FileSystem::usage`].
     pub fn new() -> Self {
         let roots = Roots::default();
         HostFiles {
@@ -101,7 +101,7 @@ impl FileSystem for HostFiles {
     }
 }
 
-/// Directories of our own, one in each location.
+/// Halfpower's own directories, one in each location.
 pub struct HostArea {
     directories: Arc<Vec<WorkDirectory>>,
     spec: AreaSpec,
@@ -139,15 +139,14 @@ impl HostArea {
     }
 }
 
-/// A directory that we made: locked while it is used, removed with all that we made in it when dropped.
+/// Locked while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    /// The directory that it is in, and its name there.
     parent: File,
     name: OsString,
     handle: File,
-    /// Bytes of a file-system block, which is what C's standard I/O buffers.
+    /// File system block size, the buffer size of C's standard I/O.
     block: usize,
 }
 
@@ -163,7 +162,7 @@ impl WorkDirectory {
         }
         remove_leftovers(location);
         let parent = open_directory(CWD, location).map_err(explain)?;
-        // The directory is locked before it has the name that others look for.
+        // Lock the directory before it gets the name that other processes look for.
         let hidden = make_hidden(&parent, |hidden| {
             mkdirat(&parent, hidden, Mode::RWXU)?;
             open_directory(&parent, Path::new(hidden))
@@ -196,8 +195,9 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes the directories of files that killed runs left in `location`: they bear our mark and nobody holds their
-/// lock. What others put into them stays, and [`crate::cleanup()`] lists it. Returns the number removed.
+/// Removes the file directories that killed runs left in `location`: those with our marker and no
+/// lock. [`crate::cleanup()`] lists files of other programs in them, which stay. Returns the number
+/// removed.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };

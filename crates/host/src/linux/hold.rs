@@ -1,4 +1,5 @@
-//! Takes files and devices that halfpower did not make, to write them: only if nothing else uses them, and so that nothing else does.
+//! Acquires existing files and devices for writing: only if unused, and so that other programs
+//! cannot start to use them.
 
 use super::owned_file::reopen;
 use super::{facts, sys};
@@ -11,23 +12,23 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// The numbers that identify a file or device.
 pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
-    // A device has several nodes.
+    // Several nodes may lead to one device.
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
-/// The files that this process holds for writing: several targets may share one.
+/// Files that this process holds for writing; several targets may share one.
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
-/// Device and inode of a file, or the number of a block device.
+/// Device and inode, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// The time that other programs have to close the file: another run that was refused, or the kernel after a program has ended.
+/// Time for other programs to close the file: a refused run, or the kernel after a program ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Takes a file or device, which is open for reading, so that no other run writes it as long as the result lives: a device exclusively (O_EXCL),
-/// a file by its lock. Refuses one that something uses. With a signature, or with a use that the kernel does not show, it must be confirmed too.
+/// Acquires a file or device so that no other run writes it while the result lives: a device
+/// exclusively (O_EXCL), a file by its lock. Refuses one in use. A signature, or a possible use
+/// that the kernel does not show, needs the user's confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +41,8 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     let in_use = |why: String| Error::refused(&shown, why, "name one that nothing uses");
     let is_device = metadata.file_type().is_block_device();
     let unknown = unused(&file, is_device).map_err(in_use)?;
-    // Not before the checks: an overlay copies a lower layer's file as soon as it is opened for writing.
+    // Only after the checks: an overlay copies up a lower layer's file as soon as it is opened for
+    // writing.
     let exclusively = if is_device { libc::O_EXCL } else { 0 };
     let taken = reopen(&file, true, exclusively).map_err(|error| match error.raw_os_error() {
         Some(libc::EBUSY) => in_use("another program or the kernel holds it exclusively".into()),
@@ -49,7 +51,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     if !is_device {
         sys::try_lock(&taken).map_err(|error| match error.raw_os_error() {
             Some(libc::EWOULDBLOCK) => in_use(OTHER_RUN.into()),
-            _ => Error::io("cannot take for this run alone", path)(error),
+            _ => Error::io("cannot lock for this run", path)(error),
         })?;
     }
     if let (false, false) = (unknown.is_empty(), spec.destroy_signed) {
@@ -63,7 +65,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     match facts::signature(&sys::path_of(&taken)) {
         Ok(Some(found)) if !spec.destroy_signed => {
             let hint = "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
-            return Err(Error::refused(path.display().to_string(), format!("it bears {found}"), hint));
+            return Err(Error::refused(path.display().to_string(), format!("it contains {found}"), hint));
         }
         found => found?,
     };
@@ -74,10 +76,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
 
 const OTHER_RUN: &str = "another run of halfpower writes it";
 
-/// Checks that nothing uses a file or device. Returns what may use it although the kernel does not show that.
-///
-/// # Errors
-/// Something uses it; a sentence says which.
+/// Returns possible uses that the kernel does not show; the error is a sentence with a certain use.
 fn unused(file: &File, is_device: bool) -> std::result::Result<Vec<String>, String> {
     let (roots, own_path) = (facts::Roots::default(), sys::path_of(file));
     let began = Instant::now();

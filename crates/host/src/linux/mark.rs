@@ -1,8 +1,9 @@
-//! The mark of a file that halfpower made under a name of the user's and left to be used again: an extended attribute, or a small file next to it
-//! if the file system has none.
+//! Marks a file that halfpower created under a name chosen by the user and kept for reuse: an
+//! extended attribute, or a small file next to it if the file system has none.
 //!
-//! The mark holds the file's number, size and times. A program can set every time but that of the last change (ctime), so a file of the same ctime
-//! is unchanged, provided that each later change gets another one. [`Named::keep`] proves that, or leaves no mark.
+//! The mark holds the inode number, size and times. A program can set every time except the change
+//! time (ctime). So a file with the same ctime is unchanged, provided that each later change gets a
+//! different one. [`Named::keep`] proves that, or leaves no mark.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
@@ -15,25 +16,23 @@ use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The extended attribute.
 const ATTRIBUTE: &str = "user.halfpower";
 
-/// How a mark begins.
 const TITLE: &str = "halfpower kept ";
 
-/// A mark is shorter.
 const LONGEST: usize = 160;
 
-/// How often a mark is written before its time is met. Other programs' changes may move the kernel's clock between two ticks (Linux 6.13 and later).
+/// Attempts to predict the write's time: other changes may advance the kernel's clock between two
+/// ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// Longer than some ticks of any kernel's clock (10 ms at 100 Hz). A file system whose times take longer to move on proves nothing.
+/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
+/// nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The kernel closes the files of an io_uring ring a while after the ring.
+/// The kernel closes an io_uring ring's files some time after the ring.
 const CLOSING: Duration = Duration::from_millis(500);
 
-/// A file in its directory, under its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) directory: &'a File,
@@ -41,26 +40,23 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// A time of a file system, in seconds and nanoseconds.
+/// A file system time, in seconds and nanoseconds.
 type Time = (i64, i64);
 
 fn changed(metadata: &Metadata) -> Time {
     (metadata.ctime(), metadata.ctime_nsec())
 }
 
-/// The mark of a file that last changed at this time.
 fn mark(metadata: &Metadata, (seconds, nanoseconds): Time) -> String {
     let (inode, size) = (metadata.ino(), metadata.size());
     format!("{TITLE}{inode} {size} {}.{:09} {seconds}.{nanoseconds:09}", metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// The time that the kernel gives to changes.
 fn kernel_time() -> Time {
     let now = clock_gettime(ClockId::RealtimeCoarse);
     (now.tv_sec, now.tv_nsec)
 }
 
-/// Waits until the kernel gives changes another time.
 fn wait_for_tick(last: Time) -> io::Result<()> {
     let begin = Instant::now();
     while kernel_time() <= last {
@@ -77,10 +73,11 @@ fn unproven(why: &str) -> io::Error {
 }
 
 impl Named<'_> {
-    /// Marks a file that stays as it is now, through a descriptor that only reads.
+    /// Marks a file that will not change, through a read-only descriptor.
     ///
     /// # Errors
-    /// A later change could go unseen, or the mark cannot be written. The file then has no mark: it is its user's.
+    /// A later change could go undetected, or the mark cannot be written. The file then has no mark
+    /// and belongs to its user.
     pub(crate) fn keep(self) -> io::Result<()> {
         let kept = self.write().and_then(|()| {
             // A program that has mapped the file can write it without changing its times (tmpfs).
@@ -96,22 +93,19 @@ impl Named<'_> {
         kept.inspect_err(|_| self.unmark())
     }
 
-    /// Takes the mark off: the file is its user's.
     pub(crate) fn unmark(self) {
         let _ = fs::fremovexattr(self.file, ATTRIBUTE);
         self.forget();
     }
 
-    /// Whether halfpower left this file, and it is unchanged.
     pub(crate) fn is_kept(self) -> bool {
         let Ok(metadata) = self.file.metadata() else { return false };
-        // Another user could put a mark next to the file, or link to it.
+        // Another user could create a mark next to the file, or a link to it.
         metadata.nlink() == 1
             && metadata.uid() == geteuid().as_raw()
             && self.text().is_some_and(|text| text == mark(&metadata, changed(&metadata)))
     }
 
-    /// Removes the file next to it, if there is one of its own.
     pub(crate) fn forget(self) {
         let Ok(metadata) = self.file.metadata() else { return };
         let own = format!("{TITLE}{} ", metadata.ino());
@@ -127,7 +121,7 @@ impl Named<'_> {
         }
     }
 
-    /// Writing the attribute is a change itself: the mark foretells its time.
+    /// Writing the attribute changes the ctime itself, so the mark predicts it.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {
@@ -148,14 +142,15 @@ impl Named<'_> {
         if metadata.ctime_nsec() == 0 {
             return Err(unproven("the file system counts its times in seconds"));
         }
-        // Only a mark is replaced, never another file.
+        // Replace only a mark, never another file.
         if self.beside().is_some() {
             fs::unlinkat(self.directory, beside(self.name), AtFlags::empty())?;
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(mark(&metadata, changed(&metadata)).as_bytes())?;
-        // Proves that a change made now gets a later ctime even if a program sets the mtime back. FAT reports the mtime as ctime.
+        // Proves that a change made now gets a later ctime even if a program resets the mtime. FAT
+        // reports the mtime as ctime.
         let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
         let epoch = Timespec { tv_sec: 0, tv_nsec: 0 };
         let begin = Instant::now();
@@ -178,7 +173,7 @@ impl Named<'_> {
         }
     }
 
-    /// What the file next to it says, if it looks like a mark.
+    /// Content of the mark file, if it looks like a mark.
     fn beside(self) -> Option<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::empty()).ok()?);
@@ -192,7 +187,6 @@ impl Named<'_> {
     }
 }
 
-/// The name of the file next to it.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);

@@ -1,7 +1,7 @@
-//! The members of a target: files and devices that a user named, and test files made in the directories that a user
-//! named.
+//! The members of a target: files and devices that the user named, and test files created in
+//! directories that the user named.
 //!
-//! Each is opened once. What was checked is that open file, and every run reaches it through that.
+//! Each member is opened and checked once, and every run uses that open file.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -17,40 +17,31 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a file that is to grow: the alignment of direct I/O is found by reading them.
+/// Start of a file that grows: enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
-/// One file or device of a target.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// What it was opened by; for messages and for what the kernel knows by path alone.
+    /// For messages and facts that the kernel reports only by path.
     pub(crate) path: PathBuf,
-    /// What it is.
     pub(crate) kind: TargetKind,
-    /// Bytes in it.
     pub(crate) size: u64,
-    /// May be written.
     pub(crate) writable: bool,
-    /// Open as long as the target is: a device that may be written exclusively, a file that may be written locked.
+    /// Held for the life of the target: a writable device exclusively, a writable file locked.
     file: Arc<File>,
-    /// Removes a test file in the end.
+    /// A test file that halfpower created, which removes it when dropped.
     made: Option<OwnedFile>,
-    /// It is still to be filled: with all of its size, or as much as there is time for.
-    to_fill: Option<To>,
+    to_fill: Option<FillTo>,
 }
 
-/// Until where a member is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum To {
-    /// All of its size.
+enum FillTo {
     End,
-    /// As far as the time allows.
     Time,
 }
 
 impl Member {
-    /// Opens what the user named, and makes what is to be made. Nothing that was there is overwritten before
-    /// [`Member::fill`].
+    /// Opens or creates; overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -65,7 +56,9 @@ impl Member {
             Some(libc::ENOENT | libc::ENOTDIR) => {
                 Error::refused(&shown, "there is no such file, directory or device", "name one that exists")
             }
-            Some(libc::EACCES) => Error::refused(&shown, "no permission to look at it", "run as a user who may"),
+            Some(libc::EACCES) => {
+                Error::refused(&shown, "no permission to inspect it", "run as a user with permission")
+            }
             _ => Error::io("cannot look at", path)(error),
         })?;
         if metadata.is_dir() {
@@ -73,7 +66,7 @@ impl Member {
         }
         let is_usable = |kind: fs::FileType| kind.is_file() || kind.is_block_device();
         let unusable = || {
-            let why = "it is neither a directory nor a regular file nor a block device";
+            let why = "not a directory, regular file or block device";
             Error::refused(&shown, why, "name one of these")
         };
         if endless_device(&metadata) {
@@ -92,11 +85,11 @@ impl Member {
         let device = metadata.file_type().is_block_device();
         let file = if writable { hold(file, path, spec)? } else { Arc::new(file) };
         let (kind, there) = if device {
-            (TargetKind::Device, sys::device_size(&file).map_err(Error::io("cannot tell the size of", path))?)
+            (TargetKind::Device, sys::device_size(&file).map_err(Error::io("cannot determine the size of", path))?)
         } else {
             (TargetKind::File, metadata.len())
         };
-        if there < test_file::LEAST {
+        if there < test_file::MIN_SIZE {
             let (why, hint) = if device {
                 ("the device is empty".into(), "name one with a medium in it")
             } else {
@@ -106,29 +99,25 @@ impl Member {
         }
         if let Some(size) = fill.size.filter(|&size| size > there && spec.create && !writable && !device) {
             let (there, size) = (units::show_size(there), units::show_size(size));
-            let why = format!("it was there before, with only {there} of {size}");
-            return Err(Error::refused(shown, why, "remove it so that a new one is made, or give a smaller size"));
+            let why = format!("it exists already, with only {there} of {size}");
+            return Err(Error::refused(shown, why, "remove it, so that a new one is created, or give a smaller size"));
         }
         let size = test_file::region(fill.size, there, &shown)?;
-        // Blocks of a device that were never written may read faster than any that were: only those count.
-        let to_fill = if device && fill.size.is_none() { To::Time } else { To::End };
+        // Device blocks that were never written may read too fast, so only the filled part of a
+        // device counts.
+        let to_fill = if device && fill.size.is_none() { FillTo::Time } else { FillTo::End };
         let to_fill = (writable && !spec.as_is).then_some(to_fill);
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
 
-    /// Opens a device that takes or gives any number of bytes, and of which nothing is lost.
     fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
         let shown = path.display().to_string();
         let Some(size) = size else {
-            return Err(Error::refused(
-                shown,
-                "it is neither a block device nor has it a size of its own",
-                "give --size",
-            ));
+            return Err(Error::refused(shown, "it is neither a block device nor does it have a size", "give --size"));
         };
         let file = Arc::new(open_for(path, true)?);
         if !endless_device(&file.metadata().map_err(Error::io("cannot look at", path))?) {
-            return Err(Error::refused(shown, "it is another device than before", "run halfpower again"));
+            return Err(Error::refused(shown, "it is now a different device", "run halfpower again"));
         }
         let size = test_file::region(Some(size), u64::MAX, &shown)?;
         Ok(Member {
@@ -142,11 +131,10 @@ impl Member {
         })
     }
 
-    /// Uses what an earlier run made and kept: as it is, or made anew where it is to be larger or in another state. It
-    /// stays again.
+    /// Reuses a kept test file, or recreates it for a larger size or another state. Keeps it again.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
-        let fits = there >= test_file::LEAST && fill.size.is_none_or(|size| size <= there);
+        let fits = there >= test_file::MIN_SIZE && fill.size.is_none_or(|size| size <= there);
         let as_it_is = fits && spec.new_file == NewFile::Filled;
         if spec.create && !as_it_is {
             kept.discard();
@@ -161,57 +149,55 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
     }
 
-    /// Of a new file that is to be filled: the number of its file system, the bytes that it still needs, and those free.
+    /// For a new file to fill: its file system's number, bytes still needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata = self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
         let free = sys::free_bytes(&sys::path_of(&self.file)).ok()??;
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// Fills what is to be filled.
     pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
         match self.to_fill.take() {
             None => {}
-            Some(To::End) => drop(self.write_all(fill, self.size)?),
-            Some(To::Time) => self.size = self.write_all(fill, self.size)?,
+            Some(FillTo::End) => drop(self.write_all(fill, self.size)?),
+            Some(FillTo::Time) => self.size = self.write_all(fill, self.size)?,
         }
         Ok(())
     }
 
-    /// Makes a test file in a directory, under a name of its own or the user's.
     fn make(directory: &Path, name: Option<&Path>, new_file: NewFile, fill: Fill<'_>) -> Result<Member> {
         remove_leftovers(directory);
         let shown = directory.display().to_string();
-        // That no file can be made here at all is said before that it would be too large.
+        // Create first: an error that no file can be created here takes precedence over its size.
         let made = OwnedFile::create(directory, name.and_then(Path::file_name))?;
         let free = sys::free_bytes(&sys::path_of(made.file()))
-            .map_err(Error::io("cannot tell the free space of", directory))?;
+            .map_err(Error::io("cannot determine the free space of", directory))?;
         let most = test_file::size(fill.size, free, &shown)?;
         if new_file != NewFile::Filled && fill.size.is_none() {
-            return Err(Error::refused(shown, "a file that is not to be filled was given no size", "give its size"));
+            return Err(Error::refused(shown, "a file that is not filled needs a size", "give its size"));
         }
         let (path, file) = (made.path.clone(), made.file().clone());
-        let to_fill = (new_file == NewFile::Filled).then_some(To::Time);
+        let to_fill = (new_file == NewFile::Filled).then_some(FillTo::Time);
         let kind = TargetKind::TestFile;
         let member = Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
         match new_file {
-            // No more than what tells the alignment.
+            // Only enough to probe the alignment.
             NewFile::Filled | NewFile::Empty => {
                 let mut start = vec![0; most.min(GROWN_START) as usize];
                 fill_random(fill.seed, &mut start);
                 member.file.write_all_at(&start, 0).map_err(Error::io("cannot write", &member.path))?;
                 if new_file == NewFile::Empty {
-                    member.file.sync_all().map_err(Error::io("cannot bring to stable storage", &member.path))?;
+                    member.file.sync_all().map_err(Error::io("cannot sync", &member.path))?;
                 }
             }
             NewFile::Reserved | NewFile::Sparse => member
                 .lengthen(most, new_file == NewFile::Reserved)
-                .map_err(Error::io("cannot make room for", &member.path))?,
+                .map_err(Error::io("cannot allocate space for", &member.path))?,
         }
         Ok(member)
     }
 
-    /// Makes a new file so long without writing it; with `reserve`, its space is reserved where the file system does that.
+    /// `reserve` preallocates the space if the file system supports that.
     fn lengthen(&self, bytes: u64, reserve: bool) -> io::Result<()> {
         let reserved = if reserve { sys::reserve(&self.file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
         match reserved {
@@ -221,14 +207,13 @@ impl Member {
         self.file.sync_all()
     }
 
-    /// A file that was made under a name of the user's stays.
     pub(crate) fn keep(&mut self) {
         if let Some(made) = &mut self.made {
             made.keep();
         }
     }
 
-    /// Writes random data from the start; returns how much was written ([`Fill::write`]).
+    /// Returns the number of bytes written ([`Fill::write`]).
     fn write_all(&self, fill: Fill<'_>, most: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
@@ -237,12 +222,14 @@ impl Member {
         let mut arena = Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
         let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
-                // A tail that direct I/O does not take, or a file system that accepts the flag and then refuses.
+                // A tail too short for direct I/O, or a file system that accepts the flag but then
+                // refuses the write.
                 Some(libc::EINVAL) => plain.write_all_at(data, offset),
                 _ => Err(error),
             });
             result.map_err(|error| match error.raw_os_error() {
-                // What was asked made sense when it was checked: a failed run, and no misuse.
+                // The size was valid when it was checked, so this is a failed run, not a usage
+                // error.
                 Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(
                     "{}: the file system was full after {}; free some space or give a smaller --size",
                     self.path.display(),
@@ -256,17 +243,15 @@ impl Member {
                 _ => Error::io("cannot fill", &self.path)(error),
             })
         })?;
-        file.sync_all().map_err(Error::io("cannot bring to stable storage", &self.path))?;
+        file.sync_all().map_err(Error::io("cannot sync", &self.path))?;
         sys::drop_cache(file, 0, 0);
         Ok(written)
     }
 
-    /// The file that halfpower made, where it is one.
     pub(crate) fn made(&self) -> Option<&OwnedFile> {
         self.made.as_ref()
     }
 
-    /// Opens the member as a run needs it.
     pub(crate) fn open_with(&self, writes: bool, flags: i32) -> io::Result<File> {
         if let Some(made) = self.made.as_ref().filter(|_| writes) {
             made.touch();
@@ -274,10 +259,8 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Whether the path still leads to the open file: what the kernel says of the path is then said of the file.
-    ///
-    /// # Errors
-    /// It leads elsewhere: it was replaced, or what was mounted there is not any more.
+    /// Checks that the path still leads to the open file, so that facts by path apply to it: the
+    /// file may have been replaced, or its file system unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -293,18 +276,17 @@ impl Member {
     }
 }
 
-/// Whether a path is `/dev/null` or `/dev/zero`, which are as large as they are asked to be.
+/// Whether a path is `/dev/null` or `/dev/zero`, which have no size.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
 
-/// `/dev/null` and `/dev/zero`, under whatever name.
+/// `/dev/null` and `/dev/zero`, under any name.
 fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)
 }
 
-/// Whether no loop device or swap lies on a file.
 fn is_unused(made: &OwnedFile) -> bool {
     let roots = facts::Roots::default();
     facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None).held.is_empty()
@@ -322,7 +304,6 @@ fn same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The raw descriptors of open files.
 pub(crate) fn descriptors(files: &[File]) -> Vec<RawFd> {
     files.iter().map(AsRawFd::as_raw_fd).collect()
 }
@@ -338,7 +319,6 @@ mod tests {
         Fill { size, within_ns: 50_000_000, seed: 7, interrupt }
     }
 
-    /// Opens and fills.
     fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let mut member = Member::open(path, spec, fill)?;
         member.fill(fill)?;
@@ -346,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_file_is_full_of_data_and_goes_with_its_member() {
+    fn a_test_file_is_filled_and_removed_with_its_member() {
         let directory = tempfile::tempdir().unwrap();
         let member = open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(3 * units::MIB + 5000))).unwrap();
         let data = fs::read(&member.path).unwrap();
@@ -358,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_for_destruction_is_only_read() {
+    fn files_not_named_for_destruction_are_read_only() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("data");
         fs::write(&file, vec![7; 8192]).unwrap();
@@ -388,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_users_name_goes_unless_it_is_kept() {
+    fn a_user_named_file_is_removed_unless_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("testfile.dat");
         let size = Some(units::MIB);

@@ -1,4 +1,5 @@
-//! Main memory by read, write and copy, with one thread and with all: the ceiling of everything buffered.
+//! Memory bandwidth by read, write and copy, with one thread and with all: the ceiling of buffered
+//! I/O.
 
 use super::clock::Clock;
 use super::facts::{Roots, memory_left};
@@ -14,22 +15,22 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 
-/// Each thread's buffer where there is memory enough: several times any processor cache of its share.
-const MOST_BYTES: u64 = 64 << 20;
+/// If memory allows: several times a thread's share of any CPU cache.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// With less than this the caches would be measured.
-const LEAST_BYTES: u64 = 8 << 20;
+/// Smaller buffers would measure the caches.
+const MIN_BYTES: u64 = 8 << 20;
 
-/// Each thread has two buffers and a file in memory.
+/// Each thread has two buffers and an in-memory file.
 const BUFFERS: u64 = 3;
 
-/// Of the memory that is left, this share is used.
+/// One in this many of the available bytes is used.
 const SHARE: u64 = 2;
 
-/// One pass over the buffers of a thread; the second is also where a file in memory is copied from and to.
+/// One pass over a thread's two buffers; the second serves the in-memory file.
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
-/// What is measured, in the order of the report. The last two go through the kernel to a file that lives in memory.
+/// In report order. The last two go through the kernel to an in-memory file.
 const KINDS: [(&str, Work); 5] = [
     ("read", read),
     ("write", write),
@@ -38,13 +39,9 @@ const KINDS: [(&str, Work); 5] = [
     ("file in memory, write", file_write),
 ];
 
-/// Bytes of one request to the file in memory.
 const REQUEST: usize = 1 << 20;
 
-/// Rates of each kind, several repeats in about `for_ns` altogether.
-///
-/// # Errors
-/// Too little memory is left, a thread is refused, a file in memory fails, an interrupt.
+/// Rates of each kind, with several repeats, in about `for_ns` in total.
 pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
@@ -62,25 +59,24 @@ pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Re
     if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(measured) }
 }
 
-/// Bytes of each buffer of each thread, by the memory that is left.
 fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     let each = left.unwrap_or(u64::MAX) / SHARE / (BUFFERS * u64::from(threads));
-    let bytes = each.min(MOST_BYTES) / REQUEST as u64 * REQUEST as u64;
-    if bytes < LEAST_BYTES {
+    let bytes = each.min(MAX_BYTES) / REQUEST as u64 * REQUEST as u64;
+    if bytes < MIN_BYTES {
         return Err(Error::Unsupported(format!(
-            "memory is not measured: {threads} threads would need {} and {} are available",
-            units::show_size(LEAST_BYTES * BUFFERS * SHARE * u64::from(threads)),
+            "memory is not measured: {threads} threads need {}, but only {} are available",
+            units::show_size(MIN_BYTES * BUFFERS * SHARE * u64::from(threads)),
             units::show_size_rounded(left.unwrap_or(0) as f64)
         )));
     }
     Ok(bytes as usize)
 }
 
-/// Rates of each kind with so many threads, pass by pass. Buffers and files are made once: that takes longer than a
-/// pass.
+/// Rates of each kind, pass by pass. Buffers and files are created once, because that takes longer
+/// than a pass.
 fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
-    // Nobody waits at the barrier before all threads are there.
+    // No thread waits at the barrier before all have started.
     let complete = OnceLock::new();
     let one = || {
         if !complete.wait() {
@@ -90,7 +86,7 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
         let mut file = sys::memory_file().and_then(|file| file_write(&mut a, &mut b, &file).map(|()| file));
         let mut times = Vec::new();
         for (_, work) in KINDS {
-            // A thread that failed still waits with the others.
+            // A failed thread still waits, so the others do not hang.
             barrier.wait();
             if let Ok(open) = &file {
                 match passes(clock, each_ns, interrupt, || work(black_box(&mut a), black_box(&mut b), open)) {
@@ -125,7 +121,7 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
     Ok((0..KINDS.len()).map(of).collect())
 }
 
-/// How long each pass took, the first left out: at least three, for one number has no interval.
+/// Without the first pass; three or more, since a single one has no interval.
 fn passes(
     clock: Clock,
     for_ns: Nanos,
@@ -145,7 +141,7 @@ fn passes(
 }
 
 fn read(a: &mut [u64], _: &mut [u64], _: &File) -> io::Result<()> {
-    // Eight sums: the additions must not be the limit.
+    // Eight sums, so that additions are not the limit.
     let mut sums = [0u64; 8];
     for chunk in a.chunks_exact(8) {
         for (sum, value) in sums.iter_mut().zip(chunk) {
@@ -166,9 +162,8 @@ fn copy(a: &mut [u64], b: &mut [u64], _: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// The buffer as bytes.
 fn bytes(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: any bytes are valid words and the other way round; the length is that of the words.
+    // SAFETY: any bytes are valid words and vice versa; the length is that of the words.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), std::mem::size_of_val(words)) }
 }
 
@@ -191,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_in_memory_that_fails_is_an_error_and_no_rate() {
+    fn a_failing_memory_file_is_an_error() {
         let (mut a, mut b) = (vec![0u64; REQUEST / 4], vec![0u64; REQUEST / 4]);
         let only_read = File::open("/dev/zero").unwrap();
         assert!(file_write(&mut a, &mut b, &only_read).is_err());
@@ -200,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_bounded_by_the_memory_that_is_left() {
-        assert_eq!(buffer_bytes(Some(1 << 40), 8).unwrap() as u64, MOST_BYTES);
+    fn buffers_are_bounded_by_available_memory() {
+        assert_eq!(buffer_bytes(Some(1 << 40), 8).unwrap() as u64, MAX_BYTES);
         let some = buffer_bytes(Some(1 << 30), 16).unwrap() as u64;
-        assert!(some * BUFFERS * 16 <= 1 << 29 && some >= LEAST_BYTES, "{some}");
+        assert!(some * BUFFERS * 16 <= 1 << 29 && some >= MIN_BYTES, "{some}");
         assert!(buffer_bytes(Some(1 << 30), 128).unwrap_err().to_string().contains("128 threads"));
     }
 }

@@ -6,6 +6,7 @@ pub mod counters;
 mod engines;
 pub mod facts;
 pub mod files;
+mod free_page_reporting;
 mod hold;
 pub mod knobs;
 mod mark;
@@ -20,7 +21,6 @@ mod run;
 mod signals;
 mod snapshot;
 mod sys;
-mod taken_back;
 mod target;
 
 use crate::session::Time;
@@ -36,22 +36,22 @@ pub use signals::is_ignored;
 pub use sys::stack_limit;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
-/// Rest after test files were filled, which is heavy load. On a virtual machine a thread that waits for each request is slower for as long as two
-/// seconds where it starts right after it, and not where a fifth of a second lies between (docs/performance.md).
+/// Pause after filling test files. On a virtual machine, a thread with one request at a time is
+/// slower for up to two seconds if it starts right after heavy load, but not after this pause
+/// (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
-/// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and
-/// bytes.
+/// Removes test files that killed runs left; files of running processes are never touched. Returns
+/// their number and bytes.
 pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
 
-/// Threads of this process that wait in the kernel for something that no signal interrupts: storage, as a rule (state D,
-/// proc(5)).
+/// Threads in an uninterruptible kernel wait, usually for storage (state D, proc(5)).
 pub fn waiting_threads() -> usize {
     let is_waiting = |thread: std::fs::DirEntry| {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        // The name before it may hold anything.
+        // The name before it may contain any character.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'))
     };
     std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(is_waiting).filter(|waits| *waits).count()
@@ -61,16 +61,16 @@ pub fn waiting_threads() -> usize {
 pub struct Host {
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
-    /// Its own host takes back memory that lies free.
-    memory_is_taken: bool,
+    /// The hypervisor reclaims free memory.
+    memory_is_reclaimed: bool,
 }
 
 impl Host {
-    /// This computer. When `interrupt` becomes true, what runs ends with [`machine::Error::Interrupted`].
+    /// Setting `interrupt` ends the current run with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
-        let memory_is_taken = taken_back::takes_back(&facts::Roots::default());
-        Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_taken }
+        let memory_is_reclaimed = free_page_reporting::reclaims_free_memory(&facts::Roots::default());
+        Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_reclaimed }
     }
 
     fn clock(&self) -> clock::Clock {
@@ -78,8 +78,8 @@ impl Host {
     }
 
     fn context(&self) -> run::Context<'_> {
-        let Host { interrupt, meters, memory_is_taken } = self;
-        run::Context { clock: self.clock(), interrupt, meters, memory_is_taken: *memory_is_taken }
+        let Host { interrupt, meters, memory_is_reclaimed } = self;
+        run::Context { clock: self.clock(), interrupt, meters, memory_is_reclaimed: *memory_is_reclaimed }
     }
 }
 
@@ -129,7 +129,8 @@ impl machine::Machine for Host {
         let began = self.now();
         targets.iter_mut().try_for_each(HostTarget::fill)?;
         let rest = self.now().saturating_sub(began).min(REST_NS);
-        // The reads that told what is there began a slice of the throttle, which would be the first run's.
+        // The probing reads started a slice of the throttle, which would count against the first
+        // run.
         let throttled = targets.iter().any(|target| target.facts().is_throttled());
         self.pause(if throttled { rest.max(THROTTLE_REST_NS) } else { rest });
         Ok(targets)

@@ -1,5 +1,6 @@
-//! Files that halfpower makes: locked before they have a name and removed when dropped. After a kill a later run removes those that have a name
-//! of halfpower's; one under a name that the user chose is the user's from then on.
+//! Files that halfpower creates: locked before they get a name, removed when dropped. After a kill,
+//! a later run removes those with a generated name; a file under a name chosen by the user then
+//! belongs to the user.
 
 use super::mark::Named;
 use super::sys;
@@ -16,38 +17,37 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often a hidden file is made again where another process removes it.
+/// Attempts if another process removes the hidden file.
 const ATTEMPTS: u32 = 100;
 
-/// Test files are called `halfpower-MARK.tmp`.
+/// Test files are named `halfpower-MARK.tmp`.
 const SUFFIX: &str = ".tmp";
 
-/// A file that halfpower made.
+/// A file that halfpower created.
 ///
-/// It has a name, although an unnamed one (O_TMPFILE) would vanish by itself: file systems treat a file without a link
-/// differently where it matters here (btrfs logs no fsync of one, ext4 keeps it on the orphan list).
+/// It has a name, although an unnamed one (O_TMPFILE) would vanish by itself: file systems treat a
+/// file without a link differently (btrfs does not log its fsync, ext4 keeps it on the orphan
+/// list).
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
-    /// Where it was made, for messages.
     pub(crate) path: PathBuf,
     directory: Arc<File>,
     name: OsString,
     file: Arc<File>,
-    /// The user chose its name.
     is_named: bool,
     kept: bool,
-    /// An earlier run kept it, and nothing was written since.
+    /// Kept by an earlier run, and not written since.
     untouched: AtomicBool,
 }
 
 impl OwnedFile {
-    /// Makes an empty file in `directory`, under a name of its own or this one, which must be free.
+    /// An empty file in `directory`, under a generated name or `own_name`, which must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// Another one in the same directory, whatever its path leads to by now.
+    /// Another one in the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
     }
@@ -61,17 +61,16 @@ impl OwnedFile {
         Ok(OwnedFile { path, directory, name, file: Arc::new(file), is_named, kept: false, untouched: false.into() })
     }
 
-    /// The open file.
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.file
     }
 
-    /// A file under a name of the user's stays. A later run may write it if it is unchanged.
+    /// Keeps a file under a name chosen by the user; a later run may overwrite it if unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
 
-    /// From now on the file is written. If this process is killed, the file is the user's.
+    /// Call before writing: if then killed, the file belongs to the user.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
             self.named().unmark();
@@ -82,14 +81,13 @@ impl OwnedFile {
         Named { directory: &self.directory, name: &self.name, file: &self.file }
     }
 
-    /// Removes it although an earlier run kept it.
     pub(crate) fn discard(mut self) {
         self.kept = false;
     }
 
-    /// Marks the file as one that stays as it is now.
+    /// Marks the file, which must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
-        // No process may have it open for writing, and neither may this one.
+        // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
         sys::try_lock(&self.file)?;
         self.named().keep()
@@ -104,23 +102,23 @@ impl Drop for OwnedFile {
             }
             crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
         } else if !*self.untouched.get_mut() {
-            // Without a mark the file is the user's.
+            // Without a mark, the file belongs to the user.
             let _ = self.mark_kept();
         }
     }
 }
 
-/// A new file, locked, then linked under its name.
 fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString)> {
     let access = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    // What a file system without unnamed files says; another error would come of a named one too.
+    // The error of a file system without unnamed files; another error would also occur with a named
+    // one.
     let unnamed = match fs::openat(directory, ".", access | OFlags::TMPFILE, mode) {
         Ok(file) => Some(File::from(file)),
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => None,
         Err(error) => return Err(error.into()),
     };
-    // Otherwise a hidden one is renamed.
+    // Otherwise rename a hidden file.
     let (file, hidden) = match unnamed {
         Some(file) => {
             sys::try_lock(&file)?;
@@ -141,7 +139,7 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
             return Ok(name);
         };
         match fs::renameat_with(directory, hidden, directory, &name, RenameFlags::NOREPLACE) {
-            // A link does not replace a file either.
+            // A link does not replace an existing file either.
             Err(rustix::io::Errno::INVAL) => {
                 fs::linkat(directory, hidden, directory, &name, AtFlags::empty())?;
                 fs::unlinkat(directory, hidden, AtFlags::empty())?;
@@ -161,8 +159,8 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Makes something of a hidden name that tells a later run what it is, and locks it. Before it is locked another process may take it for
-/// what a killed run left: then it is made again.
+/// Creates a file or directory under a hidden name that a later run recognizes, and locks it.
+/// Retries if another process removes it as a leftover before it is locked.
 pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<File>) -> io::Result<(File, String)> {
     let inode = directory.metadata()?.ino();
     let once = || {
@@ -175,7 +173,7 @@ pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<Fi
         match locked {
             Ok(made) => Ok((made, hidden)),
             Err(error) => {
-                // Empty and ours, where it was made at all; a file or a directory.
+                // Empty and ours, if it was created at all; a file or a directory.
                 let removed = fs::unlinkat(directory, &hidden, AtFlags::empty());
                 let _ = removed.or_else(|_| fs::unlinkat(directory, &hidden, AtFlags::REMOVEDIR));
                 Err(error)
@@ -192,7 +190,6 @@ pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<Fi
     }
 }
 
-/// Whether a name is this file's.
 fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -202,7 +199,7 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// Removes hidden files and directories that killed runs left on their way to a name, and of which nobody holds the lock.
+/// Removes what killed runs had not yet given its name: hidden and unlocked.
 pub(crate) fn remove_parts(directory: &File) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for entry in std::fs::read_dir(sys::path_of(directory)).into_iter().flatten().flatten() {
@@ -215,7 +212,7 @@ pub(crate) fn remove_parts(directory: &File) {
         let Ok(metadata) = file.metadata() else { continue };
         let (bytes, how) = match () {
             () if metadata.is_file() => (metadata.len(), AtFlags::empty()),
-            // One with something in it is not removed.
+            // A non-empty one stays.
             () if metadata.is_dir() => (0, AtFlags::REMOVEDIR),
             () => continue,
         };
@@ -226,7 +223,6 @@ pub(crate) fn remove_parts(directory: &File) {
     }
 }
 
-/// Removes a name where it still is this file's.
 fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     let (there, own) = (fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?, file.metadata()?);
     if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
@@ -235,7 +231,7 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Removes a regular file that bears our mark and that nobody holds; its bytes.
+/// Removes an unlocked regular file with our marker; returns its bytes.
 fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) -> bool) -> Option<u64> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(fs::openat(directory, name, flags, Mode::empty()).ok()?);
@@ -244,7 +240,7 @@ fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) 
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Removes the test files that killed runs left in `directory`: they bear our mark and nobody holds their lock. Returns
+/// Removes what killed runs left in `directory`: test files with our marker and no lock. Returns
 /// their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
@@ -260,10 +256,10 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// The file that an earlier run left at a path for later ones, opened and locked. `None` if it may have changed since, or is in use.
+/// Opens and locks a kept file. `None` if it may have changed, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
-    // Opening a device may do something.
+    // Opening a device may have side effects.
     if !std::fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
@@ -274,24 +270,24 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     if !seen.metadata().ok()?.is_file() || !is_kept(&seen) || sys::is_written(&seen) != Some(false) {
         return None;
     }
-    // A file of the user's is not even opened for writing.
+    // Do not even open a file of the user's for writing.
     let file = reopen(&seen, true, 0).ok()?;
     sys::try_lock(&file).ok()?;
     if !is_kept(&file) {
         return None;
     }
     let file = Arc::new(file);
-    // A look at the file leaves it as it is.
+    // Looking at the file does not change it.
     let (kept, untouched) = (true, true.into());
     Some(OwnedFile { path: path.into(), directory: Arc::new(directory), name, file, is_named: true, kept, untouched })
 }
 
-/// The bytes of a file that halfpower made under a name of the user's and that the next run may use again. `None` if it is the user's, or in use.
+/// Size of a file under a name chosen by the user that the next run may reuse. `None` if it belongs
+/// to the user, or is in use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }
 
-/// The directory that a file is in, by its path.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -317,16 +313,13 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
     }
 }
 
-/// Opens an open file again, with other flags, whatever its path leads to by now.
-///
-/// # Errors
-/// What the kernel says.
+/// Reopens a file with other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let open =
         |flags| std::fs::OpenOptions::new().read(true).write(writes).custom_flags(flags).open(sys::path_of(file));
     let opened = open(flags | libc::O_NOATIME).or_else(|error| match error.raw_os_error() {
-        // Only the owner may leave the access time alone.
+        // Only the owner may use O_NOATIME.
         Some(libc::EPERM) => open(flags),
         _ => Err(error),
     })?;

@@ -1,9 +1,9 @@
-//! The open files of a part of a run: in the state of allocation and of the page cache that it asks for.
+//! Opens the files of a part of a run, in the requested allocation and page cache state.
 
 use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;
 use super::target::HostTarget;
-use super::{sys, taken_back};
+use super::{free_page_reporting, sys};
 use crate::stripe::StripeSet;
 use machine::{Access, Allocation, Buffering, CacheState, Error, Hint, Part, RequestSource, Result, fill_random};
 use std::fs::File;
@@ -11,20 +11,16 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The open files of a part.
 pub(super) struct PartFiles {
     pub(super) files: Vec<File>,
-    /// Bytes of each file that the region covers.
     pub(super) region: (u64, u64),
-    /// Cut these to nothing as the first act of the timed run.
+    /// Truncate these as the first step of the timed run.
     pub(super) truncate: bool,
-    /// How they form a volume, where they are the members of a stripe.
     pub(super) stripe: Option<StripeSet>,
-    /// Scratch files among them, and the target that keeps them afterwards.
+    /// Scratch files among them; the target keeps them afterwards.
     pub(super) scratch: Vec<OwnedFile>,
 }
 
-/// Opens the files of a part's targets, or scratch files in the state of allocation that it asks for.
 pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &AtomicBool) -> Result<PartFiles> {
     let writes = part.sources.iter().any(RequestSource::writes);
     let mut whole = PartFiles {
@@ -41,12 +37,11 @@ pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interr
         (whole.region, whole.truncate) = (one.region, one.truncate);
     }
     if part.targets.len() > 1 && !whole.scratch.is_empty() {
-        return Err(Error::Unsupported("scratch files stand beside a single target: use --allocate written".into()));
+        return Err(Error::Unsupported("scratch files need a single target: use --allocate written".into()));
     }
     Ok(whole)
 }
 
-/// Opens the target's files, or scratch files in the state of allocation that the run asks for.
 fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &AtomicBool) -> Result<PartFiles> {
     let mut flags = 0;
     if access.buffering.is_direct() {
@@ -94,14 +89,13 @@ fn cannot_open(target: &HostTarget, error: io::Error) -> Error {
     Error::io("cannot open", &target.members()[0].path)(error)
 }
 
-/// A scratch file beside each test file, its space in the state asked for.
 fn make_scratch(
     target: &HostTarget,
     allocation: Allocation,
     len: u64,
     interrupt: &AtomicBool,
 ) -> Result<Vec<OwnedFile>> {
-    // Those of the last run go first: their space may be needed.
+    // Remove those of the last run first: their space may be needed.
     let kept = target.take_scratch();
     if allocation == Allocation::Truncate
         && kept.len() == target.members().len()
@@ -144,7 +138,8 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// Drops or fills the page cache of the region, and gives it the hint. `wanted`: bytes that must find memory where the host takes it back.
+/// Drops or fills the region's page cache and sets the hint. `wanted`: bytes whose memory the
+/// hypervisor may have reclaimed.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,
@@ -163,7 +158,7 @@ pub(super) fn prepare_cache(
             CacheState::Cold => {
                 sys::sync_data(file).map_err(Error::io("cannot bring to stable storage", "the target"))?;
                 let share = if access.buffering == Buffering::Buffered { wanted / files.files.len() as u64 } else { 0 };
-                told = told.or(taken_back::drop_cache(file, (start, len), share, interrupt));
+                told = told.or(free_page_reporting::drop_cache(file, (start, len), share, interrupt));
             }
             CacheState::Warm => {
                 let mut buffer = vec![0u8; 1 << 20];

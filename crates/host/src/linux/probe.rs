@@ -1,4 +1,4 @@
-//! What a few reads tell about an open target before it is measured.
+//! Probes an open target with a few reads before it is measured.
 
 use super::member::Member;
 use super::sys;
@@ -8,18 +8,18 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none. Some file systems take less and
-/// serve it from the page cache: that is no direct I/O.
+/// The smallest alignment that direct I/O accepts, by trial, or why it accepts none. Some file
+/// systems accept less but use the page cache, which is not direct I/O.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
-        Some(libc::EINVAL) => "the file system takes no direct I/O (O_DIRECT is refused)".to_string(),
+        Some(libc::EINVAL) => "the file system supports no direct I/O (O_DIRECT is refused)".to_string(),
         _ => format!("direct I/O fails: {error}"),
     };
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
     let mut arena = buffer().map_err(|error| error.to_string())?;
     let mut last = None;
     for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
-        // An offset, a length and an address that are multiples of this and of nothing more.
+        // Offset, length and address are multiples of exactly this.
         let (skip, len) =
             if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
         let buffer = &mut arena.bytes()[skip..skip + len];
@@ -31,8 +31,8 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     Err(last.map_or_else(|| "direct I/O fails".into(), refused))
 }
 
-/// Samples what is there already: blocks of zeros may be holes or trimmed space, which no device reads. The page cache stays as it is: a run may
-/// be about what is in it. `direct` is the [`direct_alignment`], where there is one.
+/// Samples existing data: blocks of zeros may be holes or trimmed space, which the device does not
+/// read. Leaves the page cache unchanged, because a run may depend on it.
 pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
     if member.kind == TargetKind::TestFile || member.writable {
         return None;
@@ -64,7 +64,7 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     })
 }
 
-/// Reads through the page cache, and leaves nothing in it that was not there. The file is read without read-ahead.
+/// Leaves no new pages in the page cache. Readahead must be off.
 fn read_beside_cache(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
     if sys::read_cached(file, into, offset)? {
         return Ok(());
@@ -88,10 +88,9 @@ mod tests {
 
     const SIZE: usize = 8 << 20;
 
-    /// Which pages of a file the page cache holds.
     fn cached(file: &File) -> Vec<u8> {
         let mut pages = vec![0; SIZE / 4096];
-        // SAFETY: a new mapping of the whole file, which nothing else knows and which ends here.
+        // SAFETY: a new private mapping of the whole file, unmapped here.
         unsafe {
             let at = libc::mmap(std::ptr::null_mut(), SIZE, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
             assert_ne!(at, libc::MAP_FAILED);
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_cache_holds_of_a_users_file_is_as_it_was_after_a_look_for_zeros() {
+    fn looking_for_zeros_leaves_the_page_cache_unchanged() {
         static CALM: AtomicBool = AtomicBool::new(false);
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("users");

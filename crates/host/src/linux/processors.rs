@@ -1,10 +1,10 @@
-//! The times of each processor, from `/proc/stat` (proc(5)).
+//! Per-CPU times, from `/proc/stat` (proc(5)).
 
 use super::counters::tick_ns;
 use super::facts::Roots;
 use machine::ProcessorTimes;
 
-/// The times of each processor so far, in order of their numbers; none where they cannot be read.
+/// Since boot, in CPU order; empty if unreadable.
 pub(crate) fn processors(roots: &Roots) -> Vec<ProcessorTimes> {
     std::fs::read_to_string(roots.proc.join("stat")).map_or(Vec::new(), |text| parse(&text, tick_ns()))
 }
@@ -12,9 +12,9 @@ pub(crate) fn processors(roots: &Roots) -> Vec<ProcessorTimes> {
 fn parse(text: &str, tick_ns: u64) -> Vec<ProcessorTimes> {
     let line = |line: &str| {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
-        // The line of all processors together has no number.
+        // The line of the total has no number.
         let processor = fields.next().filter(|_| !line.starts_with("cpu "))?.parse().ok()?;
-        // user nice system idle iowait irq softirq; what was stolen is nobody's.
+        // user nice system idle iowait irq softirq; stolen time is not counted.
         let times: Vec<u64> = fields.map_while(|field| field.parse::<u64>().ok()).collect();
         let at = |index: usize| times.get(index).copied().unwrap_or(0) * tick_ns;
         Some(ProcessorTimes {

@@ -1,5 +1,5 @@
-//! The rings that io_uring shares with a program (io_uring(7)). An entry is written where the kernel reads it, and of an entry only what differs
-//! from request to request: this is part of what a request costs.
+//! The rings that io_uring shares with a program (io_uring(7)). Entries are written in place, and
+//! only the fields that differ between requests, because this is part of the cost of a request.
 
 use rustix::io_uring::{IoringEnterFlags, io_uring_enter};
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Opcodes of `linux/io_uring.h`. A write's follows the read's of its kind.
+/// Opcodes of `linux/io_uring.h`. Each read opcode is followed by its write.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -21,7 +21,7 @@ pub(super) enum Opcode {
     UnlinkAt = 36,
 }
 
-/// What io_uring_setup is asked for (IORING_SETUP_*).
+/// IORING_SETUP_* flags.
 pub(super) mod setup {
     pub(in super::super) const CQSIZE: u32 = 1 << 3;
     pub(in super::super) const COOP_TASKRUN: u32 = 1 << 8;
@@ -29,7 +29,7 @@ pub(super) mod setup {
     pub(in super::super) const DEFER_TASKRUN: u32 = 1 << 13;
 }
 
-/// Both rings lie in one mapping (since Linux 5.4); waits take a time limit (5.11), and one for the least of them (6.12).
+/// Both rings in one mapping (Linux 5.4), time limits of waits (5.11), minimum wait times (6.12).
 const FEATURE_SINGLE_MMAP: u32 = 1;
 const FEATURE_EXT_ARG: u32 = 1 << 8;
 const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
@@ -37,16 +37,15 @@ const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
 const REGISTER_BUFFERS: u32 = 0;
 const REGISTER_FILES: u32 = 2;
 
-/// The file is an index into the registered ones (IOSQE_FIXED_FILE).
+/// IOSQE_FIXED_FILE: the file is an index into the registered ones.
 const FIXED_FILE: u64 = 1;
 
-/// Where an entry has its priority.
 const PRIORITY: u64 = 0xffff << 16;
 
-/// The next entry begins when this one succeeded in full (IOSQE_IO_LINK).
+/// The next entry starts when this one succeeds in full (IOSQE_IO_LINK).
 const LINKED: u64 = 1 << 2;
 
-/// Where the entries of submissions are mapped from (IORING_OFF_SQES).
+/// Mapping offset of the submission entries (IORING_OFF_SQES).
 const OFFSET_OF_ENTRIES: libc::off_t = 0x1000_0000;
 
 /// `struct io_sqring_offsets`.
@@ -95,7 +94,7 @@ struct Parameters {
     completion: CompletionOffsets,
 }
 
-/// `struct io_uring_sqe`, as far as it is used; the rest stays 0.
+/// `struct io_uring_sqe`, without the unused fields, which stay 0.
 #[repr(C, align(64))]
 struct SubmissionEntry {
     /// Opcode, flags, and the file in the upper half.
@@ -106,7 +105,7 @@ struct SubmissionEntry {
     flags: u32,
     data: u64,
     buffer: u32,
-    /// One more than the index of the registered file that is opened or closed.
+    /// Index of the registered file that is opened or closed, plus one.
     slot: u32,
     unused: [u64; 2],
 }
@@ -115,7 +114,6 @@ struct SubmissionEntry {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Completed {
-    /// The entry's own number.
     pub(super) data: u64,
     pub(super) result: i32,
     flags: u32,
@@ -126,11 +124,11 @@ pub(super) struct Completed {
 struct WaitArguments {
     signals: u64,
     signals_len: u32,
-    least_us: u32,
+    min_wait_us: u32,
     most: u64,
 }
 
-/// A time limit as the kernel takes it (`struct __kernel_timespec`).
+/// A time limit in the kernel's format (`struct __kernel_timespec`).
 #[repr(C)]
 pub(super) struct TimeLimit {
     seconds: i64,
@@ -138,38 +136,32 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Less than a second.
+    /// `ns` must be below a second.
     pub(super) const fn new(ns: u32) -> TimeLimit {
         TimeLimit { seconds: 0, nanoseconds: ns as i64 }
     }
 }
 
-/// What is asked of the kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// As [`SubmissionEntry::what`].
     pub(super) what: u64,
     pub(super) offset: u64,
     pub(super) address: u64,
     pub(super) len: u32,
-    /// Comes back with the completion.
     pub(super) data: u64,
 }
 
 impl Entry {
-    /// A read of a file that is registered under this index, or a write.
     #[inline(always)]
     pub(super) fn of_file(read: Opcode, writes: bool, file: u32) -> Entry {
         Transfers::new(read).of_file(writes, file)
     }
 
-    /// Of no file.
     #[inline(always)]
     pub(super) fn of_none(opcode: Opcode) -> Entry {
         Entry::of_fd(opcode, -1)
     }
 
-    /// Of an open file, or a directory.
     #[inline(always)]
     pub(super) fn of_fd(opcode: Opcode, fd: RawFd) -> Entry {
         Entry { what: opcode as u64 | u64::from(fd as u32) << 32, offset: 0, address: 0, len: 0, data: 0 }
@@ -181,26 +173,24 @@ impl Entry {
     }
 }
 
-/// What all transfers of a kind have in common, put together once and not for each.
+/// The common part of a kind's transfers, assembled once.
 #[derive(Clone, Copy)]
 pub(super) struct Transfers {
-    /// As [`SubmissionEntry::what`].
     read: u64,
 }
 
 impl Transfers {
-    /// By this opcode and that of its writes, of registered files.
+    /// Transfers of registered files, by the read opcode of the kind.
     #[inline(always)]
     pub(super) fn new(read: Opcode) -> Transfers {
         Transfers { read: read as u64 | FIXED_FILE << 8 }
     }
 
-    /// From now on with this priority; 0: the thread's.
+    /// Sets the priority of later entries; 0: the thread's.
     pub(super) fn set_priority(&mut self, bits: u16) {
         self.read = self.read & !PRIORITY | u64::from(bits) << 16;
     }
 
-    /// A read of the file under this index, or a write.
     #[inline(always)]
     pub(super) fn of_file(self, writes: bool, file: u32) -> Entry {
         let what = (self.read + u64::from(writes)) | u64::from(file) << 32;
@@ -208,12 +198,10 @@ impl Transfers {
     }
 }
 
-/// An entry with what no transfer has.
 #[derive(Clone, Copy)]
 pub(super) struct FileEntry {
     pub(super) entry: Entry,
     pub(super) flags: u32,
-    /// The index of the registered file that is opened or closed.
     pub(super) slot: Option<u32>,
 }
 
@@ -223,7 +211,6 @@ impl From<Entry> for FileEntry {
     }
 }
 
-/// A part of the address space that goes back with it.
 struct Mapped {
     at: NonNull<u8>,
     len: usize,
@@ -232,7 +219,7 @@ struct Mapped {
 impl Mapped {
     fn new(fd: RawFd, len: usize, offset: libc::off_t) -> io::Result<Mapped> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
-        // SAFETY: a new mapping of a file of ours.
+        // SAFETY: a new mapping of a file that we own.
         let at = unsafe { libc::mmap(null_mut(), len, access, kind, fd, offset) };
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -240,9 +227,8 @@ impl Mapped {
         NonNull::new(at.cast()).map(|at| Mapped { at, len }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// What lies so many bytes behind the beginning.
     fn at<T>(&self, offset: u32) -> NonNull<T> {
-        assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets lie within its mapping");
+        assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets are within its mapping");
         // SAFETY: within the mapping.
         unsafe { self.at.add(offset as usize).cast() }
     }
@@ -255,20 +241,18 @@ impl Drop for Mapped {
     }
 }
 
-/// A submission ring and its completion ring, of one thread at a time.
+/// A submission and a completion ring, used by one thread at a time.
 pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
-    /// Where the next entry goes.
     tail: u32,
-    /// Up to where the kernel has taken entries.
+    /// Index up to which the kernel has taken entries.
     taken: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,
-    /// The next completion.
     head: u32,
-    tail_told: NonNull<AtomicU32>,
-    head_told: NonNull<AtomicU32>,
+    shared_tail: NonNull<AtomicU32>,
+    shared_head: NonNull<AtomicU32>,
     completed: NonNull<AtomicU32>,
     fd: OwnedFd,
     features: u32,
@@ -276,15 +260,12 @@ pub(super) struct Rings {
     _entries: Mapped,
 }
 
-// SAFETY: the mappings and the file are the process's and this value's alone. Rings that the kernel binds to one thread refuse another with an
-// error.
+// SAFETY: this value owns the mappings and the file. Rings that the kernel binds to one thread
+// refuse others with an error.
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// Rings for so many entries, at least.
-    ///
-    /// # Errors
-    /// What the kernel says, and a kernel before 5.11.
+    /// With room for `entries` or more; needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters = Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
         // SAFETY: the kernel reads and writes the parameters, which have its layout.
@@ -292,7 +273,7 @@ impl Rings {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new file that nobody else has.
+        // SAFETY: a new descriptor that we own.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
         let Parameters { submissions, completions, features, submission, completion, .. } = parameters;
         if features & (FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG) != FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG {
@@ -305,7 +286,7 @@ impl Rings {
         let mapped_entries = Mapped::new(fd.as_raw_fd(), all_entries, OFFSET_OF_ENTRIES)?;
         for index in 0..submissions {
             let place = rings.at::<u32>(submission.array + index * size_of::<u32>() as u32);
-            // SAFETY: within the mapping, and the kernel looks at it in a submission alone.
+            // SAFETY: within the mapping, and the kernel reads it only during a submission.
             unsafe { place.write(index) };
         }
         Ok(Rings {
@@ -316,8 +297,8 @@ impl Rings {
             completions: rings.at(completion.entries),
             completion_mask: completions - 1,
             head: 0,
-            tail_told: rings.at(submission.tail),
-            head_told: rings.at(completion.head),
+            shared_tail: rings.at(submission.tail),
+            shared_head: rings.at(completion.head),
             completed: rings.at(completion.tail),
             fd,
             features,
@@ -326,18 +307,12 @@ impl Rings {
         })
     }
 
-    /// Registers files under their indices, for as long as the rings live; -1 is an index without a file.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// For the life of the rings; -1 leaves an index empty.
     pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// Registers one buffer, under index 0.
-    ///
-    /// # Errors
-    /// What the kernel says: no more memory may be locked.
+    /// Registers one buffer, as index 0; fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -347,18 +322,18 @@ impl Rings {
     }
 
     fn register(&self, what: u32, argument: *const libc::c_void, number: usize) -> io::Result<()> {
-        // SAFETY: the argument has as many elements as are told.
+        // SAFETY: the argument has the stated number of elements.
         let done =
             unsafe { libc::syscall(libc::SYS_io_uring_register, self.fd.as_raw_fd(), what, argument, number as u32) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Whether a wait may have a time after which one completion is enough.
-    pub(super) fn waits_for_least(&self) -> bool {
+    /// Whether waits can have a time after which one completion is enough.
+    pub(super) fn has_min_wait(&self) -> bool {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
-    /// Queues an entry; `false`: the ring is full.
+    /// Queues an entry; `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         if self.queued() > self.mask {
@@ -375,8 +350,8 @@ impl Rings {
         true
     }
 
-    /// The same for what opens, closes and deletes. In rings where this is used, all entries go through it: [`Rings::push`] leaves what the last
-    /// entry in its place had.
+    /// For open, close and unlink. Rings that use this must use it for all entries: [`Rings::push`]
+    /// does not clear the fields of the previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.queued() > self.mask {
             return false;
@@ -388,45 +363,34 @@ impl Rings {
         self.push(entry)
     }
 
-    /// Entries that the kernel has not taken.
     #[inline(always)]
     pub(super) fn queued(&self) -> u32 {
         self.tail.wrapping_sub(self.taken)
     }
 
-    /// Gives the kernel what is queued.
-    ///
-    /// # Errors
-    /// What the kernel says; it took nothing then.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         self.enter(0, IoringEnterFlags::empty())
     }
 
-    /// The same, and waits for so many completions; of none it takes what is there.
-    ///
-    /// # Errors
-    /// As [`Rings::submit`].
     #[inline(always)]
     pub(super) fn submit_and_wait(&mut self, completions: u32) -> io::Result<()> {
         self.enter(completions, IoringEnterFlags::GETEVENTS)
     }
 
-    /// The same, for at most this time. Where one is enough after `least_us`, that is told; 0: never.
-    ///
-    /// # Errors
-    /// As [`Rings::submit`], and ETIME at the end of the time where nothing was submitted.
+    /// Fails with ETIME if the time ends with nothing submitted. After `min_wait_us` one completion
+    /// is enough; 0: never.
     pub(super) fn submit_and_wait_within(
         &mut self,
         completions: u32,
         most: &TimeLimit,
-        least_us: u32,
+        min_wait_us: u32,
     ) -> io::Result<()> {
         let arguments =
-            WaitArguments { signals: 0, signals_len: 0, least_us, most: std::ptr::from_ref(most) as usize as u64 };
+            WaitArguments { signals: 0, signals_len: 0, min_wait_us, most: std::ptr::from_ref(most) as usize as u64 };
         let flags = (IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG).bits();
-        let (fd, queued, argument) = (self.fd.as_raw_fd(), self.tell(), &raw const arguments);
+        let (fd, queued, argument) = (self.fd.as_raw_fd(), self.publish(), &raw const arguments);
         let len = size_of::<WaitArguments>();
-        // SAFETY: the argument is what the flags say.
+        // SAFETY: the argument matches the flags.
         let taken = unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, argument, len) };
         if taken < 0 {
             return Err(io::Error::last_os_error());
@@ -437,21 +401,19 @@ impl Rings {
 
     #[inline(always)]
     fn enter(&mut self, completions: u32, flags: IoringEnterFlags) -> io::Result<()> {
-        let queued = self.tell();
-        // SAFETY: the entries name memory and files that outlive them.
+        let queued = self.publish();
+        // SAFETY: the entries refer to memory and files that outlive them.
         self.taken = self.taken.wrapping_add(unsafe { io_uring_enter(&self.fd, queued, completions, flags) }?);
         Ok(())
     }
 
-    /// Shows the kernel what is queued; how much that is.
     #[inline(always)]
-    fn tell(&self) -> u32 {
+    fn publish(&self) -> u32 {
         // SAFETY: the mapping lives as long as `self`.
-        unsafe { self.tail_told.as_ref() }.store(self.tail, Ordering::Release);
+        unsafe { self.shared_tail.as_ref() }.store(self.tail, Ordering::Release);
         self.queued()
     }
 
-    /// Takes every completion that is there.
     #[inline(always)]
     pub(super) fn reap(&mut self, mut take: impl FnMut(Completed)) {
         // SAFETY: the mapping lives as long as `self`.
@@ -463,8 +425,8 @@ impl Rings {
             head = head.wrapping_add(1);
         }
         self.head = head;
-        // SAFETY: as above. The kernel may write over what was taken.
-        unsafe { self.head_told.as_ref() }.store(head, Ordering::Release);
+        // SAFETY: as above. The kernel may now overwrite the entries taken.
+        unsafe { self.shared_head.as_ref() }.store(head, Ordering::Release);
     }
 }
 
@@ -485,12 +447,12 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_takes_what_it_has_room_for_and_gives_it_back() {
+    fn a_full_ring_refuses_entries_and_returns_the_rest() {
         let Ok(mut rings) = Rings::new(4, 8, 0) else {
             assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "io_uring is required, and not there");
             return eprintln!("skipped: the kernel has no io_uring for this process");
         };
-        // Three rounds go over the ring's end.
+        // Three rounds wrap around the ring.
         for round in 0..3 {
             let pushed =
                 (0..6).filter(|number| rings.push(Entry { data: round * 10 + number, ..Entry::of_none(Opcode::Nop) }));

@@ -1,4 +1,4 @@
-//! One run: bring the target into the state asked for, start the streams together, take the counters around them.
+//! One run: prepare the target, start the streams together, read the counters before and after.
 
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
@@ -10,8 +10,8 @@ use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
 use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::{Arena, Extra, LONG_WALK_BYTES, MALLOC_START, WALK_BYTES};
-use crate::reaping::Tally;
-use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
+use crate::reaping::PartCounters;
+use crate::run_streams::{PartStreams, Ready, RunOutcome, run_streams};
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
@@ -22,17 +22,14 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is said where the limit on locked memory keeps io_uring from its faster way.
 const UNREGISTERED: &str = "no more memory may be locked (ulimit -l), so io_uring works with buffers that are not registered: each request costs \
      more processor time";
 
-/// What every run of a process needs.
 pub(crate) struct Context<'a> {
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) meters: &'a MachineMeters,
-    /// The host of this computer takes back memory that lies free.
-    pub(crate) memory_is_taken: bool,
+    pub(crate) memory_is_reclaimed: bool,
 }
 
 pub(crate) fn run<S: RequestSource>(
@@ -47,9 +44,10 @@ pub(crate) fn run<S: RequestSource>(
         opened.push(open_part(part, context.interrupt)?);
     }
     let mut warnings = Vec::new();
-    // No more than there is; and what is read for it would use up what a throttle admits.
+    // No more than there is, and nothing if a throttle applies: the reads would use up its
+    // allowance.
     let throttled = || parts.iter().flat_map(|part| &part.targets).any(|target| target.facts().is_throttled());
-    let wanted = if context.memory_is_taken && options.cache_bytes > 0 && !throttled() {
+    let wanted = if context.memory_is_reclaimed && options.cache_bytes > 0 && !throttled() {
         options.cache_bytes.min(memory_left(&Roots::default()).unwrap_or(0) / 2)
     } else {
         0
@@ -58,13 +56,13 @@ pub(crate) fn run<S: RequestSource>(
         warnings.extend(prepare_cache(context, files, &part.access, wanted)?);
     }
     let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
-    // A run whose tracing the kernel refuses is measured without.
+    // If the kernel refuses tracing, measure without it.
     let trace = if options.trace { BlockTrace::start(&Roots::default(), &devices(parts)).ok() } else { None };
     let outcome = streams(context, &opened, parts, options, &mut meters);
     let mut usage = RunUsage { warnings, ..RunUsage::default() };
     let mut failure = None;
     match outcome {
-        Ok(Outcome { before, after, ran: Ran { began, ends, gaps }, unregistered }) => {
+        Ok(Outcome { before, after, ran: RunOutcome { began, ends, gaps }, unregistered }) => {
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
             let device = meters.between(&before, &after, &mut usage);
             usage.block_times =
@@ -73,7 +71,8 @@ pub(crate) fn run<S: RequestSource>(
             (usage.began, usage.since_start_ns) = (began, began.saturating_sub(context.clock.start()));
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (End { sync_ns, process_ns, dirty }, Told { waits, parity, unserved_ns })) = end?;
+                    let (last, (End { sync_ns, process_ns, dirty }, StreamCounters { waits, parity, unserved_ns })) =
+                        end?;
                     let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
                     let elapsed_ns = last.saturating_sub(began);
                     Ok(PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity })
@@ -89,7 +88,6 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// The buffers of a part's streams, and what a set with parity needs beside them.
 fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
     let set = part.targets.first().and_then(|target| target.stripe());
     let of = |source: &S| {
@@ -102,13 +100,12 @@ fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
     part.sources.iter().flat_map(of).flatten().collect()
 }
 
-/// The devices under all targets of a run.
 fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
     parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.facts().devices.clone()).collect()
 }
 
-/// What a part left dirty must not be the next run's burden; scratch files stay for it. After an interrupt there is no
-/// next run.
+/// Syncs a part's dirty data so that it does not slow the next run. Skipped after an interrupt,
+/// since no run follows.
 fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, interrupt: &AtomicBool) -> Result<()> {
     let dirty = part.sources.iter().any(RequestSource::writes) && !part.access.buffering.is_dsync();
     if dirty && !interrupt.load(Ordering::Relaxed) {
@@ -122,7 +119,6 @@ fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, in
     Ok(())
 }
 
-/// What can be refused before anything is opened.
 fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     let Some(first) = part.targets.first() else {
         return Err(Error::Unsupported("a part of the run has no target".into()));
@@ -131,7 +127,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     if let Some(target) = part.targets.iter().find(|target| writes && !target.facts().writable) {
         return Err(Error::refused(
             target.facts().name.clone(),
-            "it was there before and is only read",
+            "it existed before, so it is only read",
             "name it again after --destroy-data to write it, or name a directory",
         ));
     }
@@ -154,7 +150,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another program.
+/// The kernel would kill this program or another for lack of memory.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -166,7 +162,7 @@ pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let largest = streams.iter().map(|one| one.request_bytes).max().unwrap_or(0);
     Err(Error::refused(
         format!("{outstanding} requests of up to {} outstanding", units::show_size(u64::from(largest))),
-        format!("their buffers take {}, and {} of memory are available", rounded(needed), rounded(left)),
+        format!("their buffers need {}, but only {} of memory are available", rounded(needed), rounded(left)),
         "lower the depth, the number of threads or the request size",
     ))
 }
@@ -175,35 +171,28 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
-/// The end of a part.
 struct End {
-    /// From its last completion to stable storage, where that was asked.
+    /// Time from its last completion to stable storage, if requested.
     sync_ns: Option<Nanos>,
-    /// Processor time that the process had used at its last completion.
+    /// CPU time of the process at the part's last completion.
     process_ns: Nanos,
-    /// Dirty pages until then, where it wrote through the page cache.
+    /// Dirty pages until then, if it wrote through the page cache.
     dirty: Option<DirtyUse>,
 }
 
-/// How the streams of a part waited, what they computed of parity, and how long they had no processor.
-struct Told {
+struct StreamCounters {
     waits: Option<Waits>,
     parity: Option<ParityUse>,
     unserved_ns: Option<Nanos>,
 }
 
-/// How the streams of a run did.
 struct Outcome {
-    /// The counters before and after.
     before: Snapshot,
     after: Snapshot,
-    /// For each part its last completion, its end, and what its streams told.
-    ran: Ran<(End, Told)>,
-    /// Buffers could not be registered with io_uring.
+    ran: RunOutcome<(End, StreamCounters)>,
     unregistered: bool,
 }
 
-/// Runs the streams over the open files, the counters taken around them.
 fn streams<S: RequestSource>(
     context: &Context<'_>,
     opened: &[PartFiles],
@@ -215,7 +204,7 @@ fn streams<S: RequestSource>(
     let paths: Vec<Paths> = opened.iter().map(Paths::of).collect();
     let all: usize = parts.iter().map(|part| part.sources.len()).sum();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let tallies: Vec<Tally> = opened.iter().map(|_| Tally::new(all, processors)).collect();
+    let tallies: Vec<PartCounters> = opened.iter().map(|_| PartCounters::new(all, processors)).collect();
     let dirties = |part: &Part<'_, HostTarget, S>| {
         part.access.buffering == Buffering::Buffered && part.sources.iter().any(RequestSource::writes)
     };
@@ -256,7 +245,7 @@ fn streams<S: RequestSource>(
         let mut began = start;
         for (number, file) in truncated.enumerate() {
             if number == 0 {
-                // It is the first act of the run.
+                // Truncation is part of the run.
                 began = clock.now();
             }
             file.set_len(0).map_err(Error::io("cannot truncate", "the test file"))?;
@@ -266,21 +255,21 @@ fn streams<S: RequestSource>(
     let look = || watch.iter().for_each(DirtyWatch::look);
     let ran = run_streams(clock, context.interrupt, work, options, start, look)?;
     let after = meters.take();
-    let unregistered = tallies.iter().any(Tally::is_unregistered);
-    // Where the kernel keeps no such count there is none for this thread either.
+    let unregistered = tallies.iter().any(PartCounters::is_unregistered);
+    // A kernel without this count has none for the streams either.
     let counts = waited_ns().is_some();
-    let told = tallies.iter().map(|tally| Told {
+    let told = tallies.iter().map(|tally| StreamCounters {
         waits: tally.waits(),
         parity: tally.parity(),
         unserved_ns: counts.then(|| tally.unserved_ns()),
     });
-    let Ran { began, ends, gaps } = ran;
+    let RunOutcome { began, ends, gaps } = ran;
     let ends = ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
-    let ran = Ran { began, ends: ends.collect(), gaps };
+    let ran = RunOutcome { began, ends: ends.collect(), gaps };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Runs the streams with nothing behind them; `false` where the engine has no such backend.
+/// `false` if the engine lacks this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -293,7 +282,7 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     }
     let paths = Paths { fds: Vec::new(), end: 0, stripe: target.stripe(), walk: WALK_BYTES };
     let clock = context.clock;
-    let tally = Tally::default();
+    let tally = PartCounters::default();
     let work = PartStreams {
         sources,
         serve: |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
@@ -304,8 +293,6 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok, || {}).map(|_| true)
 }
 
-/// Where the streams of a part go: the open files, the end of what they use, and, where they are the members of a
-/// stripe, how they form it.
 struct Paths {
     fds: Vec<RawFd>,
     end: u64,
@@ -322,7 +309,7 @@ impl Paths {
     }
 }
 
-/// Gives the calling thread, and those that it starts, its processors and its priorities.
+/// CPU affinity and priorities of the calling thread and of threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {
@@ -349,20 +336,19 @@ fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One stream: makes its buffers and its session, waits for the start, runs.
 fn stream<S: RequestSource>(
     paths: &Paths,
     access: &Access,
     backend: Option<NullBackend>,
     source: &mut S,
     clock: Clock,
-    (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
+    (halt, ready, tally): (Halt<'_>, Ready<'_>, &PartCounters),
 ) -> Result<Nanos> {
     let Paths { ref fds, end, ref stripe, walk } = *paths;
     let stripe = stripe.as_ref();
     let scratch = stripe.map_or(0, |set| set.scratch_bytes(source.max_request()));
     let walk = if source.writes() { walk } else { 0 };
-    // Rows with parity are computed in whole words.
+    // Parity is computed in whole words.
     let start = if access.buffering.is_direct() || scratch > 0 { 0 } else { MALLOC_START };
     let extra = Extra { scratch, start };
     let mut arena = Arena::with(source.depth(), source.max_request(), walk, access.memory, extra)

@@ -1,8 +1,10 @@
-//! Signals as this process inherited them.
+//! Signal dispositions that this process inherited.
 
-/// Whether a signal was ignored when this process began, as `nohup` and shells do for background jobs; ask before handlers are set.
+/// Whether a signal was ignored at program start, as with `nohup` and shell background jobs; call
+/// before installing handlers.
 pub fn is_ignored(signal: i32) -> bool {
-    // SAFETY: with no new action, sigaction(2) only writes the present one into a structure that it may.
+    // SAFETY: without a new action, sigaction(2) only writes the current one into a valid
+    // structure.
     unsafe {
         let mut present: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, std::ptr::null(), &raw mut present) == 0 && present.sa_sigaction == libc::SIG_IGN

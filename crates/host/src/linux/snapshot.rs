@@ -1,4 +1,4 @@
-//! The counters around a run: taken just before its first request and just after its last.
+//! Counters around a run, taken just before its first request and just after its last.
 
 use super::clock::{Clock, boot_now, kernel_now};
 use super::counters::{
@@ -13,23 +13,21 @@ use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// More disagreement than this between the time-stamp counter and the kernel's clock is told.
+/// Report a larger disagreement between time-stamp counter and kernel clock.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// For how long at least the other programs are watched: several ticks of the processor's clock. They are watched again and again, for
-/// what begins in the middle of a study takes its processors, too.
-const LEAST_WATCH_NS: Nanos = 100_000_000;
+/// Several scheduler ticks. The watch repeats, so it covers programs that start during a study.
+const MIN_WATCH_NS: Nanos = 100_000_000;
 
-/// The meters that belong to the machine and not to a run. One that cannot be read is absent, and so are its figures.
+/// Meters of the machine, shared by all runs. One that cannot be read is absent.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
     disturbance: DisturbanceMeter,
-    /// The other programs; absent until a thread has read them, for nobody should wait for that.
+    /// Absent until a background thread has read it, so no run waits for it.
     others: Arc<Mutex<Option<Watched>>>,
 }
 
-/// The other programs when they were read last, and what they used until then.
 struct Watched {
     last: OtherPrograms,
     baseline: IdleBaseline,
@@ -40,7 +38,7 @@ impl MachineMeters {
         let roots = Roots::default();
         let others = Arc::new(Mutex::new(None));
         let to_fill = others.clone();
-        // Without a thread nothing is known of others.
+        // Without a thread, the other programs stay unknown.
         let _ = std::thread::Builder::new().spawn(move || {
             let last = OtherPrograms::now(&Roots::default());
             *to_fill.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -54,11 +52,11 @@ impl MachineMeters {
         }
     }
 
-    /// What the other programs used lately; nothing as long as they were not watched for long enough.
+    /// Zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
-        if watched.last.age_ns() >= LEAST_WATCH_NS {
+        if watched.last.age_ns() >= MIN_WATCH_NS {
             let now = OtherPrograms::now(&Roots::default());
             *watched = Watched { baseline: now.since(&watched.last), last: now };
         }
@@ -66,22 +64,20 @@ impl MachineMeters {
     }
 }
 
-/// The meters of one run.
 pub(crate) struct Meters<'a> {
     clock: Clock,
     machine: &'a MachineMeters,
-    /// Of each part, where its devices count.
+    /// Per part, if its devices have counters.
     devices: Vec<Option<Arc<DeviceMeter>>>,
     count: Option<PerfCounter>,
 }
 
-/// What tells who had the time in which this process did not run.
+/// Clocks and counters that show why this process was not running.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// The kernel's clock that goes on while the computer is suspended.
+    /// A clock that continues while the computer is suspended.
     boot_at: Nanos,
-    /// How long the calling thread has waited for a processor so far.
     waited_ns: Option<Nanos>,
 }
 
@@ -91,8 +87,8 @@ impl Moment {
     }
 }
 
-/// The time between two moments in which this process did not run, and who had it: gaps in which none of its threads looked at the clock.
-/// `steal_ns`: what the hypervisor took meanwhile; `held_ns`: for how long a processor quota held it.
+/// How long this process did not run between two moments, and why. `gaps`: none of its threads read
+/// the clock; `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
 pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos, held_ns: Nanos) -> Option<Pause> {
     let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
     let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
@@ -120,10 +116,9 @@ pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos
     Some(Pause { ns: paused_ns, times: 1, percent: percent(paused_ns, run_ns), cause })
 }
 
-/// The cause if no other program had the time: a signal, a debugger or a freezer.
+/// By a signal, a debugger or a freezer, if no other program used the CPU.
 const STOPPED: &str = "the program was stopped";
 
-/// What the meters showed at one moment.
 pub(crate) struct Snapshot {
     at: Nanos,
     moment: Moment,
@@ -135,23 +130,23 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Processor time of this process so far.
     pub(crate) fn process_ns(&self) -> Option<Nanos> {
         self.cpu.as_ref().map(|cpu| cpu.user_ns + cpu.system_ns)
     }
 }
 
 impl<'a> Meters<'a> {
-    /// Opens the processor's counters where asked; they count threads that start from now on.
+    /// Opens the CPU counters if requested; they count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,
         parts: &[Part<'_, HostTarget, S>],
         count_instructions: bool,
     ) -> Meters<'a> {
-        // The first run must not be in it where that can be had without waiting.
+        // Take a baseline before the first run, if that needs no wait.
         machine.baseline();
-        // Kernel instructions are left alone: a hypervisor may count them wrong, and each counter slows the run.
+        // Kernel instructions are not counted: a hypervisor may count them wrong, and each counter
+        // slows the run.
         let mut count = if count_instructions { PerfCounter::try_open().ok() } else { None };
         if let Some(counter) = &mut count {
             counter.start();
@@ -159,7 +154,6 @@ impl<'a> Meters<'a> {
         Meters { clock, machine, devices: parts.iter().map(|part| device_meter(&part.targets)).collect(), count }
     }
 
-    /// What the meters show now.
     pub(crate) fn take(&mut self) -> Snapshot {
         Snapshot {
             at: self.clock.now(),
@@ -172,7 +166,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// What was used between two moments, by the whole run and (returned) by the devices of each part.
+    /// Fills `usage` for the whole run; returns the device use of each part.
     pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot, usage: &mut RunUsage) -> Vec<Option<DeviceUse>> {
         let baseline = self.machine.baseline();
         if let (Some(meter), Some(before), Some(after)) = (&self.machine.cpu, &before.cpu, &after.cpu) {
@@ -201,7 +195,7 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// What our clock showed when the kernel's monotonic clock showed `at`, between this moment and `after`: both clocks were read at both.
+    /// Converts a kernel monotonic time to our clock; both were read at both moments.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);
@@ -209,20 +203,18 @@ impl Snapshot {
         (i128::from(self.at) + since * ours / i128::from(kernel)) as Nanos
     }
 
-    /// The time until `after` in which this process did not run ([`pause`]).
     pub(crate) fn pause_until(&self, after: &Snapshot, gaps: Gaps, usage: &RunUsage) -> Option<Pause> {
         let held_ns = usage.disturbance.quota.map_or(0, |quota| quota.throttled_ns);
         pause(&self.moment, &after.moment, gaps, usage.cpu.steal_ns, held_ns)
     }
 }
 
-/// How long the calling thread has waited for a processor: the second number of its schedstat (proc(5)).
+/// The second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The counters of the devices under all of these targets.
 fn device_meter(targets: &[&HostTarget]) -> Option<Arc<DeviceMeter>> {
     if let [only] = targets {
         return only.meter();
@@ -237,7 +229,6 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// A moment on clocks of the test's own: how long the computer ran, was suspended, and how long this thread waited.
     fn moment(ran_s: u64, suspended_s: u64, waited_s: u64) -> Moment {
         Moment {
             kernel_at: ran_s * SECOND,
@@ -247,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suspended_computer_is_told_by_the_clock_that_goes_on() {
+    fn suspension_is_detected_by_the_boot_clock() {
         let none = Gaps::default();
         let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), none, 0, 0).unwrap();
         assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, "the computer was suspended"));
@@ -257,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_the_time_of_a_pause_is_told() {
+    fn the_cause_of_a_pause_is_reported() {
         let long = Gaps { longest_ns: 5 * SECOND, sum_ns: 5 * SECOND, count: 1 };
         let cause = |steal_ns: Nanos, waited_s: u64, held_s: u64| {
             let after = moment(110, 0, 3 + waited_s);
@@ -272,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn short_stops_that_nobody_else_had_the_time_of_are_a_pause() {
+    fn unexplained_short_stops_are_a_pause() {
         let short = Gaps { longest_ns: 0, sum_ns: 4 * SECOND, count: 250 };
         let paused = |waited_s: u64, steal_ns: Nanos, held_ns: Nanos| {
             pause(&moment(100, 0, 0), &moment(110, 0, waited_s), short, steal_ns, held_ns)

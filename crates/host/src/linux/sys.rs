@@ -1,4 +1,4 @@
-//! The system calls that the standard library lacks.
+//! System calls that the standard library lacks.
 
 use machine::IoPriority;
 use rustix::fs::{self, Advice};
@@ -11,12 +11,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Takes the lock of a file, or fails at once where another open file has it.
+/// Fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     Ok(fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Checks that open files can be reached by [`path_of`].
+/// Checks that [`path_of`] works.
 ///
 /// # Errors
 /// `/proc` is not mounted.
@@ -28,23 +28,23 @@ pub(crate) fn check_proc() -> machine::Result<()> {
     Err(machine::Error::refused("/proc", why, "mount it (mount -t proc proc /proc)"))
 }
 
-/// Whether another open file has its lock.
 pub(crate) fn is_locked(file: &File) -> bool {
     let free = try_lock(file).and_then(|()| Ok(fs::flock(file, fs::FlockOperation::Unlock)?));
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Whether anything has a file open for writing: a process, a loop device, a file system. The file itself is open for reading. `None` if the
-/// file system or the user's rights do not allow to ask.
+/// Whether a process, loop device or file system has the file open for writing. `file` must be open
+/// for reading. `None` if file system or permissions do not allow the query.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
-        // SAFETY: numbers only.
+        // SAFETY: only numbers are passed.
         let result = unsafe { libc::fcntl(file.as_raw_fd(), command, value) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
-    // The kernel grants a read lease only if no open file may write. A program that opens it in the meantime waits until the lease is given back,
-    // and this process gets a signal: not SIGIO, which would end it, but one that is ignored.
+    // The kernel grants a read lease only if no open file can write. A program that opens it in the
+    // meantime waits until the lease is released, and this process gets a signal. The default SIGIO
+    // would kill it; SIGURG is ignored.
     set(F_SETSIG, libc::SIGURG).ok()?;
     match set(libc::F_SETLEASE, libc::F_RDLCK) {
         Ok(()) => set(libc::F_SETLEASE, libc::F_UNLCK).ok().map(|()| false),
@@ -52,54 +52,54 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// The path that leads to an open file of this process, whatever its own path leads to by now.
+/// Leads to an open file, even if its own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// How large the stack of the first thread may become, in bytes (`ulimit -s`); `None` without a limit.
+/// Stack limit of the first thread in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// A number that no other process, here or in another container, is likely to have.
+/// Unlikely to repeat in another process or container.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Bytes that an ordinary user may still write in the file system of `path`; none where it does not count them.
+/// Available to an ordinary user; `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
-    // ramfs, and tmpfs without a limit, say that they have no blocks at all.
+    // ramfs, and tmpfs without a limit, report zero blocks.
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Bytes in a block device.
 pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// Drops the page cache of a range of one file (length 0: to the end). Dirty pages stay, so sync first.
+/// Length 0: to the end. Dirty pages stay, so sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
-    // Advice: a file system that does not take it has no cache to drop.
+    // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// Bytes of a range of one file that the page cache holds (cachestat(2), from Linux 6.5 on).
+/// From cachestat(2), Linux 6.5 and later.
 pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
-    // Cached, dirty, under writeback, evicted, evicted lately; in pages.
+    // Cached, dirty, under writeback, evicted, recently evicted; in pages.
     let (range, mut pages) = ([start, len], [0u64; 5]);
-    // SAFETY: both arrays are as large as the kernel's structures, and live until the call is over.
+    // SAFETY: both arrays are as large as the kernel's structures, and outlive the call.
     let result = unsafe {
         libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0 as libc::c_uint)
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * rustix::param::page_size() as u64) }
 }
 
-/// The number of cachestat(2), which all architectures but Alpha share; libc does not name it everywhere.
+/// The same on all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Reads what the page cache holds of a range; whether it held all of it. Where the file system cannot tell without waiting it did not.
+/// Returns whether the whole range was cached; `false` if the file system cannot decide without
+/// blocking.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
@@ -110,30 +110,29 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// The size whose multiples the open file's file system sends to the device: others it takes, and serves from the page cache, whatever the file was
-/// opened with. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it tells as its block size. 1 where nothing is known of that.
+/// The block size that direct I/O needs to reach the device: smaller requests are served from the
+/// page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports as
+/// its block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file).ok().filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
     known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
 }
 
-/// Whether the open file is on ZFS; its magic number is that of OpenZFS's `ZFS_SUPER_MAGIC`.
+/// Whether the open file is on ZFS, by OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
 pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|told| told.f_type as i128 == 0x2fc1_2fc1)
 }
 
-/// Tells the cache in which order a file will be read.
 pub(crate) fn advise(file: &File, hint: machine::Hint) {
     let advice = match hint {
         machine::Hint::None => Advice::Normal,
         machine::Hint::Sequential => Advice::Sequential,
         machine::Hint::Random => Advice::Random,
     };
-    // Advice, as above.
+    // Only advice, as above.
     let _ = fs::fadvise(file, 0, None, advice);
 }
 
-/// Confines the calling thread, and those that it starts from now on, to these processors.
 pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &processor in processors {
@@ -145,7 +144,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Brings what was written to stable storage, where a file has any: `/dev/null` says that it has none.
+/// Ignores files without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata) if metadata.file_type().is_char_device() && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
@@ -153,22 +152,20 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// Gives the requests of the calling thread, and of those that it starts from now on, a priority.
+/// For the calling thread and threads it starts later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;
     let bits = libc::c_long::from(priority.bits());
-    // SAFETY: three numbers, and nothing in memory.
+    // SAFETY: only numbers are passed.
     let result = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, THIS_THREAD, bits) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reserves space without writing it.
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     Ok(fs::fallocate(file, fs::FallocateFlags::empty(), 0, len)?)
 }
 
-/// A file that lives in memory and goes with its descriptor.
 pub(crate) fn memory_file() -> io::Result<File> {
     Ok(fs::memfd_create("halfpower", fs::MemfdFlags::CLOEXEC)?.into())
 }

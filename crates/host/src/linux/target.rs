@@ -1,4 +1,4 @@
-//! An opened target: one member or a stripe of several, and what is known of it.
+//! An opened target: one member or a stripe of several, and its facts.
 
 use super::counters::DeviceMeter;
 use super::member::Member;
@@ -17,40 +17,35 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Chunk of a stripe where none is given; the 1997 study's.
+/// The default chunk of a stripe; the 1997 study's.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
-/// Bytes of each member that are read at a time where parity is made.
 const PARITY_STEP: u64 = units::MIB;
 
-/// Time to fill a test file where none is given.
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
-/// An opened target. Dropping it removes the files that were made for it.
+/// An opened target. Dropping it removes the files created for it.
 pub struct HostTarget {
-    /// The members in use: one, or those of the stripe.
     members: Vec<Member>,
-    /// Members of the target that are not in use now.
     idle: Vec<Member>,
-    /// Which place of the target each of `members`, then each of `idle` has.
+    /// Index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
-    /// How parity is kept, where it is, and the rows that are being updated.
+    /// Parity mode, if any, and the rows being updated.
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Parity is as an earlier run left it.
+    /// Trust the parity that an earlier run left.
     as_is: bool,
-    /// The test files begin empty and are written by runs that extend them.
+    /// The test files start empty and grow as runs extend them.
     pub(crate) grown: bool,
-    /// Files for runs that need their space in another state than written, one a member; kept for the next such run.
+    /// One per member, for runs that need unwritten or preallocated space; kept for the next such
+    /// run.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
-    /// How each member is filled, in the order of the places.
     fills: Vec<Fill<'static>>,
 }
 
 impl HostTarget {
-    /// Opens, makes and checks everything; overwrites nothing that was there.
     pub(crate) fn open(spec: &TargetSpec, interrupt: &'static AtomicBool) -> Result<HostTarget> {
         let count = spec.places.len() as u64;
         if count == 0 {
@@ -62,7 +57,7 @@ impl HostTarget {
             if !spec.places.iter().any(|place| place == named) {
                 return Err(Error::refused(
                     named.display().to_string(),
-                    "it is named for destruction but is not the target",
+                    "it is named after --destroy-data but is not the target",
                     "name the same file or device as target and after --destroy-data",
                 ));
             }
@@ -82,7 +77,7 @@ impl HostTarget {
             members.push(Member::open(path, spec, fill)?);
             fills.push(fill);
         }
-        // `.` says nothing to whom the report is sent.
+        // `.` means nothing to the recipient of the report.
         let named: Vec<_> = spec
             .places
             .iter()
@@ -106,12 +101,12 @@ impl HostTarget {
         })
     }
 
-    /// The device on which a single file lies, where the file system tells its place on it.
     pub(crate) fn below(&self) -> Option<Below> {
         let [member] = &self.members[..] else { return None };
         let roots = facts::Roots::default();
         let known = self.facts.layers.first().is_some_and(|layer| {
-            // btrfs tells places in its own volume, not on a device; others were not looked at.
+            // btrfs reports locations in its own volume, not on a device; other file systems with
+            // volumes were not checked.
             layer.kind == LayerKind::FileSystem
                 && ["ext", "xfs", "f2fs"].iter().any(|name| layer.name.starts_with(name))
         });
@@ -126,7 +121,6 @@ impl HostTarget {
         })
     }
 
-    /// Fills what is to be filled, once.
     pub(crate) fn fill(&mut self) -> Result<()> {
         let fills = std::mem::take(&mut self.fills);
         let interrupt = fills.first().map(|fill| fill.interrupt);
@@ -142,7 +136,6 @@ impl HostTarget {
         Ok(())
     }
 
-    /// Makes the parity of every row from its data.
     fn write_parity(&self, interrupt: &AtomicBool) -> Result<()> {
         let layout = self.set().layout();
         let chunk = self.chunk as usize;
@@ -182,7 +175,7 @@ impl HostTarget {
             }
         }
         for (file, member) in files.iter().zip(&self.members) {
-            file.sync_data().map_err(Error::io("cannot bring to stable storage", &member.path))?;
+            file.sync_data().map_err(Error::io("cannot sync", &member.path))?;
         }
         Ok(())
     }
@@ -191,27 +184,22 @@ impl HostTarget {
         &self.facts
     }
 
-    /// The counters of the devices under the target, where they count.
     pub(crate) fn meter(&self) -> Option<Arc<DeviceMeter>> {
         self.meter.clone()
     }
 
-    /// The members in use: one, or those of the stripe.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Files that were made under names of the user's stay.
     pub(crate) fn keep(&mut self) {
         self.members.iter_mut().chain(&mut self.idle).for_each(Member::keep);
     }
 
-    /// More than one member, striped.
     pub(crate) fn striped(&self) -> bool {
         self.members.len() > 1
     }
 
-    /// How its members form a volume, where it is striped.
     pub(crate) fn stripe(&self) -> Option<StripeSet> {
         self.striped().then(|| self.set())
     }
@@ -220,21 +208,18 @@ impl HostTarget {
         StripeSet { members: self.members.len() as u32, chunk: self.chunk, parity: self.parity.clone() }
     }
 
-    /// The scratch files that the last run left.
     pub(crate) fn take_scratch(&self) -> Vec<OwnedFile> {
         std::mem::take(&mut self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves scratch files for the next run, in place of those that are there.
     pub(crate) fn keep_scratch(&self, scratch: Vec<OwnedFile>) {
         *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = scratch;
     }
 
-    /// Uses these members in chunks of `chunk` bytes.
     pub(crate) fn restripe(&mut self, members: &[u32], chunk: u64) -> Result<()> {
         check_chunk(chunk)?;
         if self.parity.is_some() {
-            let why = "the members of a RAID 5 set hold its parity: they and its chunk stay what they are";
+            let why = "the members of a RAID 5 set hold its parity: its members and chunk cannot change";
             return Err(Error::Unsupported(format!("{}: {why}", self.facts.name)));
         }
         let count = self.order.len();
@@ -265,7 +250,6 @@ impl HostTarget {
     }
 }
 
-/// Refuses files that fit one by one and not all together.
 pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
     let mut wanted: BTreeMap<u64, u64> = BTreeMap::new();
     for member in targets.iter().flat_map(|target| &target.members) {
@@ -275,7 +259,7 @@ pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
         if *all > free {
             let shown = member.path.display().to_string();
             let (all, free) = (units::show_size(*all), units::show_size_rounded(free as f64));
-            let why = format!("test files of {all} together do not fit in the {free} that are free");
+            let why = format!("test files of {all} in total do not fit in the {free} of free space");
             return Err(Error::Full { what: shown, why, hint: "free some space or give a smaller --size".into() });
         }
     }
@@ -290,7 +274,6 @@ fn check_chunk(chunk: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a set with parity that makes no sense.
 fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     let count = spec.places.len() as u32;
     let refused = |what: String, why: &str, hint: &str| Err(Error::refused(what, why, hint));
@@ -307,14 +290,14 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Whether what may be written is: in a rebuild that is the failed member's replacement alone.
+/// In a rebuild, only the failed member's replacement is written.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written = |(number, _): &(usize, &Member)| rebuilt.is_none_or(|failed| *number == failed as usize);
     members.iter().enumerate().filter(written).all(|(_, member)| member.writable)
 }
 
-/// Bytes of one member, or of whole chunks on all of them.
+/// Usable bytes: one member's, or whole chunks on all of them.
 fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     let smallest = members.iter().map(|member| member.size).min().unwrap_or(0);
     let size = if members.len() > 1 { set.bytes(smallest) } else { smallest };
@@ -328,7 +311,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// What of a set's bytes each of so many members takes; whole rows are written where there is parity.
+/// Each member's share of a set's bytes; with parity, for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

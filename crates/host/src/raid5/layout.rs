@@ -1,69 +1,60 @@
-//! Where the bytes of a RAID 5 set lie: chunks round robin, parity going round backwards with the data after it (left-symmetric), so
-//! that a sequential reader meets every member in turn.
+//! RAID 5 layout: chunks round robin, parity rotating backwards with the data following it
+//! (left-symmetric), so a sequential reader visits every member in turn.
 
 use std::ops::Range;
 
-/// Members and chunk of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
 }
 
-/// The part of a row that a write covers at the same bytes of some neighbouring chunks, and of no other: its parity is one piece.
+/// A part of a row in which a write covers the same bytes of adjacent chunks, so its parity is one
+/// piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
     pub(crate) row: u64,
-    /// First byte in each chunk.
     pub(crate) low: u64,
-    /// Bytes of each chunk.
     pub(crate) width: u32,
-    /// The chunks, counted in the order of the data.
     pub(crate) columns: Range<u32>,
-    /// Where in the request's data the first chunk's bytes lie; those of the next are a chunk further.
+    /// Offset of the first chunk's bytes in the request's data; each later chunk's is one chunk
+    /// further.
     pub(crate) at: u64,
 }
 
-/// A part of a request that lies on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) member: u32,
-    /// First byte on the member.
+    /// On the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Where in the request's data it lies.
+    /// Offset in the request's data.
     pub(crate) at: u64,
 }
 
 impl Layout {
-    /// Chunks with data in a row.
     pub(crate) fn data(self) -> u32 {
         self.members - 1
     }
 
-    /// Bytes of data in a row.
     pub(crate) fn row_bytes(self) -> u64 {
         self.chunk * u64::from(self.data())
     }
 
-    /// The member with a row's parity.
     pub(crate) fn parity_member(self, row: u64) -> u32 {
         let members = u64::from(self.members);
         (members - 1 - row % members) as u32
     }
 
-    /// The member with a chunk of data.
     pub(crate) fn member(self, row: u64, column: u32) -> u32 {
         (self.parity_member(row) + 1 + column) % self.members
     }
 
-    /// The rows that a request touches.
     pub(crate) fn rows(self, offset: u64, len: u32) -> Range<u64> {
         let row = self.row_bytes();
         offset / row..(offset + u64::from(len)).div_ceil(row)
     }
 
-    /// A request's pieces in order.
     pub(crate) fn pieces(self, offset: u64, len: u32) -> impl Iterator<Item = Piece> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -82,13 +73,12 @@ impl Layout {
         })
     }
 
-    /// A write's bands, row by row.
     pub(crate) fn bands(self, offset: u64, len: u32) -> impl Iterator<Item = Band> {
         let end = offset + u64::from(len);
         let row_bytes = self.row_bytes();
         self.rows(offset, len).flat_map(move |row| {
             let start = row * row_bytes;
-            // What is covered of this row.
+            // The covered part of this row.
             let from = offset.max(start) - start;
             let to = end.min(start + row_bytes) - start;
             let (first, first_at) = ((from / self.chunk) as u32, from % self.chunk);
@@ -116,7 +106,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn parity_goes_round_backwards_and_the_data_follow_it() {
+    fn the_layout_is_left_symmetric() {
         let layout = Layout { members: 4, chunk: 64 };
         let rows: Vec<(u32, Vec<u32>)> = (0..5)
             .map(|row| (layout.parity_member(row), (0..3).map(|column| layout.member(row, column)).collect()))
@@ -127,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_has_a_place_of_its_own(members in 3u32..7, chunk in 1u64..20, rows in 1u64..9) {
+        fn every_byte_has_its_own_location(members in 3u32..7, chunk in 1u64..20, rows in 1u64..9) {
             let layout = Layout { members, chunk };
             let mut seen = HashSet::new();
             for offset in 0..layout.row_bytes() * rows {
@@ -138,7 +128,7 @@ mod tests {
             }
         }
 
-        /// Bands are what pieces are: every byte of the request once, each at its place.
+        /// Bands match pieces: every byte of the request once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

@@ -1,11 +1,12 @@
-//! RAID 5 over several open files, above any asynchronous session.
+//! RAID 5 over several open files, on top of any asynchronous session.
 //!
-//! A write of a whole row computes its parity from what is written. Of less than a row, either the old data and the old parity are read
-//! or the rest of the row, whichever is fewer requests. A failed member's data are the XOR of the others of its row. Parity is made of
-//! what lies in the sources' buffers; old data and parity have room behind these ([`Layout::scratch_bytes`]).
+//! A write of a whole row computes parity from its own data. A partial write reads either the old
+//! data and old parity or the rest of the row, whichever needs fewer requests. A failed member's
+//! data is the XOR of the other members of its row. Parity is computed from the sources' buffers;
+//! the scratch space behind them holds old data and parity ([`Layout::scratch_bytes`]).
 //!
-//! As in every RAID 5 without a journal, a program that is killed between the write of the data and that of the parity leaves a row
-//! whose parity is wrong.
+//! Like every RAID 5 without a journal, a row has wrong parity if the program is killed between
+//! writing data and parity.
 
 mod layout;
 mod rows;
@@ -14,7 +15,7 @@ pub(crate) use layout::Layout;
 pub(crate) use rows::BusyRows;
 
 use crate::parity::Vectors;
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use crate::session::{Session, Time, Wait};
 use layout::{Band, Piece};
 use machine::{Completion, Nanos, Op, Raid5, Request, Stability};
@@ -22,58 +23,50 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// How soon a request that waits for a row of another stream's tries again.
+/// For a request that waits for a row of another stream.
 const RETRY_NS: Nanos = 50_000;
 
-/// Pieces of scratch memory begin at multiples of this, as direct I/O wants it.
+/// Alignment of scratch pieces, as direct I/O requires.
 const PAGE: u64 = 4096;
 
 impl Layout {
-    /// Room that a request of up to `max` bytes needs beside its own buffer.
     pub(crate) fn scratch_bytes(self, max: u32) -> u64 {
         let (len, members) = (u64::from(max), u64::from(self.members));
         let rows = len / self.row_bytes() + 2;
-        // Of the first and the last row at most four bands are incomplete; each of the rows between has its parity.
+        // At most four bands of the first and last row are incomplete; each row between has its
+        // parity.
         let incomplete = members * (len.min(2 * self.chunk) + 4 * PAGE);
         let whole = rows * self.chunk.next_multiple_of(PAGE);
-        // A failed member's data: the first of the others goes into the buffer itself.
+        // For a failed member's data, the first other member is read into the buffer itself.
         let failed = (members - 2) * (len.min(rows * self.chunk) + rows * PAGE);
-        // A rebuild takes a piece from each of the others.
+        // A rebuild reads a piece from each of the others.
         let rebuilt = (members - 2) * (len + PAGE);
         (incomplete + whole).max(failed).max(rebuilt).next_multiple_of(PAGE)
     }
 
-    /// The most pieces that a request of up to `max` bytes has under way at a time.
-    pub(crate) fn most_pieces(self, max: u32) -> u64 {
+    pub(crate) fn max_pieces(self, max: u32) -> u64 {
         (u64::from(max) / self.row_bytes() + 4) * u64::from(self.members)
     }
 }
 
-/// How the parity of a band comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From what is written: it is all of the band's row.
+    /// From the written data, which is the whole row of the band.
     Whole,
     /// From the old data and the old parity.
     Modify,
-    /// From the rest of the row.
     Rest,
-    /// Not at all: its member has failed.
     None,
 }
 
-/// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Rows that others have.
     Rows,
-    /// What must be known before anything can be written or told.
+    /// Reads that must complete before it can write or return data.
     First,
-    /// The rest.
     Last,
 }
 
-/// A request, and what is left of its present phase.
 #[derive(Clone)]
 struct Work {
     request: Request,
@@ -82,13 +75,11 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// The first error stands for the whole request.
+    /// The first error is the result of the whole request.
     error: i32,
-    /// Rows that it has to itself.
     rows: Range<u64>,
 }
 
-/// A session that keeps parity.
 pub(crate) struct ParitySession<'a, S, T> {
     inner: S,
     layout: Layout,
@@ -96,15 +87,14 @@ pub(crate) struct ParitySession<'a, S, T> {
     time: T,
     vectors: Vectors,
     busy: &'a BusyRows,
-    /// Room for each slot.
     scratch: *mut u8,
     stride: u64,
     work: Box<[Work]>,
-    /// Slots whose first phase is over.
+    /// Slots that have finished their first phase.
     known: Vec<u32>,
-    /// Slots that wait for rows, in the order they came.
+    /// Slots that wait for rows, in arrival order.
     waiting: VecDeque<u32>,
-    tally: &'a Tally,
+    tally: &'a PartCounters,
     parity_ns: Nanos,
     parity_bytes: u64,
 }
@@ -115,15 +105,14 @@ impl<S, T> Drop for ParitySession<'_, S, T> {
     }
 }
 
-/// What a session is made of beside the one below it.
 pub(crate) struct Setup<'a, T> {
     pub(crate) layout: Layout,
     pub(crate) how: Raid5,
     pub(crate) busy: &'a BusyRows,
-    pub(crate) tally: &'a Tally,
+    pub(crate) tally: &'a PartCounters,
     pub(crate) time: T,
     pub(crate) depth: u32,
-    /// [`Layout::scratch_bytes`] for each slot, all of which outlive the session.
+    /// [`Layout::scratch_bytes`] for each slot; outlives the session.
     pub(crate) scratch: (*mut u8, u64),
 }
 
@@ -158,7 +147,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Rows that a request must have to itself: those whose parity it changes, or trusts.
+    /// Rows whose parity a request changes or uses, which it must lock.
     fn rows_of(&self, request: &Request) -> Range<u64> {
         let Request { op, offset, len, .. } = *request;
         if self.how.rebuild {
@@ -171,7 +160,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         0..0
     }
 
-    /// Begins a request that has its rows.
     fn begin(&mut self, slot: u32) {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -188,7 +176,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
             (false, Op::Read) => {
                 let mut first = false;
                 for piece in self.layout.pieces(request.offset, request.len) {
-                    // SAFETY: the piece lies in the request's data.
+                    // SAFETY: the piece is within the request's data.
                     let at = unsafe { at.add(piece.at as usize) };
                     if Some(piece.member) == self.how.failed {
                         self.read_others(slot, piece.offset, (at, piece.len), &mut scratch);
@@ -208,7 +196,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Reads what the parity of a write needs; whether there is anything.
     fn read_for_parity(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
         let Request { offset, len, .. } = self.work[slot as usize].request;
         let mut any = false;
@@ -233,7 +220,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// How the parity of a band is made: with the fewest reads, none of them from the failed member.
+    /// The way with the fewest reads, and none from the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {
@@ -249,7 +236,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes the parity of a write, and writes data and parity.
     fn write(&mut self, slot: u32) {
         let Work { request, at, .. } = self.work[slot as usize];
         self.next_phase(slot);
@@ -258,7 +244,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         for band in self.layout.bands(request.offset, request.len) {
             let (way, on_member) = (self.way(&band), band.row * chunk + band.low);
             let first = band.columns.start;
-            // SAFETY: the column's part of the band lies in the request's data.
+            // SAFETY: the column's part of the band is within the request's data.
             let data_of = |column: u32| unsafe { at.add((band.at + u64::from(column - first) * chunk) as usize) };
             let parity = scratch.next(if way == Way::None { 0 } else { band.width });
             if way != Way::None {
@@ -290,7 +276,8 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes what a failed member held. In a rebuild it is then written; otherwise the request is done, and its completion returned.
+    /// Computes a failed member's data. A rebuild then writes it; otherwise the request is
+    /// complete.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -303,7 +290,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
         for piece in self.layout.pieces(request.offset, request.len) {
             if Some(piece.member) == self.how.failed {
-                // SAFETY: the piece lies in the request's data.
+                // SAFETY: the piece is within the request's data.
                 let at = unsafe { at.add(piece.at as usize) };
                 self.restore_piece((at, piece.len), &mut scratch);
             }
@@ -313,7 +300,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// What [`ParitySession::read_others`] read becomes the failed member's data.
+    /// Computes the failed member's data from the reads of [`ParitySession::read_others`].
     fn restore_piece(&mut self, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
         let began = self.time.now();
         let mut sum = Sum::new(self.vectors, at, len);
@@ -323,7 +310,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// Reads the same bytes of all members but the failed one: the first to `at`, the others to the scratch.
+    /// The first to `at`, the others to the scratch.
     fn read_others(&mut self, slot: u32, offset: u64, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
         let (mut to, failed) = (at, self.how.failed);
         for member in (0..self.layout.members).filter(|&member| Some(member) != failed) {
@@ -335,7 +322,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Issues a piece.
     #[inline]
     fn piece(&mut self, slot: u32, op: Op, member: u32, offset: u64, (at, len): (*mut u8, u32)) {
         let work = &mut self.work[slot as usize];
@@ -350,12 +336,10 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 
     fn scratch_of(&self, slot: u32) -> Scratch {
-        // SAFETY: every slot has its stride.
         let next = unsafe { self.scratch.add(slot as usize * self.stride as usize) };
         Scratch { next, left: self.stride }
     }
 
-    /// Begins the requests that waited for rows that are free now.
     #[cold]
     #[inline(never)]
     fn begin_waiting(&mut self) {
@@ -371,7 +355,8 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// A slot's scratch memory, given out piece by piece; a request that goes through its pieces again finds each where it was.
+/// A slot's scratch memory, allocated piece by piece; the same sequence of pieces gives the same
+/// addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -382,13 +367,13 @@ impl Scratch {
         let (at, room) = (self.next, u64::from(len).next_multiple_of(PAGE));
         assert!(room <= self.left, "a request with more pieces than there is room for");
         self.left -= room;
-        // SAFETY: there is as much room.
+        // SAFETY: the slot has this much room.
         self.next = unsafe { at.add(room as usize) };
         at
     }
 }
 
-/// Sources of a parity, taken in a few at a time: one pass each, and as a rule one in all.
+/// Accumulates sources of a parity in batches, usually a single one.
 struct Sum {
     vectors: Vectors,
     to: *mut u8,
@@ -405,7 +390,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// Takes in another source. One that is the sum itself comes first.
+    /// A source that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();
@@ -418,11 +403,11 @@ impl Sum {
     }
 
     fn pass(&mut self) {
-        // SAFETY: the session gives pieces of this length, of which only the first may be the sum.
+        // SAFETY: the session passes pieces of this length, and only the first may be the sum.
         unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
     }
 
-    /// Writes the sum; the bytes of all sources.
+    /// Writes the sum; returns the bytes of all sources.
     fn end(mut self) -> u64 {
         self.pass();
         self.bytes
@@ -448,7 +433,7 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
             return self.inner.submit(wait);
         }
         self.begin_waiting();
-        // Another stream's completion ends no wait of this one's.
+        // Another stream's completion does not end this stream's wait.
         let soon = match wait {
             Wait::For(ns) => Wait::For(ns.min(RETRY_NS)),
             _ => Wait::For(RETRY_NS),
@@ -485,7 +470,7 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
             let whole = work.request.len as i32;
             let result = match work.error {
                 0 if short == 0 => whole,
-                // A member that ends before it should: the request did not do all that it was asked.
+                // A member that ends too early makes the request short.
                 0 => (whole - short.min(whole as u64) as i32).max(0),
                 error => error,
             };
@@ -500,7 +485,7 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
         }
     }
 
-    /// As of a stripe: all or none.
+    /// All or none, as for a stripe.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.work.iter().map(|work| work.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

@@ -1,12 +1,12 @@
-//! Rows of a set that are being updated: two updates of one row's parity at the same time would corrupt it.
+//! Locks rows that are being updated: concurrent updates of one row's parity would corrupt it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows share so many marks; those that share one wait for each other for nothing, which is rare.
+/// Marks shared by rows; rows with the same mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
-/// The rows that one request or another has to itself. All streams of all parts of a run share it.
+/// Locks on rows; all streams of all parts of a run share them.
 #[derive(Debug)]
 pub(crate) struct BusyRows(Box<[AtomicBool]>);
 
@@ -22,7 +22,7 @@ impl BusyRows {
         (rows.start..rows.start + count).map(|row| &self.0[row as usize % MARKS])
     }
 
-    /// Takes all of the rows, or none: whoever waits holds none, so that nobody waits for ever.
+    /// Locks all rows or none: a waiting request holds none, so deadlock is impossible.
     pub(crate) fn take(&self, rows: &Range<u64>) -> bool {
         for (taken, mark) in self.marks(rows).enumerate() {
             if mark.swap(true, Ordering::Acquire) {
@@ -33,12 +33,11 @@ impl BusyRows {
         true
     }
 
-    /// Gives back what was taken.
     pub(crate) fn give_back(&self, rows: &Range<u64>) {
         self.marks(rows).for_each(|mark| mark.store(false, Ordering::Release));
     }
 
-    /// Gives back what an interrupted run has left.
+    /// Unlocks rows that an interrupted run left locked.
     pub(crate) fn clear(&self) {
         self.0.iter().for_each(|mark| mark.store(false, Ordering::Release));
     }
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_taken_all_or_none() {
+    fn rows_are_locked_all_or_none() {
         let rows = BusyRows::default();
         assert!(rows.take(&(3..6)));
         assert!(!rows.take(&(1..4)) && !rows.take(&(5..9)));
@@ -57,7 +56,7 @@ mod tests {
         rows.give_back(&(3..6));
         assert!(rows.take(&(3..9)));
         rows.clear();
-        // More rows than marks: all of them, once.
+        // More rows than marks: lock all of them once.
         assert!(rows.take(&(10..10 + 2 * MARKS as u64)) && !rows.take(&(0..1)));
         rows.give_back(&(10..10 + 2 * MARKS as u64));
         assert!(rows.take(&(0..1)));

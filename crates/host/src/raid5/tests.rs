@@ -1,4 +1,4 @@
-//! The data that a set gives back, for any requests, any order of completions and any failed member.
+//! Data is correct for any requests, any order of completions and any failed member.
 
 use super::*;
 use crate::arena::{Arena, Extra};
@@ -6,12 +6,11 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Members in memory. A piece is done when it is reaped, in an order that the seed gives: what overlaps wrongly is seen.
+/// A piece takes effect when it is reaped, in a random order, to expose invalid overlaps.
 struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
     seed: u64,
-    /// Fails the piece after so many.
     fails_after: Option<u32>,
 }
 
@@ -33,7 +32,7 @@ impl Session for InMemory {
     }
 
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        // A third of what is there, at least one: the rest comes later.
+        // A third of the pieces, at least one; the rest later.
         for _ in 0..self.pieces.len().div_ceil(3) {
             self.seed = self.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let index = (self.seed >> 33) as usize % self.pieces.len();
@@ -46,7 +45,7 @@ impl Session for InMemory {
                 take(Completion { slot: request.slot, result: -5 });
                 continue;
             }
-            // SAFETY: the session under test gave `len` bytes.
+            // SAFETY: the session under test passed `len` bytes.
             let data = unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) };
             match request.op {
                 Op::Read => data.copy_from_slice(member),
@@ -79,7 +78,6 @@ impl Time for Frozen {
 const ROWS: u64 = 6;
 const DEPTH: u32 = 4;
 
-/// A set over members in memory, with the data that it should hold.
 struct Set {
     layout: Layout,
     members: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -88,8 +86,8 @@ struct Set {
     seed: u64,
 }
 
-/// A request: where it begins and how long it is, in bytes; `Some` writes this byte's pattern.
-type Asked = (u64, u32, Option<u8>);
+/// A request: offset and length in bytes; `Some` writes this byte's pattern.
+type TestRequest = (u64, u32, Option<u8>);
 
 impl Set {
     fn new(layout: Layout, seed: u64) -> Set {
@@ -110,11 +108,11 @@ impl Set {
         Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
     }
 
-    /// Makes the requests, up to [`DEPTH`] at a time in each of two streams, none of which overlap another in flight. What each read
-    /// gave, and how each ended.
-    fn run(&mut self, how: Raid5, asked: &[Asked], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
+    /// Performs requests, up to [`DEPTH`] at a time in each of two streams; none overlaps another
+    /// in flight. Returns the read data and result of each.
+    fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
-        let tally = Tally::default();
+        let tally = PartCounters::default();
         let stride = self.layout.scratch_bytes(max);
         let mut ended = vec![(Vec::new(), 0); asked.len()];
         for batch in 0..asked.len().div_ceil(2 * DEPTH as usize) {
@@ -155,7 +153,7 @@ impl Set {
                         left -= 1;
                         let index = first + 2 * completion.slot as usize + stream;
                         let len = asked[index].1 as usize;
-                        // SAFETY: the request is done.
+                        // SAFETY: the request is complete.
                         let data =
                             unsafe { std::slice::from_raw_parts(arenas[stream].read_place(completion.slot), len) };
                         ended[index] = (data.to_vec(), completion.result);
@@ -167,18 +165,16 @@ impl Set {
         ended
     }
 
-    /// Writes through the set, and into what it should hold.
-    fn write(&mut self, how: Raid5, asked: &[Asked]) {
+    fn write(&mut self, how: Raid5, asked: &[TestRequest]) {
         for (ended, &(offset, len, write)) in self.run(how, asked, None).iter().zip(asked) {
             assert_eq!(ended.1, len as i32);
             self.expected[offset as usize..][..len as usize].fill(write.unwrap());
         }
     }
 
-    /// Reads all of the set in pieces of this length.
     fn check(&mut self, how: Raid5, len: u32) {
         let all = self.expected.len() as u64;
-        let asked: Vec<Asked> =
+        let asked: Vec<TestRequest> =
             (0..all).step_by(len as usize).map(|at| (at, u64::from(len).min(all - at) as u32, None)).collect();
         for ((data, result), &(offset, len, _)) in self.run(how, &asked, None).iter().zip(&asked) {
             assert_eq!(*result, len as i32);
@@ -195,8 +191,7 @@ fn failed(member: u32) -> Raid5 {
     Raid5 { failed: Some(member), rebuild: false }
 }
 
-/// Writes that do not overlap within a batch: disjoint slices of the volume, each written in part.
-fn disjoint(all: u64, parts: &[(f64, f64, u8)]) -> Vec<Asked> {
+fn disjoint(all: u64, parts: &[(f64, f64, u8)]) -> Vec<TestRequest> {
     let slice = all / parts.len() as u64;
     let of = |(index, &(from, to, byte)): (usize, &(f64, f64, u8))| {
         let (from, to) = ((from * slice as f64) as u64, (to * slice as f64) as u64);
@@ -216,10 +211,10 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever was written, in whatever order pieces complete: without any one member the data are right to the byte; what is written
-    /// while it is missing is right, too, with it missing and after its rebuild onto a member full of something else.
+    /// Data is correct without any one member, after any writes and completion order; so are writes
+    /// while it is missing, before and after its rebuild onto a member with other contents.
     #[test]
-    fn no_member_is_needed(
+    fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),
     ) {
         let layout = Layout { members, chunk };
@@ -236,7 +231,7 @@ proptest! {
         set.check(failed(victim), len);
         prop_assert!(set.members.borrow()[victim as usize].iter().all(|&byte| byte == 0xee), "nothing is written to what has failed");
         let member_bytes = chunk * ROWS;
-        let rebuild: Vec<Asked> =
+        let rebuild: Vec<TestRequest> =
             (0..member_bytes).step_by(len as usize).map(|at| (at, u64::from(len).min(member_bytes - at) as u32, Some(0))).collect();
         set.run(Raid5 { failed: Some(victim), rebuild: true }, &rebuild, None);
         set.check(Raid5::default(), len);
@@ -245,9 +240,8 @@ proptest! {
         }
     }
 
-    /// A piece that fails is its request's error, once; the rows are free again.
     #[test]
-    fn an_error_is_told_once(members in 3u32..6, fails_after in 0u32..9, whole in parts()) {
+    fn an_error_is_reported_once(members in 3u32..6, fails_after in 0u32..9, whole in parts()) {
         let mut set = Set::new(Layout { members, chunk: 1024 }, 7);
         let all = set.expected.len() as u64;
         let asked = disjoint(all, &whole);
@@ -262,11 +256,11 @@ fn select_chunk() -> impl Strategy<Value = u64> {
 }
 
 #[test]
-fn the_cheapest_way_is_taken() {
+fn parity_takes_the_fewest_requests() {
     let layout = Layout { members: 5, chunk: 4096 };
     let mut set = Set::new(layout, 3);
-    let pieces = |set: &mut Set, how, asked: Asked| {
-        let tally = Tally::default();
+    let pieces = |set: &mut Set, how, asked: TestRequest| {
+        let tally = PartCounters::default();
         let arena = Arena::with(1, asked.1, 0, machine::Memory::Pages, scratch(layout.scratch_bytes(asked.1))).unwrap();
         let inner = InMemory { members: set.members.clone(), pieces: Vec::new(), seed: 1, fails_after: None };
         let scratch = (arena.scratch(), layout.scratch_bytes(asked.1));
@@ -291,6 +285,6 @@ fn the_cheapest_way_is_taken() {
     assert_eq!(pieces(&mut set, whole, (0, 3 * 4096, None)), (1, 4), "the one chunk that is not written");
     // Row 0: data on members 0 to 3, parity on member 4.
     assert_eq!(pieces(&mut set, failed(4), (0, 4096, None)), (0, 1), "no parity to keep");
-    assert_eq!(pieces(&mut set, failed(0), (0, 4096, None)), (3, 1), "the data go into the parity alone");
+    assert_eq!(pieces(&mut set, failed(0), (0, 4096, None)), (3, 1), "the data goes only into the parity");
     assert_eq!(pieces(&mut set, failed(3), (0, 4096, None)), (2, 2), "what has failed is not touched");
 }

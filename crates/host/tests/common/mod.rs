@@ -1,4 +1,4 @@
-//! What tests on the real kernel share: commands, loop devices, and what they say where these are missing.
+//! Shared by tests on the real kernel: commands, loop devices, and skipping if these are missing.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -6,13 +6,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says what is missing; a failure where everything is required.
+/// Prints what is missing; panics if everything is required.
 pub fn skip(why: &str) {
     assert!(std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "required, and not possible: {why}");
     eprintln!("skipped: {why}");
 }
 
-/// What a command wrote to its standard output, or why it failed.
+/// The standard output of a command, or why it failed.
 pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     let done = Command::new(command).args(arguments).output().map_err(|error| format!("{command}: {error}"))?;
     match done.status.success() {
@@ -21,7 +21,7 @@ pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// A loop device on a sparse file, with what is mounted from it; all gone when dropped.
+/// A loop device on a sparse file, with its mounts; all removed when dropped.
 pub struct Loop {
     pub directory: tempfile::TempDir,
     pub device: PathBuf,
@@ -29,7 +29,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Of so many bytes, on a file in a directory of its own below `place`.
+    /// A loop device of `bytes`, on a file in a new directory below `place`.
     pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
         let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
         let file = directory.path().join("medium");
@@ -38,7 +38,6 @@ impl Loop {
         Ok(Loop { directory, device, mounted: None })
     }
 
-    /// What it is on.
     pub fn file(&self) -> PathBuf {
         self.directory.path().join("medium")
     }
@@ -51,7 +50,7 @@ impl Loop {
         self.device.display().to_string()
     }
 
-    /// Mounts the file system on it. Returns where.
+    /// Mounts its file system; returns the mount point.
     pub fn mount(&mut self) -> Result<PathBuf, String> {
         let point = self.directory.path().join("mounted here");
         std::fs::create_dir(&point).map_err(|error| error.to_string())?;

@@ -1,7 +1,8 @@
-//! Trees of other machines' `/proc`, `/sys` and `/dev`, kept as text because symbolic links matter in them.
+//! Other machines' `/proc`, `/sys` and `/dev`, stored as text because they depend on symbolic
+//! links.
 //!
-//! `[dir]` sets the directory of the lines below it; `file = text` makes a file (`\n` and `\t` in it are escapes),
-//! `link -> /path` a symbolic link, `dir/` a directory. Paths are the machine's own.
+//! `[dir]` sets the directory of the lines below it; `file = text` creates a file (`\n` and `\t`
+//! are escapes), `link -> /path` a symbolic link, `dir/` a directory. Paths are the machine's own.
 
 use host::facts::Roots;
 use std::path::Path;
@@ -12,7 +13,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Makes the tree `name` of this directory.
+    /// Creates the tree `name` from this directory.
     pub fn new(name: &str) -> Self {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sysfs").join(name).with_extension("tree");
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -35,12 +36,11 @@ impl Tree {
         tree
     }
 
-    /// The roots of the tree.
     pub fn roots(&self) -> Roots {
         Roots::below(self.dir.path())
     }
 
-    /// Changes or adds a file, by the machine's own path without the leading slash.
+    /// Changes or adds a file, by its path on the machine without the leading slash.
     pub fn write(&self, path: &str, content: &str) {
         std::fs::write(self.made("", path), content).unwrap();
     }

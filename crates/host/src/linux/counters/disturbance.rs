@@ -1,22 +1,20 @@
-//! The effect of processor quotas and pressure on this process.
+//! The effect of CPU quotas and pressure on this process.
 
 use super::{Gauge, READ_BYTES};
 use crate::linux::facts::{Roots, pressure_files, processor_counts};
 use machine::{Nanos, PressureUse, QuotaUse};
 
-/// Reads the counts of processor quotas and of pressure. A file that cannot be read is left out, and so are its figures.
 pub(crate) struct DisturbanceMeter {
     quotas: Vec<Gauge>,
-    /// Of processor, memory and storage; all three or none.
+    /// CPU, memory and storage pressure; all three or empty.
     pressure: Vec<Gauge>,
 }
 
-/// Those counts at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DisturbanceSnapshot {
-    /// Periods, throttled ones, and time, of each group.
+    /// Periods, throttled periods and throttled time, per group.
     quotas: Vec<Option<[u64; 3]>>,
-    /// Some and full, of processor, memory and storage.
+    /// "some" and "full" of CPU, memory and storage.
     pressure: Option<[[Nanos; 2]; 3]>,
 }
 
@@ -28,7 +26,6 @@ impl DisturbanceMeter {
         DisturbanceMeter { quotas, pressure: pressure.unwrap_or_default() }
     }
 
-    /// The counts now.
     pub(crate) fn read(&self) -> DisturbanceSnapshot {
         let mut buffer = [0; READ_BYTES];
         let mut text = |gauge: &Gauge| Some(String::from_utf8_lossy(gauge.read(&mut buffer).ok()?).into_owned());
@@ -46,15 +43,17 @@ impl DisturbanceMeter {
     }
 }
 
-/// Both versions' `cpu.stat`: times are in microseconds in version 2 and in nanoseconds in version 1 (Linux,
-/// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). None of a group without a quota.
+/// Parses `cpu.stat`. Times are microseconds in version 2, nanoseconds in version 1 (Linux,
+/// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). Returns `None`
+/// for a group without a quota.
 fn quota(text: &str) -> Option<[u64; 3]> {
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
     let held = of("throttled_usec").map(|us: u64| us * 1000).or_else(|| of("throttled_time"))?;
     Some([of("nr_periods")?, of("nr_throttled")?, held])
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123` and the same of `full`, in microseconds (Linux, Documentation/accounting/psi.rst).
+/// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=123` and the `full` line, in microseconds
+/// (Linux, Documentation/accounting/psi.rst).
 fn pressure(text: &str) -> [Nanos; 2] {
     let total = |kind: &str| {
         let line = text.lines().find(|line| line.starts_with(kind))?;
@@ -64,7 +63,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// The effect of a quota from `before` to now, in the group that was held longest. None if no group has a quota.
+    /// Throttling since `before` in the group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);
@@ -75,7 +74,6 @@ impl DisturbanceSnapshot {
         self.quotas.iter().zip(&before.quotas).filter_map(of).max_by_key(|quota| (quota.throttled_ns, quota.throttled))
     }
 
-    /// Pressure from `before` to now.
     pub(crate) fn pressure_since(&self, before: &DisturbanceSnapshot) -> Option<PressureUse> {
         let (now, then) = (self.pressure?, before.pressure?);
         let since = |resource: usize, kind: usize| now[resource][kind].saturating_sub(then[resource][kind]);
@@ -93,7 +91,7 @@ impl DisturbanceSnapshot {
 mod tests {
     use super::*;
 
-    /// A tree of both versions: the process is in a group with a quota below one without.
+    /// Both cgroup versions; the process's group has a quota, its parent does not.
     fn snapshots(first: [&str; 3], then: [&str; 3]) -> (DisturbanceSnapshot, DisturbanceSnapshot) {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_that_was_held_longest_and_the_pressure_of_the_system() {
+    fn the_longest_throttled_group_and_pressure_are_reported() {
         let some = |us: u64| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\nfull avg10=0.00 total=5\n");
         let (before, after) = snapshots(
             ["nr_periods 10\nnr_throttled 1\nthrottled_time 1000\n", "usage_usec 9\n", &some(100)],

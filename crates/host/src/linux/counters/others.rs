@@ -1,4 +1,4 @@
-//! Processor time of the other programs on this machine.
+//! CPU time of the other programs on this machine.
 
 use super::{IdleBaseline, tick_ns};
 use crate::linux::clock::kernel_now;
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// Processor time of the other programs, each from its start, at one moment.
+/// CPU time of every other program since it started.
 ///
-/// Kernel threads are left out: their work may be ours (what we wrote before is written back by them), so it is
-/// nobody's baseline.
+/// Excludes kernel threads: their work may be ours (writeback of earlier writes), so it is not part
+/// of a baseline.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,
@@ -19,7 +19,7 @@ pub struct OtherPrograms {
 }
 
 impl OtherPrograms {
-    /// The other programs now; none where `/proc` cannot be read.
+    /// Reads the other programs; empty if `/proc` cannot be read.
     pub fn now(roots: &Roots) -> Self {
         let mut ticks = HashMap::new();
         let mut text = Vec::new();
@@ -34,16 +34,16 @@ impl OtherPrograms {
         Self { at_ns: kernel_now(), ticks, tick_ns: tick_ns() }
     }
 
-    /// How long ago this was, in nanoseconds.
+    /// Age of this reading, in nanoseconds.
     pub fn age_ns(&self) -> Nanos {
         kernel_now().saturating_sub(self.at_ns)
     }
 
-    /// The processors that the other programs used from `before` to now. What a tick cannot tell from nothing is
-    /// nothing.
+    /// CPUs that the other programs used from `before` to now. A use below a tick's resolution
+    /// counts as zero.
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
-        // A program that began meanwhile has used all that it has; one that ended is missed.
+        // A program that started in between counts with all of its time; one that ended is missed.
         let used = |(pid, ticks): (&u32, &u64)| ticks.saturating_sub(before.ticks.get(pid).copied().unwrap_or(0));
         let used: u64 = self.ticks.iter().map(used).sum();
         let busy_ns = if used > 1 { used * self.tick_ns } else { 0 };
@@ -54,7 +54,7 @@ impl OtherPrograms {
 /// User and system ticks of a program, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
 fn program_ticks(stat: &[u8]) -> Option<u64> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
-    // The name is in brackets and may have any byte in it.
+    // The name is in parentheses and may contain any byte.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
     let mut fields = stat[after_name..].split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
     let mut number = |skip: usize| std::str::from_utf8(fields.nth(skip)?).ok()?.parse::<u64>().ok();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_programs_are_told_from_kernel_threads_and_from_us() {
+    fn kernel_threads_and_this_process_are_excluded() {
         let program = b"77 (a) b 1) S 1 1 1 0 -1 4194560 10 0 0 0 30 12 0 0 20 0 1 0 5 0 0";
         assert_eq!(program_ticks(program), Some(42));
         let thread = b"78 (kworker/0:1) I 2 0 0 0 -1 69238880 0 0 0 0 0 900 0 0 20 0 1 0 5 0 0";
@@ -83,7 +83,7 @@ mod tests {
         let before = at(0, &[(1, 100), (2, 50), (3, 7)]);
         let busy = |after: &[(u32, u64)]| at(1_000_000_000, after).since(&before).busy_processors;
         assert_eq!(busy(&[(1, 150), (2, 50), (4, 10)]), 0.6, "one went on, one began, one ended");
-        assert_eq!(busy(&[(1, 101), (2, 50)]), 0.0, "one tick is told from nothing by chance alone");
+        assert_eq!(busy(&[(1, 101), (2, 50)]), 0.0, "a single tick is below the resolution");
         let own = OtherPrograms::now(&Roots::default());
         assert!(!own.ticks.contains_key(&std::process::id()) && !own.ticks.is_empty());
     }

@@ -1,32 +1,28 @@
-//! The processor's own counters, through `perf_event_open(2)`.
+//! The CPU's hardware counters, through `perf_event_open(2)`.
 
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Why a counter cannot be read here. A measurement without it is complete otherwise.
+/// Why a hardware counter is unavailable; the measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
-    /// Not for this user.
+    /// Not permitted for this user.
     #[error(
         "processor counters are not allowed here (kernel.perf_event_paranoid); run as root or lower it with: sysctl kernel.perf_event_paranoid=1"
     )]
     NotAllowed,
-    /// A kernel or container without perf events.
     #[error("this kernel, or the container around this process, has no perf events")]
     NoKernelSupport,
-    /// A processor (or virtual machine) without this counter.
     #[error("this processor, or the virtual machine around it, does not count instructions")]
     NoCounter,
-    /// Every counter is taken.
     #[error("every processor counter is in use by another program; stop the other profiler")]
     Taken,
-    /// Anything else.
     #[error("perf_event_open failed with error {0}")]
     Other(i32),
 }
 
-/// `struct perf_event_attr` in its first published size, which every kernel takes.
+/// `struct perf_event_attr` in its first published size, which every kernel accepts.
 #[repr(C)]
 struct Attributes {
     kind: u32,
@@ -53,15 +49,15 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Instructions in user space, of this thread and every thread started after it was opened. It costs time on every
-/// context switch, so it has no place in a run whose rate counts.
+/// Counts user-space instructions of this thread and of threads that start later. Slows every
+/// context switch, so do not use it if the run's rate is reported.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
     start: Reading,
 }
 
-/// What the kernel gives: the count, the time that it was wanted, the time that it ran.
+/// The kernel's layout: count, time enabled, time running.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reading {
     count: u64,
@@ -70,10 +66,10 @@ struct Reading {
 }
 
 impl PerfCounter {
-    /// Opens a counter, stopped at zero.
+    /// Opens a stopped counter at zero.
     ///
     /// # Errors
-    /// The reason why it cannot be read here.
+    /// The reason why it is unavailable.
     pub fn try_open() -> Result<Self, PerfUnavailable> {
         let attributes = Attributes {
             kind: TYPE_HARDWARE,
@@ -88,7 +84,7 @@ impl PerfCounter {
             breakpoint_address: 0,
         };
         let (this_thread, any_processor, no_group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
-        // SAFETY: the structure is `size` bytes long as it says and outlives the call.
+        // SAFETY: the structure has the `size` that it states and outlives the call.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -102,9 +98,10 @@ impl PerfCounter {
         if fd < 0 {
             return Err(reason(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)));
         }
-        // SAFETY: the kernel has just given this descriptor to us alone.
+        // SAFETY: the kernel returned this descriptor; we own it.
         let mut counter = Self { file: unsafe { File::from_raw_fd(fd as i32) }, start: Reading::default() };
-        // Some virtual machines open the counter and never schedule it: a loop that counts nothing is no counter.
+        // Some virtual machines open the counter but never schedule it: reject one that counts
+        // nothing in a loop.
         counter.start();
         std::hint::black_box((0..1000u32).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
         if counter.read().is_none_or(|count| count == 0) {
@@ -114,20 +111,19 @@ impl PerfCounter {
         Ok(counter)
     }
 
-    /// Counts from zero.
+    /// Starts counting from zero.
     pub fn start(&mut self) {
-        // Not by a reset: it leaves what threads counted that have ended.
+        // Not by a reset: that keeps the counts of threads that have ended.
         self.start = self.raw().unwrap_or_default();
         self.control(IOCTL_ENABLE);
     }
 
-    /// Counts no further; [`PerfCounter::read`] keeps its value.
+    /// Stops counting; [`PerfCounter::read`] still returns the value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }
 
-    /// The count since [`PerfCounter::start`], scaled up where the counter had to share its place with others; `None`
-    /// where it never ran.
+    /// The count since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(
@@ -145,12 +141,11 @@ impl PerfCounter {
     }
 
     fn control(&self, request: libc::c_ulong) {
-        // SAFETY: these requests take no pointer. They cannot fail on a descriptor that perf_event_open gave.
+        // SAFETY: these requests take no pointer. They cannot fail on a perf event descriptor.
         unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, 0) };
     }
 }
 
-/// A count that ran for a part of the time, for all of it.
 fn scaled(count: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     match running_ns {
         0 => None,
@@ -159,7 +154,7 @@ fn scaled(count: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     }
 }
 
-/// What an errno of `perf_event_open` means (its manual page).
+/// Maps an errno of `perf_event_open` (see its manual page).
 fn reason(errno: i32) -> PerfUnavailable {
     match errno {
         libc::EACCES | libc::EPERM => PerfUnavailable::NotAllowed,
@@ -195,7 +190,7 @@ mod tests {
         let mut counter = match PerfCounter::try_open() {
             Ok(counter) => counter,
             Err(reason) => {
-                // A processor or kernel without counters cannot be made to have them; a refusal can be lifted.
+                // Missing hardware or kernel support cannot be fixed; a refused permission can.
                 let lacking = matches!(reason, PerfUnavailable::NoCounter | PerfUnavailable::NoKernelSupport);
                 let required = std::env::var("HALFPOWER_REQUIRE").as_deref() == Ok("all");
                 assert!(lacking || !required, "required, and counters can be had here: {reason}");

@@ -6,7 +6,6 @@ use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use std::io;
 use std::os::fd::RawFd;
 
-/// The block carries a priority.
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
@@ -39,29 +38,27 @@ struct Event {
     result2: i64,
 }
 
-/// A context of `io_setup`.
 pub(crate) struct NativeAio<'a> {
     context: u64,
     fds: &'a [RawFd],
     blocks: Box<[ControlBlock]>,
-    /// Blocks that are not at the kernel.
     free: Vec<u32>,
     queued: Vec<*mut ControlBlock>,
     events: Box<[Event]>,
     ready: usize,
-    /// Requests that the kernel refused at submission, to be reaped as failures.
+    /// Requests that the kernel refused at submission, reaped as failures.
     refused: Vec<Completion>,
-    /// Of the requests that are issued now; 0: the thread's.
+    /// Priority of new requests; 0: the thread's.
     priority: u16,
 }
 
-/// The largest context; more outstanding requests than this wait for their turn here.
-const CONTEXT_MOST: u32 = 65_536;
+/// Maximum context size; further outstanding requests wait here.
+const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {
-    /// Asked with a context that is none: making and destroying a real one takes the kernel tens of milliseconds.
+    /// Probes with an invalid context, because creating a real one takes tens of milliseconds.
     fn available() -> bool {
-        // SAFETY: the kernel looks for context 0, and there is none.
+        // SAFETY: the kernel looks up context 0, which does not exist.
         let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };
         result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     }
@@ -69,7 +66,7 @@ impl<'f> Open<'f> for NativeAio<'f> {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
         let Setup { fds, entries, .. } = setup;
         let mut context = 0u64;
-        let most = entries.min(CONTEXT_MOST);
+        let most = entries.min(MAX_CONTEXT);
         // SAFETY: io_setup writes one context handle.
         if unsafe { libc::syscall(libc::SYS_io_setup, most as libc::c_long, &mut context as *mut u64) } < 0 {
             return Err(io::Error::last_os_error());
@@ -118,7 +115,7 @@ impl Session for NativeAio<'_> {
         let mut start = 0;
         while start < self.queued.len() {
             let rest = &mut self.queued[start..];
-            // SAFETY: every pointer is to a block of `self.blocks`, which lives until the context is destroyed.
+            // SAFETY: every pointer refers to a block of `self.blocks`, which outlives the context.
             let taken = unsafe {
                 libc::syscall(libc::SYS_io_submit, self.context, rest.len() as libc::c_long, rest.as_mut_ptr())
             };
@@ -129,8 +126,8 @@ impl Session for NativeAio<'_> {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The kernel's queue is full: take completions first, submit the rest at the next turn. With nothing in
-                // it there are none to wait for.
+                // The kernel's queue is full: reap completions first and submit the rest next turn.
+                // If the queue is empty, no completion will come.
                 Some(libc::EAGAIN) => {
                     let at_kernel = self.blocks.len() - self.free.len() - rest.len();
                     if at_kernel == 0 && self.refused.is_empty() {
@@ -140,8 +137,8 @@ impl Session for NativeAio<'_> {
                     break;
                 }
                 code => {
-                    // The first of the rest is the one refused; the ones behind it may be well.
-                    // SAFETY: a pointer to a block of `self.blocks`.
+                    // The kernel refused the first of the rest; those after it may be valid.
+                    // SAFETY: points to a block of `self.blocks`.
                     let data = unsafe { (*rest[0]).data };
                     self.free.push((data >> 32) as u32);
                     self.refused.push(Completion { slot: data as u32, result: -code.unwrap_or(libc::EIO) });
@@ -164,7 +161,7 @@ impl Session for NativeAio<'_> {
             Wait::For(ns) => (libc::c_long::from(ns > 0) as u32, ns),
         };
         let mut timeout = libc::timespec { tv_sec: 0, tv_nsec: wait_ns as i64 };
-        // SAFETY: `events` has room for as many as are asked for.
+        // SAFETY: `events` has room for the requested number.
         let got = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -207,7 +204,7 @@ impl Session for NativeAio<'_> {
 
 impl Drop for NativeAio<'_> {
     fn drop(&mut self) {
-        // SAFETY: destroys the context of `new`, once; it waits for what is in flight.
+        // SAFETY: destroys the context of `new`, once; waits for requests in flight.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

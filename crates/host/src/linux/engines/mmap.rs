@@ -1,4 +1,4 @@
-//! Copies from and to a memory-mapped file.
+//! Copies to and from a memory-mapped file.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;
@@ -10,13 +10,11 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// A session over mapped files.
 pub(crate) struct Mapped<'a> {
     fds: &'a [RawFd],
     files: Vec<Mapping>,
 }
 
-/// A mapping of the start of a file.
 struct Mapping {
     base: *mut u8,
     len: usize,
@@ -32,7 +30,6 @@ impl<'f> Open<'f> for Mapped<'f> {
 }
 
 impl Mapping {
-    /// Maps the first `len` bytes of a file, writable where asked.
     fn new(fd: RawFd, len: u64, writes: bool, hint: Hint) -> io::Result<Mapping> {
         let len = len as usize;
         let write = if writes { ProtFlags::WRITE } else { ProtFlags::empty() };
@@ -41,8 +38,9 @@ impl Mapping {
             Hint::Sequential => Advice::Sequential,
             Hint::Random => Advice::Random,
         };
-        // SAFETY: a new shared mapping of a file that is open for as long as the session; the kernel chooses where. The
-        // advice is on our own mapping, and its failure changes nothing but speed.
+        // SAFETY: a new shared mapping of a file that stays open as long as the session, at an
+        // address that the kernel chooses. The advice applies to our own mapping; if it fails, only
+        // speed changes.
         let base = unsafe {
             let file = BorrowedFd::borrow_raw(fd);
             let base = mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | write, MapFlags::SHARED, file, 0)?;
@@ -61,7 +59,7 @@ impl BlockingSession for Mapped<'_> {
         if offset.checked_add(len).is_none_or(|end| end > file.len) {
             return -libc::EINVAL;
         }
-        // SAFETY: the range was just checked to lie in the mapping; `at` is `len` bytes of the arena.
+        // SAFETY: the range was checked to be inside the mapping; `at` is `len` bytes of the arena.
         let failed = unsafe {
             let mapped = file.base.add(offset);
             match request.op {
@@ -82,19 +80,20 @@ impl BlockingSession for Mapped<'_> {
 }
 
 thread_local! {
-    /// The mapped range that this thread copies now, and whether a page of it could not be had.
+    /// The mapped range being copied, and whether one of its pages failed.
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Copies from or to a mapped range; whether a page of it could not be had, because the file ends before it or its
-/// device failed.
+/// Copies to or from a mapped range. Returns whether a page could not be loaded: the file is
+/// shorter or its device failed.
 ///
 /// # Safety
-/// `len` bytes are valid at `from` for reads and at `to` for writes; `mapped` is that of the two which is mapped.
+/// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one of the
+/// two.
 #[inline(always)]
 unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize) -> bool {
     COPYING.set((mapped as usize, len, false));
-    // The handler runs in the middle of the copy: the range is told before, and asked after.
+    // The handler runs during the copy: publish the range before it, and read the result after it.
     compiler_fence(Ordering::SeqCst);
     // SAFETY: as the caller promises.
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
@@ -103,16 +102,16 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
     failed
 }
 
-/// The handler of SIGBUS: a page of the mapped range that cannot be had becomes a page of zeros, so that the copy goes
-/// on, and the request fails. Any other SIGBUS ends the process as ever.
+/// On SIGBUS, maps zeros over the page that failed, so the copy finishes and the request fails. Any
+/// other SIGBUS still ends the process.
 extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let (start, len, _) = COPYING.get();
-    // SAFETY: the kernel gives the handler a valid structure.
+    // SAFETY: the kernel passes a valid structure to the handler.
     let address = unsafe { (*info).si_addr() } as usize;
-    // SAFETY: sysconf has no preconditions, and may be called in a handler.
+    // SAFETY: sysconf has no preconditions and is safe in a handler.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-    // SAFETY: the page is one of our own mapping's, which this thread alone uses; `mmap`, `signal` and `raise` may be
-    // called in a handler.
+    // SAFETY: the page belongs to our own mapping, used only by this thread; `mmap`, `signal` and
+    // `raise` are safe in a handler.
     unsafe {
         if (start..start + len).contains(&address) {
             let replaced = libc::mmap(
@@ -133,11 +132,11 @@ extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _co
     }
 }
 
-/// Installs [`on_bus_error`], once.
 fn catch_bus_errors() -> io::Result<()> {
     static CAUGHT: OnceLock<bool> = OnceLock::new();
     let caught = *CAUGHT.get_or_init(|| {
-        // SAFETY: an all-zero action is valid; the handler has the signature that SA_SIGINFO asks for.
+        // SAFETY: an all-zero action is valid; the handler has the signature that SA_SIGINFO
+        // requires.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_bus_error as *const () as usize;

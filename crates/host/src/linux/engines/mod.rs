@@ -1,4 +1,5 @@
-//! The engines: how one thread's requests reach the kernel. Each is a file of its own and a line of [`engines!`].
+//! The engines: how one thread's requests reach the kernel. Each has its own file and a line in
+//! [`engines!`].
 
 mod aio;
 mod mmap;
@@ -11,7 +12,7 @@ use super::clock::Clock;
 use super::snapshot::waited_ns;
 use crate::arena::Arena;
 use crate::raid5::{self, ParitySession};
-use crate::reaping::Tally;
+use crate::reaping::PartCounters;
 use crate::run_streams::Ready;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session};
@@ -20,12 +21,10 @@ use machine::{Engine, Error, Hint, Memory, Nanos, NullBackend, Reap, RequestSour
 use open::{Open, Setup};
 use std::os::fd::RawFd;
 
-/// A stream of a run: its source, and how it reaches the files.
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
-    /// How the files form a volume, where they are a stripe's.
     pub(crate) stripe: Option<&'f StripeSet>,
-    /// Where the part of each file that requests may touch ends.
+    /// End of the part of each file that requests may touch.
     pub(crate) end: u64,
     pub(crate) hint: Hint,
     pub(crate) memory: Memory,
@@ -34,13 +33,13 @@ pub(crate) struct Stream<'f, 's, S> {
     pub(crate) clock: Clock,
     pub(crate) halt: Halt<'s>,
     pub(crate) ready: Ready<'s>,
-    /// For how many completions to wait, and where to tell how it went.
-    pub(crate) reap: (Reap, &'s Tally),
+    /// How many completions to wait for, and where to count waits.
+    pub(crate) reap: (Reap, &'s PartCounters),
 }
 
 impl<'f, S: RequestSource> Stream<'f, '_, S> {
     fn open<Q: Open<'f>>(&mut self, engine: Engine) -> Result<Q> {
-        let pieces = self.stripe.map_or(1, |set| set.most_pieces(self.source.max_request()));
+        let pieces = self.stripe.map_or(1, |set| set.max_pieces(self.source.max_request()));
         let setup = Setup {
             fds: self.fds,
             entries: u32::try_from(u64::from(self.source.depth()) * pieces).unwrap_or(u32::MAX),
@@ -54,7 +53,6 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
         Q::open(setup).map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))
     }
 
-    /// Serves the source through a session of many requests.
     fn queued<Q: Open<'f> + Session>(mut self, engine: Engine) -> Result<Nanos> {
         let session: Q = self.open(engine)?;
         let Stream { stripe, source, arena, clock, halt, ready, reap, .. } = self;
@@ -79,7 +77,6 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
         })
     }
 
-    /// Serves the source through calls that each wait.
     fn blocking<B: Open<'f> + BlockingSession>(mut self, engine: Engine) -> Result<Nanos> {
         let session: B = self.open(engine)?;
         let Stream { source, arena, clock, halt, ready, reap, .. } = self;
@@ -87,11 +84,11 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Serves from the common start on, and tells how long the thread then had no processor. What it waited for while it made its buffers is no part
-/// of the run.
+/// Serves from the common start; counts the thread's waits for a CPU only from there, without
+/// buffer allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
-    (halt, clock, tally): (Halt<'_>, Clock, &Tally),
+    (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
     serve: impl FnOnce() -> T,
 ) -> T {
     let before = waited_ns();
@@ -101,17 +98,15 @@ fn from_the_start<T>(
     ended
 }
 
-/// Each line: the engine, how its sessions are served, their type, and, where the kernel has a request that does
-/// nothing, the session of such requests.
+/// Each line: the engine, how its sessions are served, their type, and its session of no-op
+/// requests, if any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
-        /// The engines that work here.
         pub(crate) fn available() -> Vec<Engine> {
             let all = [$((Engine::$engine, <$session as Open<'_>>::available as fn() -> bool)),*];
             all.into_iter().filter(|(_, available)| available()).map(|(engine, _)| engine).collect()
         }
 
-        /// Whether an engine has such a backend.
         pub(crate) fn has_backend(engine: Engine, backend: NullBackend) -> bool {
             match (engine, backend) {
                 (_, NullBackend::Null) => true,
@@ -134,7 +129,6 @@ macro_rules! engines {
     };
 }
 
-/// The session that stands in for one of this kind where nothing is to be done.
 macro_rules! idle {
     (blocking) => {
         null::Instant
@@ -153,17 +147,17 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream through an engine, or through what stands in for it: waits for the common start and returns the time
-/// of the last completion.
+/// Serves a stream through an engine or its null backend from the common start; returns the time of
+/// the last completion.
 ///
 /// # Errors
-/// The engine is not available here; as [`serve`].
+/// The engine is not available; as [`serve`].
 pub(crate) fn run<S: RequestSource>(
     engine: Engine,
     backend: Option<NullBackend>,
     stream: Stream<'_, '_, S>,
 ) -> Result<Nanos> {
-    // A stripe's members work side by side only under an asynchronous engine, even at depth 1.
+    // A stripe needs an asynchronous engine, even at depth 1, to use its members in parallel.
     let engine = match stream.stripe {
         Some(_) if !engine.is_async() => available().into_iter().find(|engine| engine.is_async()).unwrap_or(engine),
         _ => engine,

@@ -1,4 +1,4 @@
-//! No I/O at all: what the loops around a session can do.
+//! No I/O: measures the limit of the loops around a session.
 
 use super::open::{Open, Setup};
 use crate::linux::clock::Clock;
@@ -6,13 +6,12 @@ use crate::session::{BlockingSession, Session, Time, Wait};
 use machine::{Completion, Request, Stability};
 use std::io;
 
-/// A session whose requests are done when they are issued.
 pub(crate) struct Null {
     done: Vec<Completion>,
 }
 
 impl Open<'_> for Null {
-    /// Never chosen for a target, because it does no I/O.
+    /// Does no I/O, so it is never chosen for a target.
     fn available() -> bool {
         false
     }
@@ -58,7 +57,6 @@ impl Session for Null {
     }
 }
 
-/// The same for the loop of blocking calls.
 pub(crate) struct Instant;
 
 impl Open<'_> for Instant {

@@ -6,7 +6,6 @@ use machine::{Op, Request, Stability};
 use std::io;
 use std::os::fd::RawFd;
 
-/// A session that does each request where it is issued.
 pub(crate) struct Blocking<'a> {
     fds: &'a [RawFd],
 }
@@ -37,16 +36,16 @@ impl BlockingSession for Blocking<'_> {
     }
 }
 
-/// The system call itself, its result as a completion has it. The C library's function is a cancellation point: in a
-/// process of several threads it costs some 50 instructions more than the call.
+/// The raw system call. The C library's wrapper is a cancellation point, which adds about 50
+/// instructions in a multithreaded process.
 ///
 /// # Safety
-/// `at` is `len` bytes that the call may read or write.
+/// The call may read or write `len` bytes at `at`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn call(number: libc::c_long, fd: RawFd, at: *mut u8, len: u32, offset: u64) -> i32 {
     let mut result = number;
-    // SAFETY: the kernel's convention on x86_64: it changes rax, rcx and r11 alone, and memory at `at`.
+    // SAFETY: the kernel's convention on x86_64: it changes only rax, rcx, r11 and memory at `at`.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -66,7 +65,7 @@ unsafe fn call(number: libc::c_long, fd: RawFd, at: *mut u8, len: u32, offset: u
 /// The same through the C library.
 ///
 /// # Safety
-/// `at` is `len` bytes that the call may read or write.
+/// The call may read or write `len` bytes at `at`.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn call(number: libc::c_long, fd: RawFd, at: *mut u8, len: u32, offset: u64) -> i32 {
     // SAFETY: as the caller promises.

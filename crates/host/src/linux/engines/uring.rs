@@ -1,4 +1,4 @@
-//! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
+//! io_uring: one ring per thread, single issuer, deferred task work, registered files and buffers.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::linux::ring::{Entry, Opcode, Rings, TimeLimit, Transfers, setup};
@@ -9,43 +9,39 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
-/// The kernel takes at most this many bytes in one registered buffer.
-const REGISTERED_MOST: usize = 1 << 30;
+const MAX_REGISTERED: usize = 1 << 30;
 
-/// The largest submission ring; more outstanding requests than this go in several submissions.
-const RING_MOST: u32 = 4096;
+/// Maximum submission ring; more outstanding requests need several submissions.
+const MAX_RING: u32 = 4096;
 
-/// The smallest ring that is worth having.
-const RING_LEAST: u32 = 8;
+const MIN_RING: u32 = 8;
 
-/// With this much memory that may be locked, every ring is to be had.
+/// With this much lockable memory, a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
-/// The user data of the timer that ends every wait within [`TICK_NS`]. A wait with a time limit of its own would cost
-/// each turn more.
+/// User data of the timer that ends every wait within [`TICK_NS`]: a time limit on each wait would
+/// cost more.
 const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// Where the kernel cannot wait for one after some time, all wait for that time.
+/// Time limit of waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
-/// A ring, and the entries that found no room in it.
+/// A ring with a backlog of entries that did not fit.
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
 }
 
-/// A ring with its files registered and, where the memory limit allows, its buffers.
 pub(crate) struct Ring<'a> {
     queue: Queue,
     fds: &'a [RawFd],
-    /// With registered buffers, or without, and with the priority of the requests that are issued now.
     transfers: Transfers,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Asked for a ring of no entries: permission is checked first, and making and closing a real one takes
+    /// Probes with zero entries: the kernel checks permission first, and a real ring takes
     /// milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
@@ -53,7 +49,7 @@ impl<'f> Open<'f> for Ring<'f> {
         let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0 as libc::c_uint, parameters.as_mut_ptr()) };
         let permitted = result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
         let locked = getrlimit(Resource::Memlock).current;
-        permitted && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(RING_LEAST).is_ok())
+        permitted && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(MIN_RING).is_ok())
     }
 
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
@@ -61,11 +57,11 @@ impl<'f> Open<'f> for Ring<'f> {
         let ring = build(entries)?;
         ring.register_files(fds)?;
         let bytes = arena.bytes();
-        let small = bytes.len() <= REGISTERED_MOST;
+        let small = bytes.len() <= MAX_REGISTERED;
         // SAFETY: the registered range is the arena's mapping, which outlives the ring.
         let registered = register && small && unsafe { ring.register_buffer(bytes) }.is_ok();
         if register && small && !registered {
-            // The locked-memory limit costs speed, not truth.
+            // Unregistered buffers cost speed, not correctness.
             tally.note_unregistered();
         }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
@@ -84,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// Takes an entry in its parts: as a whole it would go through memory for each request, and not for the rare one alone.
+    /// Takes an entry in parts: a whole one would go through memory for every request.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {
@@ -104,12 +100,12 @@ impl Queue {
         }
         let waited = match wait {
             Wait::One => self.ring.submit_and_wait(1),
-            // A timeout of none would arm a timer.
+            // A zero timeout would still arm a timer.
             Wait::For(0) => self.ring.submit_and_wait(0),
             wait => self.wait_within(wait),
         };
         match waited {
-            // The end of a wait in which nothing was submitted; it is no failure.
+            // The wait timed out with nothing submitted; not a failure.
             Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
             waited => waited,
         }
@@ -118,7 +114,7 @@ impl Queue {
     #[inline(never)]
     fn wait_within(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
-            Wait::Several(completions) if self.ring.waits_for_least() => {
+            Wait::Several(completions) if self.ring.has_min_wait() => {
                 self.ring.submit_and_wait_within(completions, &TICK_TIME, (REAP_WAIT_NS / 1000) as u32)
             }
             Wait::Several(completions) => self.ring.submit_and_wait_within(completions, &REAP_TIME, 0),
@@ -134,7 +130,6 @@ impl Queue {
         self.ring.submit()
     }
 
-    /// Gives the kernel what is in the ring, and fills it from the backlog, until the backlog is in the ring.
     #[cold]
     fn submit_backlog(&mut self) -> io::Result<()> {
         while !self.backlog.is_empty() {
@@ -157,18 +152,18 @@ impl Queue {
     }
 }
 
-/// The leanest ring that this kernel offers, smaller than asked for where no more memory may be locked: the backlog has the rest.
+/// The most efficient ring that this kernel offers, smaller if the locked-memory limit requires it.
 fn build(entries: u32) -> io::Result<Rings> {
     // One more for the timer.
-    let mut entries = entries.saturating_add(1).clamp(RING_LEAST, RING_MOST);
+    let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);
     loop {
         match build_sized(entries) {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
-                if entries == RING_LEAST {
+                if entries == MIN_RING {
                     let why = "no memory may be locked (ulimit -l); raise the limit, or use --engine libaio";
                     return Err(io::Error::other(why));
                 }
-                entries = (entries / 2).max(RING_LEAST);
+                entries = (entries / 2).max(MIN_RING);
             }
             built => return built,
         }
@@ -232,7 +227,7 @@ impl Session for Ring<'_> {
     }
 }
 
-/// A ring whose requests go to the kernel and back and no further: what the ring and the loop around it can do.
+/// No-op requests: measures the limit of the ring and its loop.
 pub(crate) struct NoOps {
     queue: Queue,
 }
@@ -246,7 +241,7 @@ impl Open<'_> for NoOps {
 impl Session for NoOps {
     #[inline(always)]
     fn issue(&mut self, _file: u32, request: &Request, _at: *mut u8) {
-        // A no-op's own result is 0; the driver wants the length.
+        // A no-op returns 0, but the loop expects the length.
         let data = u64::from(request.len) << 32 | u64::from(request.slot);
         self.queue.push(Entry { data, ..Entry::of_none(Opcode::Nop) });
     }

@@ -1,4 +1,4 @@
-//! What one block device is: partition, volume, loop device or disk.
+//! Describes one block device: partition, volume, loop device or disk.
 
 use super::{Roots, chosen, link_name, names, number, text};
 use machine::units::{KIB, show_size};
@@ -6,35 +6,32 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// `size` and `start` in sysfs count 512-byte sectors whatever the device's own sector.
+/// `size` and `start` in sysfs count 512-byte sectors on every device.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a device is made of.
 pub(super) enum Class {
-    /// A part of a disk.
+    /// A part of `disk`.
     Partition { disk: String },
-    /// Several devices, or one with something between (encryption, logical volumes).
+    /// Several devices, or one with a layer in between (encryption, logical volumes).
     Volume { members: Vec<String> },
-    /// A file.
+    /// A file as a device.
     Loop { backing: Option<PathBuf> },
-    /// Nothing below but a bus.
+    /// Only a bus below it.
     Disk,
 }
 
-/// A device described.
 pub(super) struct Described {
     pub class: Class,
     pub layer: Layer,
     pub warnings: Vec<String>,
 }
 
-/// A device's own directory in sysfs, with the links resolved so that its parents are the buses it hangs on.
+/// A device's sysfs directory, resolved so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
 }
 
-/// The disk that a partition is a part of.
 pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
     let dir = directory(roots, name);
     dir.join("partition")
@@ -43,7 +40,6 @@ pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
         .flatten()
 }
 
-/// What a device is, by its kernel name.
 pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     let dir = directory(roots, name);
     if let Some(disk) = disk_of_partition(roots, name) {
@@ -74,13 +70,12 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     disk(name, &dir)
 }
 
-/// The device that caches for a bcache: its set links to the directory `bcache` of each cache device.
+/// The cache device of a bcache: its set links to each one's `bcache` directory.
 fn cache_device(dir: &Path) -> Option<String> {
     let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// A layer with a request queue.
 fn with_queue(kind: LayerKind, name: String, dir: &Path) -> Layer {
     let queue = dir.join("queue");
     let limit = |file: &str| number(queue.join(file)).filter(|&value| value > 0);
@@ -105,7 +100,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     Some(number(dir.join("size"))? * SECTOR_BYTES)
 }
 
-/// The settings of a request queue by the kernel's names; of a choice, the one in force.
+/// Queue settings by kernel name; for lists, the active choice.
 fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [
@@ -137,7 +132,7 @@ fn settings(dir: &Path) -> BTreeMap<String, String> {
             settings.insert(name.to_owned(), value);
         }
     }
-    // One hardware queue for each directory below mq/.
+    // mq/ has one directory per hardware queue.
     let queues = names(dir.join("mq")).len();
     if queues > 0 {
         settings.insert("hardware_queues".into(), queues.to_string());
@@ -156,7 +151,8 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
     let queue = dir.parent().unwrap_or(dir).join("queue");
     let limit = |file: &str| number(queue.join(file)).filter(|&bytes| bytes > 0);
     let physical = limit("physical_block_size");
-    // A bridge may tell the most sectors that it takes (65535); a stripe is a multiple of a page.
+    // A bridge may report its maximum transfer here (65535 sectors); a real stripe is a multiple of
+    // a page.
     let stripe = limit("optimal_io_size").filter(|&stripe| stripe.is_multiple_of(4096) && Some(stripe) > physical);
     let yes_no = |multiple: u64| if start.is_multiple_of(multiple) { "yes" } else { "no" };
     for (key, multiple) in [
@@ -172,20 +168,20 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
         Some(PartitionFacts { start_bytes: start, physical_block_bytes: physical, stripe_bytes: stripe });
     if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
         warnings.push(format!(
-            "{name} starts at {}, which is no multiple of the disk's {} physical block: every aligned request straddles two; start it at 1 MiB",
+            "{name} starts at {}, not a multiple of the disk's {} physical block: every aligned request straddles two blocks; start it at 1 MiB",
             show_size(start),
             show_size(physical)
         ));
     } else if !start.is_multiple_of(4096) {
         warnings.push(format!(
-            "{name} starts at {}, which is no multiple of 4 KiB: on storage that works in larger units than it tells, every aligned request straddles two; start it at 1 MiB",
+            "{name} starts at {}, not a multiple of 4 KiB: if the storage uses larger blocks than it reports, every aligned request straddles two; start it at 1 MiB",
             show_size(start)
         ));
     }
     if let Some(stripe) = stripe.filter(|&stripe| !start.is_multiple_of(stripe)) {
         let (start, stripe, first) = (show_size(start), show_size(stripe), show_size(start.next_multiple_of(stripe)));
         warnings.push(format!(
-            "{name} starts at {start}, which is no multiple of {disk}'s {stripe} stripe (optimal_io_size): a request of a whole stripe straddles two, and with parity each is read before it is written; start it at {first}"
+            "{name} starts at {start}, not a multiple of {disk}'s {stripe} stripe (optimal_io_size): a full-stripe request straddles two, and with parity each is read before it is written; start it at {first}"
         ));
     }
     Described { class: Class::Partition { disk }, layer, warnings }
@@ -213,11 +209,11 @@ fn loop_device(name: &str, dir: &Path) -> Described {
 fn md(name: &str, dir: &Path) -> Described {
     let md = dir.join("md");
     let level = text(md.join("level")).unwrap_or_else(|| "md".into());
-    // Each md/dev-NAME/block links to the member; slaves/ says the same by name.
+    // Each md/dev-NAME/block links to a member; slaves/ lists them by name.
     let members = names(dir.join("slaves"));
     let disks = text(md.join("raid_disks")).unwrap_or_else(|| members.len().to_string());
     let mut layer = with_queue(LayerKind::Volume, format!("{name} ({level} of {disks})"), dir);
-    // Levels whose rows hold chunks of data, and the chunks of parity in each.
+    // Levels with data chunks in rows, and the parity chunks per row.
     let parity = match level.as_str() {
         "raid0" => Some(0),
         "raid4" | "raid5" => Some(1),
@@ -247,18 +243,19 @@ fn md(name: &str, dir: &Path) -> Described {
     put(&mut layer, "members", Some(members.join(" ")));
     let mut warnings = Vec::new();
     if let Some(missing) = number(md.join("degraded")).filter(|&missing| missing > 0) {
-        warnings
-            .push(format!("{name} runs with {missing} of its {disks} disks missing, and slower for it; see: mdadm --detail /dev/{name}"));
+        warnings.push(format!(
+            "{name} runs degraded, with {missing} of its {disks} disks missing; see: mdadm --detail /dev/{name}"
+        ));
     }
     if let Some(action) = text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen") {
         warnings.push(format!(
-            "{name} is busy with a {action} of its own, which takes a part of the disks; wait for it, see: cat /proc/mdstat"
+            "{name} is running a {action}, which takes disk bandwidth; wait until it ends, see: cat /proc/mdstat"
         ));
     }
     Described { class: Class::Volume { members }, layer, warnings }
 }
 
-/// A device-mapper device. What it maps is told by the prefix of its uuid, which each tool sets.
+/// A device-mapper device; its tool sets the prefix of its UUID.
 fn mapped(name: &str, dir: &Path) -> Described {
     let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
     let uuid = text(dir.join("dm/uuid")).unwrap_or_default();
@@ -268,7 +265,7 @@ fn mapped(name: &str, dir: &Path) -> Described {
             Some("INTEGRITY") => "dm-integrity",
             _ => "dm-crypt",
         },
-        // Of a thin volume the kernel shows the pool between the volume and its two hidden parts.
+        // For a thin volume the kernel shows the pool between the volume and its two hidden parts.
         "LVM" if uuid.ends_with("-tpool") => "LVM thin pool",
         "LVM" if uuid.ends_with("-tdata") => "LVM thin pool's data",
         "LVM" if uuid.ends_with("-tmeta") => "LVM thin pool's metadata",
@@ -290,14 +287,13 @@ fn mapped(name: &str, dir: &Path) -> Described {
     );
     put(&mut layer, "members", Some(members.join(" ")));
     let warnings = if kind == "VDO" {
-        vec![format!("{own} compresses and deduplicates: only incompressible data tells its rate")]
+        vec![format!("{own} compresses and deduplicates: measure it with incompressible data")]
     } else {
         Vec::new()
     };
     Described { class: Class::Volume { members }, layer, warnings }
 }
 
-/// The cloud service whose volume a disk is, by its model.
 fn cloud_service(model: &str) -> Option<&'static str> {
     [
         (
@@ -327,20 +323,20 @@ fn disk(name: &str, dir: &Path) -> Described {
         put("max_comp_streams", text(dir.join("max_comp_streams")));
         put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
         shown = format!("{name} (compressed RAM disk)");
-        warnings.push(format!("{name} is main memory that compresses its data: no rate from it is a disk's"));
+        warnings.push(format!("{name} is compressed main memory, not a disk: its rates say nothing about a disk"));
     }
     let device = dir.join("device");
-    // SCSI pads its strings; virtio's vendor is a number that says nothing.
+    // SCSI pads its strings; virtio's vendor is a meaningless number.
     let vendor = text(device.join("vendor")).filter(|vendor| !vendor.starts_with("0x"));
     let model = text(device.join("model")).or_else(|| text(device.join("name")));
     if let Some(model) = &model {
-        // "ATA" is the translation layer's name, not a maker's.
+        // "ATA" is the translation layer's name, not a vendor.
         let maker = vendor.as_deref().filter(|vendor| *vendor != "ATA" && !model.starts_with(vendor));
         let model = maker.map_or(model.clone(), |maker| format!("{maker} {model}"));
         shown = format!("{name} ({model})");
         put("model", Some(model));
     }
-    // A cloud's volume: its quota is the provider's, and nothing here tells it.
+    // A cloud volume: the provider sets its quota, which is not visible here.
     let service = cloud_service(shown.as_str());
     put("service", service.map(str::to_owned));
     put("vendor", vendor);

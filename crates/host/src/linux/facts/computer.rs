@@ -1,4 +1,4 @@
-//! What this computer is.
+//! Facts about this computer.
 
 use super::{Roots, chosen, link_name, names, number, text, throttle};
 use machine::MachineFacts;
@@ -6,7 +6,8 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What this computer is, and its settings that change storage results. A fact that cannot be read is left empty.
+/// Describes this computer and its settings that affect storage results, as far as they can be
+/// read.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -27,12 +28,11 @@ fn system(roots: &Roots) -> String {
     let word = |name: &str| text(roots.proc.join("sys/kernel").join(name));
     let mut words = vec![word("ostype").unwrap_or_else(|| "Linux".into())];
     words.extend(word("osrelease"));
-    // Linux 6.1 and later tell the architecture.
+    // Linux 6.1 and later report the architecture.
     words.extend(word("arch").or_else(|| roots.is_this_machine().then(|| std::env::consts::ARCH.to_owned())));
     words.join(" ")
 }
 
-/// The value of a field in `/proc/cpuinfo`, of the first processor that has it.
 fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (field, value) = line.split_once(':')?;
@@ -40,7 +40,7 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The processor's model. ARM's `/proc/cpuinfo` has none: there the device tree names the board.
+/// The CPU model; on ARM, the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board =
         || text(roots.sys.join("firmware/devicetree/base/model")).map(|model| model.trim_end_matches('\0').to_owned());
@@ -51,7 +51,7 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// Processors online, from a list such as `0-3,8`.
+/// CPUs online, from a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed = text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
     listed.unwrap_or_else(|| cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32)
@@ -69,28 +69,26 @@ fn memory_bytes(roots: &Roots) -> u64 {
     meminfo(roots, "MemTotal:").unwrap_or(0)
 }
 
-/// A line of `/proc/meminfo`, in bytes.
 fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     let kilobytes = |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok();
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Bytes of memory that this process may still take without driving anything out: the system's, those of its
-/// control groups, and those of its own limit.
+/// Bytes that this process can still allocate without evicting anything: the minimum of free
+/// memory, control group limits and its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { address_space_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Bytes that this process may still map (`ulimit -v`).
 fn address_space_left() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
-    // The first number is the pages that are mapped (proc(5)).
+    // The first number is mapped pages (proc(5)).
     let mapped: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').next()?.parse().ok()?;
     Some(limit.saturating_sub(mapped * rustix::param::page_size() as u64))
 }
 
-/// A hypervisor and a container, where seen: `KVM (Amazon EC2 m5.large), container (docker)`.
+/// Such as `KVM (Amazon EC2 m5.large), container (docker)`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let seen: Vec<String> = [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();
     (!seen.is_empty()).then(|| seen.join(", "))
@@ -113,8 +111,8 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
         ("OpenStack", "OpenStack"),
         ("Bochs", "Bochs"),
     ];
-    // The cpuid flag is the hypervisor's own word; the DMI strings name it, but also stand on bare-metal cloud
-    // machines.
+    // The cpuid flag proves a hypervisor. DMI strings name it, but bare-metal cloud machines have
+    // them too.
     let flagged =
         cpu_field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     let xen = text(roots.sys.join("hypervisor/type"));
@@ -126,7 +124,7 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
     }
     let named =
         xen.or_else(|| known.iter().find(|(mark, _)| product.contains(mark)).map(|(_, name)| (*name).to_owned()));
-    // Without DMI (microVMs), the clock source and the virtio bus still tell.
+    // Without DMI (microVMs), the clock source and the virtio bus indicate a hypervisor.
     let clock =
         text(roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource")).unwrap_or_default();
     let guessed = || match () {
@@ -135,7 +133,7 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
         () if clock.contains("xen") => Some("Xen".to_owned()),
         () => None,
     };
-    let name = named.or_else(guessed).unwrap_or_else(|| "a hypervisor that does not name itself".into());
+    let name = named.or_else(guessed).unwrap_or_else(|| "unknown hypervisor".into());
     Some(if product.is_empty() || product == name { name } else { format!("{name} ({product})") })
 }
 
@@ -159,7 +157,6 @@ fn container(roots: &Roots) -> Option<String> {
         .map(|kind| format!("container ({kind})"))
 }
 
-/// Settings that change storage results, by the names that people set them with.
 fn settings(roots: &Roots) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut put = |name: &str, value: Option<String>| {
@@ -183,7 +180,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     ] {
         put(name, text(roots.proc.join("sys").join(name.replace('.', "/"))));
     }
-    put("free_page_reporting", super::super::taken_back::takes_back(roots).then(|| "on".to_owned()));
+    put("free_page_reporting", super::super::free_page_reporting::reclaims_free_memory(roots).then(|| "on".to_owned()));
     put("cpu_quota", throttle::processor_quota(roots).map(|quota| format!("{quota:.2}")));
     let cpu = roots.sys.join("devices/system/cpu");
     put("cpufreq.governor", of_all_processors(&cpu, "cpufreq/scaling_governor"));
@@ -214,7 +211,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// A setting that each processor has for itself: its value, or the different values with how many have each.
+/// The value of a per-CPU setting, or each distinct value with its CPU count.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {
@@ -236,8 +233,7 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// `off` where the kernel was told so, else how many weaknesses of the processor are mitigated: each costs time at
-/// every system call.
+/// `off` if disabled at boot, otherwise the number of mitigations: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let told = command_line.split_whitespace().filter_map(|word| word.strip_prefix("mitigations=")).next_back();
@@ -268,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_says_what_it_is() {
+    fn this_machines_facts_are_found() {
         let facts = machine_facts(&Roots::default());
         assert!(facts.system.starts_with("Linux "), "{}", facts.system);
         // SAFETY: sysconf has no preconditions.

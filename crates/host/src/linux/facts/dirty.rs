@@ -1,4 +1,4 @@
-//! Dirty pages, and from how many on the kernel holds those who write.
+//! Dirty pages, and the point from which the kernel throttles writers.
 
 use super::{Roots, text};
 use machine::DirtyUse;
@@ -6,16 +6,15 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Writers are held from so many percent on: the dirty pages swing around the number.
+/// The dirty pages oscillate around the limit, so writers count as throttled from here.
 const HELD_PERCENT: f64 = 95.0;
 
-/// A processor counts as many pages by itself, at the most, before it adds them to the system's count (mm/vmstat.c).
-const UNTOLD_PAGES: f64 = 125.0;
+/// Pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
+const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// What is not in the count matters where it can be more than this share of what holds writers.
-const UNTOLD_MATTERS: f64 = 0.02;
+/// Share of the limit from which uncounted pages matter.
+const UNCOUNTED_SHARE: f64 = 0.02;
 
-/// Sees how many pages are dirty while a run writes.
 pub(crate) struct DirtyWatch {
     roots: Roots,
     seen: Mutex<Seen>,
@@ -33,7 +32,7 @@ impl DirtyWatch {
         DirtyWatch { roots, seen: Mutex::default() }
     }
 
-    /// Looks now; a system that does not tell has no dirty pages to be seen.
+    /// Samples now; records nothing if the system does not report dirty pages.
     pub(crate) fn look(&self) {
         let Some(percent) = dirty_percent(&self.roots) else { return };
         let Ok(mut seen) = self.seen.lock() else { return };
@@ -42,7 +41,6 @@ impl DirtyWatch {
         seen.most = seen.most.max(percent);
     }
 
-    /// What was seen so far, with one last look.
     pub(crate) fn so_far(&self) -> Option<DirtyUse> {
         self.look();
         let seen = self.seen.lock().ok().filter(|seen| seen.looks > 0)?;
@@ -51,30 +49,28 @@ impl DirtyWatch {
     }
 }
 
-/// The system's dirty pages in percent of where `balance_dirty_pages` begins to hold writers: halfway between the threshold at which
-/// write-back starts and the one that is never passed (the "freerun" ceiling of mm/page-writeback.c).
+/// Dirty pages as a percentage of the point at which `balance_dirty_pages` starts to throttle:
+/// halfway between background and hard threshold (the "freerun" ceiling of mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let told = read()?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    let exact = processors * UNTOLD_PAGES <= told.held_from * UNTOLD_MATTERS || !refresh(roots);
+    let exact = processors * UNCOUNTED_PAGES <= told.held_from * UNCOUNTED_SHARE || !refresh(roots);
     Some(if exact { told } else { read()? }.percent())
 }
 
-/// Has every processor add to the system's counts what it counted by itself; `false`: that is not permitted.
+/// Flushes the CPUs' local counts; `false` if not permitted.
 fn refresh(roots: &Roots) -> bool {
     let file = OpenOptions::new().write(true).open(roots.proc.join("sys/vm/stat_refresh"));
     file.and_then(|mut file| file.write_all(b"1")).is_ok()
 }
 
-/// Counts of pages.
 struct Pages {
     dirty: f64,
     held_from: f64,
 }
 
 impl Pages {
-    /// Those of the text of `/proc/vmstat`; none where it does not tell.
     fn of(vmstat: &str) -> Option<Pages> {
         let count = |name: &str| {
             vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
@@ -95,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writers_are_held_halfway_between_the_two_thresholds() {
+    fn writers_are_throttled_halfway_between_the_thresholds() {
         let vmstat = |dirty: u64| {
             format!(
                 "nr_free_pages 7\nnr_dirty {dirty}\nnr_writeback 100\nnr_writeback_temp 9000\nnr_dirty_threshold 1000\n\
@@ -105,7 +101,7 @@ mod tests {
         let percent = |text: &str| Pages::of(text).map(|pages| pages.percent());
         assert_eq!(percent(&vmstat(275)), Some(50.0));
         assert_eq!(percent(&vmstat(800)), Some(120.0));
-        assert_eq!(percent("nr_dirty 5\nnr_writeback 1\n"), None, "thresholds that are not told");
+        assert_eq!(percent("nr_dirty 5\nnr_writeback 1\n"), None, "thresholds that are not reported");
         assert_eq!(
             percent("nr_dirty 5\nnr_writeback 1\nnr_dirty_threshold 0\nnr_dirty_background_threshold 0\n"),
             None
@@ -114,10 +110,10 @@ mod tests {
     }
 
     #[test]
-    fn the_most_of_a_run_is_kept_though_it_ends_with_few() {
+    fn the_maximum_of_a_run_is_kept() {
         let proc = tempfile::tempdir().unwrap();
         let watch = DirtyWatch::new(Roots { proc: proc.path().to_path_buf(), ..Roots::default() });
-        assert_eq!(watch.so_far(), None, "nothing is told");
+        assert_eq!(watch.so_far(), None, "nothing is reported");
         let dirty = |pages: u64| {
             let text = format!(
                 "nr_dirty {pages}\nnr_writeback 0\nnr_dirty_threshold 1000\nnr_dirty_background_threshold 500\n"
@@ -132,7 +128,7 @@ mod tests {
         assert_eq!(watch.so_far(), Some(DirtyUse { most_percent: 120.0, held_percent: 50.0 }));
     }
     #[test]
-    fn where_few_pages_hold_a_writer_the_processors_counts_are_added_first() {
+    fn per_cpu_counts_are_flushed_if_the_limit_is_low() {
         let proc = tempfile::tempdir().unwrap();
         let roots = Roots { proc: proc.path().to_path_buf(), ..Roots::default() };
         let added = proc.path().join("sys/vm/stat_refresh");
@@ -143,7 +139,7 @@ mod tests {
             std::fs::write(proc.path().join("vmstat"), text).unwrap();
             dirty_percent(&roots)
         };
-        assert_eq!((look(200), added.exists()), (Some(50.0), false), "without the permission the count is what it is");
+        assert_eq!((look(200), added.exists()), (Some(50.0), false), "without permission the count is not refreshed");
         std::fs::create_dir_all(added.parent().unwrap()).unwrap();
         std::fs::write(&added, "").unwrap();
         let asked = || std::fs::read_to_string(&added).unwrap();

@@ -1,4 +1,4 @@
-//! In how many pieces a file lies on its device, and where the largest is.
+//! The extents of a file: how many, and where the largest is on its device.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -31,31 +31,31 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// Extents whose place is not that of their data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+/// Extents whose location is not that of their data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
+/// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
-/// So many extents are looked at for the largest.
 const LOOKED_AT: usize = 256;
 
-/// A map with room for extents.
 #[repr(C)]
 struct Map {
     head: Fiemap,
     extents: [Extent; LOOKED_AT],
 }
 
-/// Extents that have no place on the device yet, or share a block with metadata: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
+/// Extents without a location yet, or in a block shared with metadata: `FIEMAP_EXTENT_UNKNOWN`,
+/// `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
-/// `FIEMAP_EXTENT_SHARED`: another file has it too, until one of them is written.
+/// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.
 const SHARED: u32 = 0x2000;
 
-/// `FIEMAP_FLAG_SYNC`: what is in the cache gets its place first.
+/// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
 const SYNC: u32 = 0x1;
 
-/// Asks for a file's extents, at most `room`; `None` for what is not a regular file, and if the file system does not say.
+/// A file's extents, at most `room`; `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
-    // A named pipe that took the file's place must not block.
+    // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
     let file =
         file.or_else(|_| std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)).ok()?;
@@ -64,28 +64,27 @@ fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     }
     let head = Fiemap { length: u64::MAX, flags, extent_count: room.min(LOOKED_AT) as u32, ..Fiemap::default() };
     let mut map = Box::new(Map { head, extents: [Extent::default(); LOOKED_AT] });
-    // SAFETY: the kernel writes the header and at most `extent_count` extents behind it, for which there is room, and all of it lives until
-    // it returns.
+    // SAFETY: the kernel writes the header and at most `extent_count` extents after it. Both fit,
+    // and live until the call returns.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *map) };
     (done == 0).then_some(map)
 }
 
-/// The number of extents of a regular file; none where the file system does not tell.
+/// `None` if the file system does not report it.
 pub(super) fn count(path: &Path) -> Option<u32> {
     map(path, 0, 0).map(|map| map.head.mapped_extents)
 }
 
-/// The extents that two files have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
-    /// Only copies made by reference.
+    /// Only reflink copies.
     Shared,
-    /// Extents that belong to one file.
     Own,
 }
 
-/// Whether the same bytes of two files have the same place on a device. `None` if the file system does not say, or a file has no place yet.
+/// Whether the same bytes of two files have the same location on a device; `None` if unknown, or
+/// without a location yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
@@ -110,13 +109,12 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// Where the largest piece of a file lies on its device: the first byte and how many; extents that follow each other are one piece.
+/// The largest contiguous piece of a file on its device: first byte and length.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
 }
 
-/// The extents as pieces of the device.
 fn pieces(extents: &[Extent]) -> Vec<(u64, u64)> {
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     for one in extents.iter().filter(|one| one.flags & ELSEWHERE == 0) {
@@ -133,14 +131,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents_that_follow_each_other_are_one_piece() {
+    fn adjacent_extents_are_one_piece() {
         let extent = |physical, length, flags| Extent { physical, length, flags, ..Extent::default() };
         let all = [extent(4096, 8192, 0), extent(12_288, 4096, 1), extent(1 << 20, 4096, 0), extent(0, 1 << 30, 0x800)];
         assert_eq!(pieces(&all), [(4096, 12_288), (1 << 20, 4096)], "unwritten space holds nothing");
     }
 
     #[test]
-    fn copies_by_reference_share_extents_and_one_file_owns_its_own() {
+    fn only_reflink_copies_share_extents() {
         let extent = |logical, physical, flags| Extent { logical, physical, length: 8192, flags, ..Extent::default() };
         let file = [extent(0, 1 << 20, 0), extent(8192, 1 << 22, 0x800)];
         assert_eq!(overlap(&file, &file), Common::Own);

@@ -1,4 +1,4 @@
-//! What a mounted file system is, and the devices that it is on.
+//! Describes a mounted file system and its devices.
 
 use super::recorded::Calls;
 use super::{Mount, Roots, layers, names, text};
@@ -6,17 +6,13 @@ use machine::{FileSystemFacts, Layer, LayerKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A file system described.
 pub(super) struct Described {
     pub layer: Layer,
-    /// Its own way of spreading over several devices.
     pub volume: Option<Layer>,
-    /// Bytes of a block; 0 where unknown.
     pub block_bytes: u32,
     pub warnings: Vec<String>,
 }
 
-/// Describes a mount as seen from `path` on it.
 pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     let (mut settings, mut facts) = options(mount);
     let mut warnings = Vec::new();
@@ -35,14 +31,14 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     }
     if settings.get("compress").is_some_and(|kind| kind != "no") {
         warnings.push(format!(
-            "{} on {} compresses: only incompressible data tells the devices' rate",
+            "{} on {} compresses: measure the devices with incompressible data",
             mount.fs_type,
             mount.mount_point.display()
         ));
     }
     if mount.fs_type == "zfs" {
         warnings.push(format!(
-            "{} is ZFS, whose own cache direct I/O may not pass and whose devices cannot be told from the kernel",
+            "{} is ZFS: direct I/O may not bypass its cache, and the kernel does not report its devices",
             mount.mount_point.display()
         ));
     }
@@ -54,7 +50,7 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     Described { layer, volume, block_bytes, warnings }
 }
 
-/// What direct I/O passes by, where that is not simply the page cache of this computer.
+/// Which caches direct I/O bypasses, if not simply the local page cache.
 fn direct_means(fs_type: &str) -> Option<&'static str> {
     Some(match fs_type {
         "nfs" | "nfs4" => "past this computer's cache; the server's cache still serves it",
@@ -70,7 +66,6 @@ fn direct_means(fs_type: &str) -> Option<&'static str> {
     })
 }
 
-/// The pool of a ZFS: all that the kernel tells of it is its name and its state.
 fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let pool = mount.source.split('/').next().filter(|_| mount.fs_type == "zfs")?;
     let state = text(roots.proc.join("spl/kstat/zfs").join(pool).join("state"));
@@ -80,7 +75,7 @@ fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     })
 }
 
-/// The options that change results, each by a name of its own, and all of them as `mount`; with the facts that decisions need.
+/// Mount options that affect results, each by name and all as `mount`, and the facts for decisions.
 fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     let mut settings =
         BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
@@ -98,7 +93,8 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     if let Some(kind) = value("compress").or_else(|| value("compress-force")).or_else(|| value("compress_algorithm")) {
         put("compress", kind);
     }
-    // Only what is on a block device discards blocks and orders writes; btrfs is, by a number that is none.
+    // Only a file system on a block device discards blocks and orders writes. btrfs is on one,
+    // although its device number is virtual.
     let no_barriers = mount.has_option("nobarrier") || mount.option("barrier") == Some("0");
     if mount.dev_t.0 != 0 || mount.source.starts_with("/dev/") {
         put("discard", value("discard").unwrap_or_else(|| "no".into()));
@@ -119,7 +115,7 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     (settings, facts)
 }
 
-/// ext3 and ext4 tell the options in force, defaults included, in `/proc/fs/ext4/DEVICE/options`.
+/// ext3 and ext4 list their active options, including defaults, in `/proc/fs/ext4/DEVICE/options`.
 fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, facts: &mut FileSystemFacts) {
     let Some(device) = members(roots, mount).into_iter().next() else { return };
     let told = text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
@@ -146,14 +142,13 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, fa
     }
 }
 
-/// The kernel's names of the devices that a file system is on; none where it is on no block device.
 pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
     if mount.fs_type == "btrfs"
         && let Some((_, devices)) = btrfs(roots, mount)
     {
         return devices;
     }
-    // The number is the surest name; btrfs, bcachefs and ZFS have none of a block device.
+    // The number is the most reliable; btrfs, bcachefs and ZFS have no block device's number.
     if mount.dev_t.0 != 0 {
         return layers::name_of_number(roots, mount.dev_t).into_iter().collect();
     }
@@ -166,7 +161,7 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         .collect()
 }
 
-/// The directory of a mounted btrfs in sysfs and the names of its devices: the one that has the mount's source.
+/// A mounted btrfs, by its source device: its sysfs directory and its devices.
 fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     let source = layers::device_of_node(roots, Path::new(&mount.source))?;
     names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {
@@ -176,11 +171,10 @@ fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     })
 }
 
-/// btrfs' own RAID over several devices.
 fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let (dir, devices) =
         btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;
-    // The profile in use has a directory of its own below allocation/data; more than one while a balance converts.
+    // The active profile has a directory below allocation/data; during a balance there are several.
     let profile = |kind: &str| {
         let profiles: Vec<String> = names(dir.join("allocation").join(kind))
             .into_iter()

@@ -1,4 +1,4 @@
-//! Who uses a device or file: what must not be written.
+//! Detects users of a device or file, which must then not be written.
 
 use super::loops::Loop;
 use super::same_data::{Namespaces, Sameness, Seen, processes};
@@ -7,8 +7,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Who holds a block device or one of its partitions, by its kernel name (`sda`): each a part of a sentence, such as
-/// `sda1 is mounted on /boot`.
+/// Users of a block device (`sda`) and its partitions, each a clause such as `sda1 is mounted on
+/// /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -39,19 +39,17 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     told
 }
 
-/// Why a block device or file must not be written, in a sentence; `None` where nothing is known to use it. What it
-/// bears ([`super::signature`]) is another question.
+/// A sentence that says why a block device or file must not be written, if a use is known. See
+/// [`super::signature`] for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
 }
 
-/// Uses of a device or file, each a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
-    /// Certainly.
     pub(crate) held: Vec<String>,
-    /// The kernel does not show whether these do.
+    /// Possible uses that the kernel does not show.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -65,7 +63,8 @@ impl Uses {
     }
 }
 
-/// Finds the kernel's uses of a block device or file. `is_written` says whether anything has the file open for writing, if that is known.
+/// The kernel's uses of a block device or file. `is_written`: whether it is open for writing
+/// anywhere, if known.
 pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
     let mut uses = Uses::default();
     if roots.is_this_machine() && !roots.sys.join("class/block").exists() {
@@ -73,7 +72,7 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
         uses.unknown.push(why.into());
     }
     if let Some(name) = layers::device_of_node(roots, path) {
-        // A partition is in use when what is on the whole disk is, and the other way round.
+        // A partition is in use if its whole disk is, and vice versa.
         let disk = block::disk_of_partition(roots, &name);
         let held = &mut uses.held;
         held.extend(held_by(roots, spaces, &name));
@@ -92,7 +91,7 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
     {
         uses_of_file(roots, spaces, &file, &mut uses);
         for one in Loop::all(roots) {
-            // Nothing writes the file, so no loop device does that may.
+            // No writer has the file open, so no writable loop device uses it.
             let writes_elsewhere = is_written == Some(false) && spaces.is_plain(&file) && !one.is_read_only;
             let sameness = one.is_on(spaces, &file);
             if !(writes_elsewhere && sameness == Sameness::Unknown) {
@@ -106,7 +105,6 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
     uses
 }
 
-/// Uses of a file as swap space, or as the source of a mount.
 fn uses_of_file(roots: &Roots, spaces: &Namespaces, file: &Seen, uses: &mut Uses) {
     for swap in swaps(roots).iter().filter_map(|swap| spaces.find(swap, None)) {
         let unknown = || "it may be swap space in use".to_owned();
@@ -119,10 +117,9 @@ fn uses_of_file(roots: &Roots, spaces: &Namespaces, file: &Seen, uses: &mut Uses
     }
 }
 
-/// Loop devices on a whole disk that have bytes in common with one of its partitions.
 fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> {
     let sectors = |file: &str| number(block::directory(roots, name).join(file)).unwrap_or(0);
-    // Sectors of 512 bytes, whatever the disk's own (sysfs).
+    // 512-byte sectors on every disk (sysfs).
     let start = sectors("start").saturating_mul(512);
     let own = start..start.saturating_add(sectors("size").saturating_mul(512));
     let over = Loop::all(roots).into_iter().filter(|one| {
@@ -132,7 +129,7 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
     over.map(|one| format!("{disk} is what the loop device {} is on, over {name}", one.name)).collect()
 }
 
-/// Uses of the file or device that a loop device is on, but for the loop device itself.
+/// Uses of a loop device's backing file, other than that loop device.
 fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };
@@ -155,8 +152,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Every block device with a mounted file system, and where. btrfs has several devices, and its mounts no device's
-/// number.
+/// Mounted block devices with their mount points. btrfs has several devices, and its mounts show no
+/// block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -167,7 +164,6 @@ fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     mounted
 }
 
-/// The devices and files of `/proc/swaps`.
 fn swaps(roots: &Roots) -> Vec<PathBuf> {
     let table = text(roots.proc.join("swaps")).unwrap_or_default();
     table
@@ -178,21 +174,21 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether the kernel refuses to share a block device: it is mounted (perhaps where this process cannot see it), a part
-/// of a volume, or opened by a tool that does not share.
+/// Whether the kernel refuses to share a device: mounted (perhaps in another namespace), part of a
+/// volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
     let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// The other processes that write a file or device, or serve a file system from it. `is_written` says whether anything has the file open for
-/// writing, if that is known: then no process is looked at in vain.
+/// Other processes that write a file or device, or serve a file system from it. `is_written` as in
+/// [`uses`]; `Some(false)` usually saves the search.
 pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
     let mut uses = Uses::default();
     let Ok(own) = Seen::of(path) else { return uses };
     let is_fuse = |mount: &&Mount| mount.fs_type.starts_with("fuse");
-    // A file that FUSE serves is its server's own.
+    // A file on FUSE belongs to its server.
     let served = spaces.mounts().iter().any(is_fuse) && !spaces.mount_of(&own).is_some_and(|mount| is_fuse(&mount));
     if is_written == Some(false) && spaces.is_plain(&own) && !served {
         return uses;
@@ -206,7 +202,7 @@ pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written:
             leads_to.is_absolute().then_some((file, leads_to))
         };
         let files: Vec<(String, PathBuf)> = names(directory.join("fd")).into_iter().filter_map(of).collect();
-        // A server may only read what it shows.
+        // A server may open the file it serves read-only.
         let serves = served && files.iter().any(|(_, leads_to)| leads_to == Path::new("/dev/fuse"));
         let sameness = |(file, _): &(String, PathBuf)| {
             let sameness = spaces.compare(&own, &Seen::of(&directory.join("fd").join(file)).ok()?);
@@ -227,17 +223,17 @@ pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written:
         let process = format!("{name} (process {process})");
         uses.note(found, format!("{process} {does}"), || format!("{process} {may}"));
     }
-    // Without the server's leave NFS and SMB grant no lease either.
+    // NFS and SMB grant a lease only if the server agrees.
     if uses.held.is_empty() && is_written == Some(true) && spaces.is_local(&own) {
         uses.held.push("another program or the kernel has it open for writing".into());
     }
     uses
 }
 
-/// Whether a process's open file may be written, from its `fdinfo` (proc(5)).
+/// From `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
-    // O_PATH may be neither read nor written.
+    // O_PATH allows neither reads nor writes.
     flags.is_some_and(|flags| flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_RDONLY)
 }

@@ -7,54 +7,51 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// A block device by its kernel name and number.
+/// A block device by kernel name and number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// `sda1`, `nvme0n1`, `dm-0`
+    /// Such as `sda1`, `nvme0n1`, `dm-0`.
     pub name: String,
-    /// Major and minor number.
     pub dev_t: (u32, u32),
 }
 
 /// The block devices under a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
-    /// What the file system is on, or the device itself: one, or several where a file system spans them. May be a
-    /// partition.
+    /// The file system's devices, or the named device itself; may be partitions.
     pub sits_on: Vec<BlockDevice>,
-    /// The devices whose counters tell what a workload did: whole disks, with volumes taken apart. A loop device counts
-    /// its own requests, so it stands here and not what lies under its file, which a cache may keep quiet.
+    /// Devices whose counters measure a workload: whole disks, with volumes split into members. A
+    /// loop device is listed instead of the device under its file, because a cache may absorb
+    /// requests in between.
     pub counted: Vec<BlockDevice>,
-    /// The devices at the very bottom, under the files of loop devices too.
+    /// The lowest devices, including those under the files of loop devices.
     pub deepest: Vec<BlockDevice>,
 }
 
 /// Everything under a path that a target's facts need.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// The layers from the top down; where a volume spreads over several devices, one device after the other.
+    /// From the top down; the members of a volume one after the other.
     pub layers: Vec<Layer>,
-    /// The block devices.
     pub devices: BlockDevices,
-    /// The largest physical block of the devices that it sits on; 0 without a device.
+    /// Maximum physical block size of the devices; 0 without a device.
     pub physical_block_bytes: u32,
-    /// The file system's block; 0 without one.
+    /// The file system's block size; 0 without one.
     pub block_bytes: u32,
-    /// The file system lives in main memory.
     pub in_memory: bool,
-    /// What makes a number from here less than trustworthy, or slower than it need be.
+    /// Problems that make results here unreliable or unnecessarily slow.
     pub warnings: Vec<String>,
 }
 
-/// What lies under an existing file, directory or block device.
+/// Describes everything under an existing file, directory or block device.
 ///
 /// # Errors
-/// The path cannot be looked at, or lies on no mount that this process sees.
+/// The path cannot be inspected, or is on no mount visible to this process.
 pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
         Some(name) => walk.sits_on(&name),
-        // Below `/dev/null` there is nothing.
+        // `/dev/null` has no layers.
         None if roots.is_this_machine()
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device()) =>
         {
@@ -77,7 +74,7 @@ pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
 
-/// What lies under a block device by its kernel name (`sda1`): its own layer first.
+/// Everything under a block device (`sda1`), its own layer first.
 pub fn under_device(roots: &Roots, name: &str) -> Under {
     let mut walk = Walk::new(roots);
     walk.sits_on(name);
@@ -92,28 +89,27 @@ pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
     Ok(under(roots, path)?.devices)
 }
 
-/// The kernel's name of a block device by its number.
 pub(super) fn name_of_number(roots: &Roots, dev_t: (u32, u32)) -> Option<String> {
     super::link_name(roots.sys.join(format!("dev/block/{}:{}", dev_t.0, dev_t.1)))
 }
 
-/// The kernel's name of the block device that a device file stands for.
 pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     if roots.is_this_machine() {
         let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device())?;
         return name_of_number(roots, (libc::major(metadata.rdev()), libc::minor(metadata.rdev())));
     }
-    // A recorded tree has no device files, but it has their symbolic links (`/dev/mapper/x -> ../dm-0`).
+    // A recorded tree has no device nodes, but has symbolic links to them (`/dev/mapper/x ->
+    // ../dm-0`).
     let node = roots.resolve(path);
     let below = node.strip_prefix(&roots.dev).ok()?;
     let name = super::link_name(&node).unwrap_or_else(|| below.to_string_lossy().replace('/', "!"));
     roots.sys.join("class/block").join(&name).exists().then_some(name)
 }
 
-/// What a layer that was not met yet takes.
+/// The share of a layer not reached so far.
 const NOTHING: Share = Share { reads: 0.0, writes: 0.0 };
 
-/// Adds a layer; one that is there already, met on another way, gets what this way brings it.
+/// Adds a layer, or this path's share to a layer reached before.
 pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     match layers.iter_mut().find(|known| known.is_same(&layer)) {
         Some(known) => known.share = known.share.plus(layer.share),
@@ -121,11 +117,11 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// What of a volume's bytes each of its members takes, by md's levels and btrfs' profiles: md's raid1 has a copy on every member, btrfs'
-/// has two. Of a volume whose members take turns each takes all.
+/// Each member's share of a volume's bytes, by md level and btrfs profile: md's raid1 copies to
+/// every member, btrfs's to two. Members that take turns each take all bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
-    // Copies of each byte; members whose space holds parity.
+    // Copies of each byte; members' worth of parity.
     let (copies, parity) = match level.unwrap_or_default() {
         "raid0" => (1.0, 0.0),
         "raid1" => (if is_md { count } else { 2.0 }, 0.0),
@@ -142,24 +138,23 @@ fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     Share { reads: 1.0 / count, writes: copies / (count - parity) }
 }
 
-/// What a network mount tells of its connection.
 fn network(mount: &Mount) -> BTreeMap<String, String> {
     let told = ["vers", "proto", "addr", "rsize", "wsize", "nconnect", "cache", "multichannel", "trans", "msize"];
     let value = |name: &&str| Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()));
     told.iter().filter_map(value).collect()
 }
 
-/// Goes down from a mount or a device and gathers what it meets.
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// The devices met, each with the layers below it and what of its bytes passes through them.
+    /// Devices visited, with the layers below and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// What of the target's bytes passes through what is met now.
+    /// Share of the target's bytes that reaches the current layer.
     share: Share,
-    /// The members of the volume above take turns, or hold its metadata: what two of them share takes no byte twice.
+    /// The members above take turns or hold metadata, so a layer below two of them sees each byte
+    /// once.
     in_turn: bool,
-    /// How many loop devices are above: what is met below them is not what a workload's requests reach first.
+    /// Loop devices above: requests do not reach layers below one directly.
     loops: u32,
 }
 
@@ -178,7 +173,7 @@ impl<'a> Walk<'a> {
                 super::number(block::directory(self.roots, &disk).join("queue/physical_block_size"))
             })
         };
-        // Disks that share an adapter each bring its warning.
+        // Disks that share an adapter repeat its warning.
         let mut told = std::collections::BTreeSet::new();
         self.under.warnings.retain(|warning| told.insert(warning.clone()));
         self.under.physical_block_bytes =
@@ -186,7 +181,6 @@ impl<'a> Walk<'a> {
         self.under
     }
 
-    /// A mount, seen from `path` on it.
     fn file_system(&mut self, mount: &Mount, path: &Path) {
         let told = file_system::describe(self.roots, mount, path);
         if self.loops == 0 && self.under.block_bytes == 0 {
@@ -215,22 +209,22 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The directory of an overlay that takes the writes; without one, the lowest, where the bulk of the files is.
+    /// An overlay's upper directory, which receives writes; without one, the lowest, with most
+    /// files.
     fn overlay(&mut self, mount: &Mount) {
         let below =
             mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
-        // In a container these paths are the host's, and may lead nowhere from here.
+        // In a container these are paths of the host, and may not exist here.
         let found = below.map(Path::new).and_then(|dir| Some((dir, mounts::mount_of(self.roots, dir).ok()?)));
         match found {
             Some((dir, mount)) if mount.fs_type != "overlay" => self.file_system(&mount, dir),
             _ => self.under.warnings.push(format!(
-                "what lies under the overlay on {} cannot be seen from inside this container",
+                "the layers under the overlay on {} are not visible from inside this container",
                 mount.mount_point.display()
             )),
         }
     }
 
-    /// A device directly under a file system, or named itself.
     fn sits_on(&mut self, name: &str) {
         if self.loops == 0
             && let Some(device) = self.block_device(name)
@@ -242,7 +236,7 @@ impl<'a> Walk<'a> {
     }
 
     fn device(&mut self, name: &str) {
-        // Two volumes on one disk, or a recorded tree that bites its tail.
+        // Two volumes on one disk, or a recorded tree with a cycle.
         if let Some((_, below)) = self.visited.iter().find(|(visited, _)| visited == name) {
             for &(layer, share) in below {
                 let (known, more) = (&mut self.under.layers[layer].share, share.times(self.share));
@@ -262,12 +256,10 @@ impl<'a> Walk<'a> {
         self.visited[number].1 = brought.filter(|(_, share)| *share != NOTHING).collect();
     }
 
-    /// What passes through each layer met so far.
     fn shares(&self) -> std::vec::IntoIter<Share> {
         self.under.layers.iter().map(|layer| layer.share).collect::<Vec<_>>().into_iter()
     }
 
-    /// A device that was not met before, and what is below it.
     fn describe(&mut self, name: &str) {
         let Some(device) = self.block_device(name) else { return };
         let described = block::describe(self.roots, name);

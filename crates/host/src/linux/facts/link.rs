@@ -1,21 +1,19 @@
-//! The buses and links that a disk hangs on, and the rates that they advertise.
+//! The buses and links above a disk, and their advertised rates.
 
 use super::{link_name, names, number, text};
 use machine::{Layer, LayerFacts, LayerKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The links of a disk, from the disk towards the processor.
 #[derive(Default)]
 pub(super) struct Links {
     pub layers: Vec<Layer>,
     pub warnings: Vec<String>,
 }
 
-/// The links above a disk whose own directory in sysfs is `disk` (links resolved).
 pub(super) fn links(disk: &Path) -> Links {
     let mut links = Links::default();
-    // An NVMe namespace with several paths hangs below its subsystem; each path is a controller linked from there.
+    // A multipath NVMe namespace is below its subsystem, which links to a controller per path.
     let parent = disk.parent().unwrap_or(disk);
     if file_name(parent).starts_with("nvme-subsys") {
         for controller in
@@ -37,7 +35,7 @@ fn file_name(path: &Path) -> String {
 
 impl Links {
     fn climb(&mut self, from: &Path) {
-        // A link shows at both of its ends, and one that is wider than those below it limits nothing.
+        // Both ends of a link are listed; a link wider than those below it limits nothing.
         let mut pcie_limit = f64::INFINITY;
         for dir in from.ancestors() {
             let name = file_name(dir);
@@ -70,7 +68,6 @@ impl Links {
         }
     }
 
-    /// A link, its rate with the formula that computes it.
     fn push(
         &mut self,
         name: String,
@@ -89,7 +86,6 @@ impl Links {
         });
     }
 
-    /// A bus that advertises no rate.
     fn plain(&mut self, name: String, details: [(&str, Option<String>); 2]) {
         self.push(
             name,
@@ -99,8 +95,7 @@ impl Links {
         );
     }
 
-    /// A PCI Express link of a function or bridge, told where it is narrower than all below it. Returns the narrowest
-    /// so far.
+    /// Adds a PCI Express link if it is narrower than all below. Returns the narrowest so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
         let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
         else {
@@ -127,7 +122,7 @@ impl Links {
             });
         if let Some((_, possible)) = most.filter(|(most, _)| *most > rate * 1.01) {
             self.warnings.push(format!(
-                "the link of {} runs as {name} though it could be {possible}: look at the slot, the cable and the link's power management",
+                "the link of {} runs as {name} though it could be {possible}: check the slot, the cable and the link's power management",
                 file_name(dir)
             ));
         }
@@ -150,17 +145,18 @@ impl Links {
                 text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number).filter(|&most| most > gbps)
             {
                 self.warnings.push(format!(
-                    "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: look at the cable",
+                    "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: check the cable",
                     file_name(port)
                 ));
             }
-            // 8b/10b coding: ten bits on the wire for each byte (Serial ATA specification, all three generations).
+            // 8b/10b coding: ten bits on the wire per byte (Serial ATA specification, all three
+            // generations).
             let rate = (gbps * 1e9 / 10.0, format!("SATA: {gbps} Gbit/s x 8/10"));
             self.push(format!("SATA {gbps} Gbit/s"), Some(rate), Some(file_name(port)), settings);
         }
     }
 
-    /// The phys of the SAS port that a disk, or the expander of its enclosure, hangs on; a wide port adds its phys up.
+    /// The SAS port of a disk or its expander; a wide port sums its phys.
     fn sas(&mut self, device: &Path) {
         let Some(port) = device.parent() else { return };
         let mut rate = 0.0;
@@ -191,7 +187,7 @@ impl Links {
             let kind = if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
             if let Some((gbps, possible)) = slower {
                 self.warnings.push(format!(
-                    "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: look at the cable, the backplane and the disk",
+                    "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: check the cable, the backplane and the disk",
                     file_name(port)
                 ));
             }
@@ -200,7 +196,6 @@ impl Links {
         }
     }
 
-    /// A USB device's link to its hub.
     fn usb(&mut self, dir: &Path) {
         let Some(mbps) = text(dir.join("speed")).as_deref().and_then(leading_number) else { return };
         let mut settings =
@@ -218,14 +213,15 @@ impl Links {
     }
 }
 
-/// The number at the start of `6.0 Gbps`, `12.0 Gbit`, `16.0 GT/s PCIe`.
+/// Such as `6.0 Gbps`, `12.0 Gbit`, `16.0 GT/s PCIe`.
 fn leading_number(text: &str) -> Option<f64> {
     let number = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
     number.parse().ok().filter(|&value: &f64| value > 0.0)
 }
 
-/// Bits of data per bit on a lane, and how that is written: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI Express
-/// Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's 256 bytes (Base Specification 6.0).
+/// Payload bits per lane bit: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI Express
+/// Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's 256 bytes (Base
+/// Specification 6.0).
 fn pcie_code(transfers: f64) -> (f64, &'static str) {
     match transfers {
         t if t < 8.0 => (8.0 / 10.0, "8/10"),
@@ -234,13 +230,13 @@ fn pcie_code(transfers: f64) -> (f64, &'static str) {
     }
 }
 
-/// Bytes per second of one lane in one direction, less the line code but not the packets' own overhead.
+/// One direction, after line code but before packet overhead.
 fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     let transfers = leading_number(speed)?;
     Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)
 }
 
-/// `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`: a transfer carries one bit a lane.
+/// `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`: a transfer carries one bit per lane.
 fn pcie_formula(speed: &str, width: u64) -> String {
     let transfers = leading_number(speed).unwrap_or(0.0);
     let lanes = if width == 1 { "lane" } else { "lanes" };
@@ -248,7 +244,6 @@ fn pcie_formula(speed: &str, width: u64) -> String {
     format!("PCIe {generation} x{width}: {transfers} GT/s x {width} {lanes} x {}", pcie_code(transfers).1)
 }
 
-/// The generation that people know a speed by.
 fn pcie_generation(speed: &str) -> &'static str {
     match leading_number(speed).unwrap_or(0.0) as u32 {
         2 => "1.0",
@@ -261,7 +256,8 @@ fn pcie_generation(speed: &str) -> &'static str {
     }
 }
 
-/// 8b/10b up to 12 Gbit/s; 128b/150b (coding and forward error correction) at 22.5 (SAS-4, INCITS 534).
+/// 8b/10b up to 12 Gbit/s; 128b/150b (coding and forward error correction) at 22.5 (SAS-4, INCITS
+/// 534).
 fn sas_code(gbps: f64) -> (f64, &'static str) {
     if gbps < 22.0 { (8.0 / 10.0, "8/10") } else { (128.0 / 150.0, "128/150") }
 }
@@ -270,7 +266,7 @@ fn sas_bytes_per_s(gbps: f64) -> f64 {
     gbps * 1e9 * sas_code(gbps).0 / 8.0
 }
 
-/// `12 Gbit/s x 4 phys x 8/10`; of phys that differ, the sum of each.
+/// `12 Gbit/s x 4 phys x 8/10`; a sum if the phys differ.
 fn all_of(phys: &[f64]) -> String {
     let one = |gbps: f64, count: usize| match count {
         1 => format!("{gbps} Gbit/s x {}", sas_code(gbps).1),
@@ -280,8 +276,8 @@ fn all_of(phys: &[f64]) -> String {
     alike.collect::<Vec<_>>().join(" + ")
 }
 
-/// USB 2 has no line code (bit stuffing depends on the data); 5 Gbit/s is 8b/10b, 10 and 20 Gbit/s 128b/132b (USB 3.2
-/// specification).
+/// USB 2 has no line code (bit stuffing depends on the data); 5 Gbit/s is 8b/10b, 10 and 20 Gbit/s
+/// 128b/132b (USB 3.2 specification).
 fn usb_code(mbps: f64) -> (f64, &'static str) {
     match mbps {
         m if m < 5_000.0 => (1.0, ""),

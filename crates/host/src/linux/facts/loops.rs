@@ -1,4 +1,4 @@
-//! Loop devices in use, and the files and devices that they are on.
+//! Loop devices in use, and their backing files and devices.
 
 use super::same_data::{Namespaces, Numbers, Sameness, Seen};
 use super::{Roots, layers, names, number, text};
@@ -8,23 +8,20 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A loop device in use.
 pub(super) struct Loop {
-    /// `loop0`
     pub(super) name: String,
-    /// The path of its file when the device was set up. The file may have been removed since, or be in another mount namespace.
+    /// The backing file's path at setup; it may since have been removed, or be in another mount
+    /// namespace.
     path: PathBuf,
-    /// Its file's numbers, and the number of the device if the file is a device node. `None`: the kernel may not be asked.
+    /// The backing file's numbers, and its own device number if it is a device node; `None` if not
+    /// permitted.
     numbers: Option<(Numbers, (u32, u32))>,
-    /// The bytes of the file that it shows.
     pub(super) bytes: Range<u64>,
-    /// Bytes of the device.
     size: u64,
     pub(super) is_read_only: bool,
 }
 
 impl Loop {
-    /// All of them.
     pub(super) fn all(roots: &Roots) -> Vec<Loop> {
         let devices = names(roots.sys.join("class/block"));
         let of = |name: String| {
@@ -40,7 +37,7 @@ impl Loop {
                 path: path.into(),
                 numbers,
                 bytes: start..end,
-                // Sectors of 512 bytes, whatever the device's own (sysfs).
+                // 512-byte sectors on every device (sysfs).
                 size: value("size").saturating_mul(512),
                 is_read_only: value("ro") != 0,
             })
@@ -48,7 +45,6 @@ impl Loop {
         devices.into_iter().filter(|name| name.starts_with("loop")).filter_map(of).collect()
     }
 
-    /// The kernel's name of the device that it is on.
     pub(super) fn device(&self, roots: &Roots) -> Option<String> {
         match self.numbers {
             None => layers::device_of_node(roots, &self.path),
@@ -57,16 +53,14 @@ impl Loop {
         }
     }
 
-    /// The file that it is on, if a path leads to it.
     pub(super) fn file(&self, spaces: &Namespaces) -> Option<Seen> {
         let numbers = self.numbers.map(|(numbers, _)| numbers);
-        // The kernel adds this to the name of a file that was removed, or replaced.
+        // The kernel appends this to the name of a removed or replaced file.
         let shown = self.path.to_str()?;
         let path = Path::new(shown.strip_suffix(" (deleted)").filter(|_| numbers.is_some()).unwrap_or(shown));
         spaces.find(path, numbers)
     }
 
-    /// Whether it is on this file.
     pub(super) fn is_on(&self, spaces: &Namespaces, file: &Seen) -> Sameness {
         if let Some((numbers, _)) = self.numbers
             && spaces.compare_numbers(file, numbers) != Sameness::Unknown
@@ -80,7 +74,8 @@ impl Loop {
         }
     }
 
-    /// Whether a file of this size can be what it is on. Without a limit of its own it ends at the last whole sector.
+    /// Whether the backing file can have this size. Without a limit, the device ends at the last
+    /// whole sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,
@@ -88,7 +83,6 @@ impl Loop {
         }
     }
 
-    /// Whether both show the same bytes of one file.
     pub(super) fn overlaps(&self, spaces: &Namespaces, other: &Loop) -> bool {
         let common = self.bytes.start.max(other.bytes.start)..self.bytes.end.min(other.bytes.end);
         let same = match (self.numbers, other.numbers) {
@@ -102,9 +96,9 @@ impl Loop {
     }
 }
 
-/// The numbers of the file that a loop device is on; `None`: the kernel may not be asked.
+/// `None` if this process may not query them.
 fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
-    /// The beginning of `struct loop_info64` (linux/loop.h), and the rest of it.
+    /// The start of `struct loop_info64` (linux/loop.h), and the rest.
     #[repr(C)]
     struct LoopInfo {
         dev: u64,
@@ -117,7 +111,7 @@ fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
     let mut info = LoopInfo { dev: 0, inode: 0, rdev: 0, rest: [0; 208] };
     // SAFETY: the structure is as long as the kernel's, 232 bytes.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &mut info) };
-    // The kernel has its numbers in the encoding of the C library's dev_t for all but very large minors.
+    // The kernel uses the C library's dev_t encoding for all but very large minors.
     let number = |device: u64| (libc::major(device), libc::minor(device));
     (result == 0).then_some((Numbers { dev: number(info.dev), inode: info.inode }, number(info.rdev)))
 }

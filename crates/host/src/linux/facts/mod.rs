@@ -1,7 +1,7 @@
-//! What this computer is, and what lies under a path.
+//! Facts about this computer and the layers under a path.
 //!
-//! Everything is read from the kernel's file systems below [`Roots`], so that the recorded tree of another
-//! machine is read by the same code.
+//! Everything is read from the kernel's file systems below [`Roots`], so the same code reads the
+//! recorded tree of another machine.
 
 mod block;
 mod computer;
@@ -38,39 +38,35 @@ pub(crate) use throttle::{pressure_files, processor_counts};
 
 use std::path::{Path, PathBuf};
 
-/// Where the kernel's file systems are.
+/// Locations of the kernel's file systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
-    /// `/proc`
     pub proc: PathBuf,
-    /// `/sys`
     pub sys: PathBuf,
-    /// `/dev`
     pub dev: PathBuf,
-    /// Of a recorded machine, what its system calls told of its files (`calls`); this one is asked.
+    /// Recorded results of file system calls; `None` makes the calls on this machine.
     pub calls: Option<PathBuf>,
 }
 
 impl Default for Roots {
-    /// This machine's own.
     fn default() -> Self {
         Self { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into(), calls: None }
     }
 }
 
 impl Roots {
-    /// The recorded tree of a machine: `proc`, `sys` and `dev` below one directory, and `calls`. That is a text: each line has what statvfs and FIEMAP
-    /// told of a file or directory, and its path (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a file`).
+    /// A recorded machine: `proc`, `sys`, `dev` and the text `calls` in one directory. A line of
+    /// `calls` has the statvfs and FIEMAP results for a path (`block_bytes=4096 blocks=100
+    /// available=40 extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
         Self { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev"), calls: Some(dir.join("calls")) }
     }
 
-    /// Whether this is the machine that we run on, so that its system calls say something about it.
     fn is_this_machine(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A path as the machine sees it (`/sys/fs/cgroup`), below these roots.
+    /// Maps a path of the machine (`/sys/fs/cgroup`) below these roots.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         for (root, name) in [(&self.proc, "/proc"), (&self.sys, "/sys"), (&self.dev, "/dev")] {
             if let Ok(rest) = path.strip_prefix(name) {
@@ -81,19 +77,18 @@ impl Roots {
     }
 }
 
-/// A small file of the kernel's, trimmed; `None` where it is absent, unreadable or empty.
+/// Reads a small kernel file, trimmed; `None` if absent, unreadable or empty.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
 
-/// A number in a small file of the kernel's.
 fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The choice in brackets of a list (`none [mq-deadline] kyber`), or the text as it is.
+/// The bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
 pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],
@@ -101,12 +96,12 @@ pub(crate) fn chosen(list: &str) -> &str {
     }
 }
 
-/// The last part of what a symbolic link points to (`driver -> ../../bus/pci/drivers/nvme`).
+/// The last component of a symbolic link's target (`driver -> ../../bus/pci/drivers/nvme`).
 fn link_name(path: impl AsRef<Path>) -> Option<String> {
     Some(std::fs::read_link(path).ok()?.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Names in a directory, sorted; none where it is absent.
+/// Names in a directory, sorted; empty if it is absent.
 pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())

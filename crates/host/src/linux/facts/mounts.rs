@@ -1,4 +1,4 @@
-//! The mount that a path lies on.
+//! Finds the mount of a path.
 
 use super::Roots;
 use crate::linux::sys;
@@ -10,25 +10,23 @@ use std::path::{Path, PathBuf};
 /// One mount, as in `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of this mount.
     pub id: u64,
-    /// What is mounted: a device, a remote path, or a word (`tmpfs`).
+    /// The source: a device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The directory of the file system that is seen at the mount point: not `/` for a bind mount or a btrfs subvolume.
-    pub root: PathBuf,
-    /// Where it is mounted.
-    pub mount_point: PathBuf,
-    /// Type of the file system.
-    pub fs_type: String,
-    /// Options of the mount and of the file system, in the kernel's order.
-    pub options: Vec<String>,
-    /// Device number (major, minor). Major 0 is no block device: a virtual file system, or btrfs, which numbers each
+    /// The file system's directory at the mount point: not `/` for a bind mount or a btrfs
     /// subvolume.
+    pub root: PathBuf,
+    pub mount_point: PathBuf,
+    pub fs_type: String,
+    /// Options of mount and file system, in the kernel's order.
+    pub options: Vec<String>,
+    /// Major and minor. Major 0 is not a block device: a virtual file system, or btrfs, which
+    /// numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
 impl Mount {
-    /// Whether the whole file system lives in main memory.
+    /// Whether the whole file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
@@ -38,7 +36,7 @@ impl Mount {
         self.options.iter().any(|option| option == name)
     }
 
-    /// The value of an option (`lowerdir=/a:/b`); empty for an option without value.
+    /// The value of an option (`lowerdir=/a:/b`); empty if it has none.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -47,10 +45,10 @@ impl Mount {
     }
 }
 
-/// The mount of an existing path, through symbolic links.
+/// The mount of an existing path; follows symbolic links.
 ///
 /// # Errors
-/// The path does not exist or cannot be looked at; the kernel's list of mounts cannot be read or does not have it.
+/// The path does not exist or cannot be inspected; its mount is not listed.
 pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
@@ -76,23 +74,20 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// The mount that a path would lie on by its name alone. The path need not exist.
+/// The mount that a path would be on, by name only. The path need not exist.
 ///
 /// # Errors
-/// The kernel's list of mounts cannot be read or does not have it.
+/// Its mount is not listed.
 pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// The mount of a file that the kernel names (a loop device's), which may have been removed meanwhile.
+/// By a path that the kernel reported (a loop device's file); it may no longer exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// Every mount that this process sees, in the kernel's order: a later one hides an earlier one at the same place.
-///
-/// # Errors
-/// The list cannot be read.
+/// In the kernel's order: a later mount hides an earlier one at the same mount point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -100,42 +95,35 @@ pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     mounts_in(&roots.proc.join("self/mountinfo"))
 }
 
-/// Every mount of a list in the form of `/proc/self/mountinfo`.
-///
-/// # Errors
-/// It cannot be read.
+/// The format is that of `/proc/self/mountinfo`.
 pub(super) fn mounts_in(path: &Path) -> Result<Vec<Mount>> {
     let bytes = std::fs::read(path).map_err(Error::io("cannot read", path))?;
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())
 }
 
-/// The mount at this mount point that hides those before it; none where nothing is mounted there.
-///
-/// # Errors
-/// The list cannot be read.
 pub(crate) fn mount_on(roots: &Roots, mount_point: &Path) -> Result<Option<Mount>> {
     Ok(all_mounts(roots)?.into_iter().rfind(|mount| mount.mount_point == mount_point))
 }
 
-/// The last mount with the longest mount point above `path`.
 fn at(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     let depth = |mount: &Mount| mount.mount_point.components().count();
     mounts.into_iter().filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(depth)
 }
 
 fn no_mount(path: &Path) -> Error {
-    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "it is on no mount that this process can see");
-    Error::Io { doing: "cannot tell the file system of", path: path.to_path_buf(), source }
+    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "it is not on a mount visible to this process");
+    Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// The kernel's number of the mount of `name` below `dir`, or of `dir` itself with an empty name (Linux 5.8 and later).
+/// Mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
     (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }
 
-/// A line of mountinfo: `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
+/// Such as `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue`
+/// (proc(5)).
 fn parse(line: &str) -> Option<Mount> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut fields = mount.split(' ');
@@ -164,7 +152,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Undoes the kernel's octal escapes of blanks, line ends and backslashes.
+/// Decodes the kernel's octal escapes of spaces, tabs, newlines and backslashes.
 pub(super) fn unescape(field: &str) -> String {
     let bytes = field.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
@@ -195,7 +183,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_line_with_everything() {
+    fn a_complete_line_is_parsed() {
         let mount =
             parse(r"36 35 98:3 /sub\040dir /mnt\0401\134x rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue,noatime")
                 .unwrap();
@@ -237,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn escaped_names_come_back(name in "[ -~\t\n]*") {
+        fn escaped_names_are_decoded(name in "[ -~\t\n]*") {
             let escaped: String = name.chars().map(|c| match c { ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", c as u32), c => c.to_string() }).collect();
             prop_assert_eq!(unescape(&escaped), name);
         }

@@ -1,16 +1,14 @@
-//! What system calls tell of a file and its file system: of this machine by asking, of a recorded one from its text.
+//! System call results for a file and its file system: from this machine's kernel, or from the text
+//! of a recorded machine.
 
 use super::{Roots, extents, text};
 use std::path::Path;
 
-/// What statvfs and FIEMAP tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Calls {
-    /// Bytes of a block.
     pub(super) block_bytes: Option<u32>,
-    /// Blocks of the file system, and those that an ordinary user may still write.
+    /// Total, and available to an ordinary user.
     pub(super) blocks: Option<(u64, u64)>,
-    /// Pieces of the file.
     pub(super) extents: Option<u32>,
 }
 
@@ -23,9 +21,8 @@ impl Calls {
         }
     }
 
-    /// Free space, in percent of all.
     pub(super) fn free_percent(&self) -> Option<f64> {
-        // ramfs, and tmpfs without a limit, say that they have no blocks at all.
+        // ramfs, and tmpfs without a limit, report zero blocks.
         self.blocks.filter(|(all, _)| *all > 0).map(|(all, available)| available as f64 / all as f64 * 100.0)
     }
 }
@@ -39,7 +36,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// What is recorded of a path, or of the nearest directory above it; extents are a file's own.
+/// The record of a path, or of its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines =
         record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));
@@ -64,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_line_counts_and_extents_are_a_files_own() {
+    fn the_nearest_record_applies_except_its_extents() {
         let record = "block_bytes=4096 blocks=100 available=40 /\nblock_bytes=512 blocks=0 available=0 extents=3 /var/a file\nnonsense\n";
         let told = |path: &str| of_record(record, Path::new(path));
         assert_eq!(

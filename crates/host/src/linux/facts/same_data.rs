@@ -1,7 +1,9 @@
-//! Whether two names lead to the same data: hard links, layers of an overlay, mounts in other namespaces.
+//! Detects whether two names lead to the same data: hard links, overlay layers, mounts in other
+//! namespaces.
 //!
-//! Device and inode decide where both files are on file systems that keep data themselves. An overlay shows a file of another file system under
-//! numbers of its own, but passes on when it was made, its size and its place on the device.
+//! Device and inode decide if both files are on file systems that store their own data. An overlay
+//! shows a file of another file system under different numbers, but passes on its birth time, its
+//! size and its location on the device.
 
 use super::{Mount, Roots, extents, mounts, names};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
@@ -9,39 +11,32 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether two files have the same data: a write to one changes the other.
+/// Whether a write to one file changes the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sameness {
     Same,
     Different,
-    /// The kernel shows nothing that decides it.
     Unknown,
 }
 
-/// A file as the kernel describes it. It does not ask a file system that a program serves: one that hangs would not answer.
+/// A file as the kernel describes it, without querying FUSE servers, which may hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// A path that leads to it.
     path: PathBuf,
-    /// Number of its file system.
     pub(super) dev: (u32, u32),
     pub(super) inode: u64,
-    /// Number of the device that it is a node of.
     pub(super) rdev: (u32, u32),
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
     pub(super) size: u64,
-    /// When it was made, in seconds and nanoseconds; not every file system keeps it.
+    /// Birth time in seconds and nanoseconds, if the file system stores it.
     born: Option<(i64, u32)>,
-    /// When it was last changed.
     changed: (i64, u32),
-    /// The kernel's number of the mount; 0 before Linux 5.8.
+    /// Mount ID; 0 before Linux 5.8.
     mount: u64,
 }
 
 impl Seen {
-    /// # Errors
-    /// The path leads nowhere, or this user may not look there.
     pub(super) fn of(path: &Path) -> io::Result<Seen> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
         let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted)?;
@@ -66,21 +61,18 @@ impl Seen {
     }
 }
 
-/// The numbers of a file's file system and of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) dev: (u32, u32),
     pub(super) inode: u64,
 }
 
-/// A mount namespace.
 struct Namespace {
-    /// The path of its root from here.
     root: PathBuf,
     mounts: Vec<Mount>,
 }
 
-/// The mount namespaces of the processes that this one may look at.
+/// The mount namespaces of the processes that this process may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
@@ -104,7 +96,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// The mounts of this process's namespace, and of each file system that only others see one.
+    /// This namespace's mounts, plus one for each file system visible only in others.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -116,7 +108,7 @@ impl Namespaces {
         all
     }
 
-    /// The regular files that file systems are mounted from without a device between them, each with the mount.
+    /// Regular files mounted directly as file systems, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);
@@ -135,23 +127,22 @@ impl Namespaces {
         found
     }
 
-    /// The file that a path of the kernel's names, in any of the namespaces; with numbers, the one that has them.
+    /// A file by a path from the kernel, in any namespace; if `numbers` are known, only that one.
     pub(super) fn find(&self, path: &Path, numbers: Option<Numbers>) -> Option<Seen> {
         let is_it = |seen: &Seen| numbers.is_none_or(|numbers| numbers == seen.numbers());
         self.0.iter().find_map(|one| Seen::of(&one.path(path)).ok().filter(is_it))
     }
 
-    /// The mount that a file was seen on.
     pub(super) fn mount_of(&self, seen: &Seen) -> Option<&Mount> {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// Whether the file's data are its file system's own, so that no file of another one has the same.
+    /// Whether the file system stores its own data, so no other file system's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// Whether the kernel itself keeps the file, and so knows where its data are and who has it open: no server elsewhere, no program.
+    /// Whether the local kernel knows the file's blocks and who has it open: no server, no FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -160,7 +151,6 @@ impl Namespaces {
         is_plain(dev, self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.dev_t == dev))
     }
 
-    /// Whether two files have the same data.
     pub(super) fn compare(&self, one: &Seen, other: &Seen) -> Sameness {
         if one.is_block_device && other.is_block_device {
             return if one.rdev == other.rdev { Sameness::Same } else { Sameness::Different };
@@ -180,15 +170,16 @@ impl Namespaces {
         match mapped.then(|| extents::common(&one.path, &other.path)).flatten() {
             Some(extents::Common::Nothing) => Sameness::Different,
             Some(extents::Common::Own) => Sameness::Same,
-            // Copies share extents until one is written, but a copy has a later time of birth.
+            // Reflink copies share extents until one is written, but a copy has a later birth time.
             Some(extents::Common::Shared) if born.is_some() => Sameness::Same,
-            // An overlay keeps the number of a file that it has not copied. Its upper bits may be the layer's.
+            // An overlay keeps the inode number of a file that it has not copied up. The upper bits
+            // may identify the layer.
             None if born.is_some() && one.inode as u32 == other.inode as u32 => Sameness::Same,
             _ => Sameness::Unknown,
         }
     }
 
-    /// Whether a file is the one with these numbers, to which no path leads.
+    /// For a file that no path leads to.
     pub(super) fn compare_numbers(&self, seen: &Seen, numbers: Numbers) -> Sameness {
         match () {
             () if seen.numbers() == numbers => Sameness::Same,
@@ -203,19 +194,17 @@ impl Namespace {
         self.mounts.iter()
     }
 
-    /// A path of this namespace as it is reached from here.
     fn path(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 }
 
-/// Whether their times of change differ and do not move.
 fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
     let rests = |seen: &Seen| Seen::of(&seen.path).is_ok_and(|again| again.changed == seen.changed);
     one.born.zip(other.born).is_some() && one.changed != other.changed && rests(one) && rests(other)
 }
 
-/// File systems without a device number of their own that keep their files' data themselves.
+/// File systems that store their own data without a block device number.
 const OWN_DATA: [&str; 8] = ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
 fn is_plain(dev: (u32, u32), mount: Option<&Mount>) -> bool {
@@ -223,12 +212,11 @@ fn is_plain(dev: (u32, u32), mount: Option<&Mount>) -> bool {
     fs_type != Some("overlay") && (dev.0 != 0 || fs_type.is_some_and(|kind| OWN_DATA.contains(&kind)))
 }
 
-/// The processes that this one sees, by their numbers.
 pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether two paths lead to the same data, as far as the kernel shows it: under two names, or through an overlay.
+/// Whether two paths lead to the same data, as far as the kernel shows.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

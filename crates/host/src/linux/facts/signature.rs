@@ -1,7 +1,9 @@
-//! What a device or file bears already: partition tables, file systems, members of volumes.
+//! Detects existing contents of a device or file: partition tables, file systems, members of
+//! volumes.
 //!
-//! Nearly every kind is a magic string at a fixed place, and a row of the table. Recognised too often is safe, too seldom
-//! is not, so no checksum is asked for where the magic string is long enough to be no accident.
+//! Nearly every kind has a magic string at a fixed offset and a row in the table. A false positive
+//! is safe, a false negative is not. So checksums are not verified if the magic string is too long
+//! to occur by chance.
 
 mod table;
 #[cfg(test)]
@@ -14,16 +16,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use table::{At, HEAD, Row, le32, rows};
 
-/// What a block device or file bears, each thing once; `None` where nothing known was found. Looks, and changes
-/// nothing.
+/// The contents of a block device or file, each kind once; `None` if nothing known was found.
+/// Read-only.
 ///
 /// # Errors
-/// The place cannot be opened or read.
+/// The path cannot be opened or read.
 pub fn signature(path: &Path) -> Result<Option<String>> {
     let file = File::open(path).map_err(Error::io("cannot open", path))?;
     let end = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0))
-        .map_err(Error::io("cannot tell the size of", path))?;
-    // Reading ahead would read a hundred times as much.
+        .map_err(Error::io("cannot determine the size of", path))?;
+    // Readahead would read a hundred times as much.
     sys::advise(&file, Hint::Random);
     let mut medium = Medium { file, end, failed: None };
     let found = medium.all();
@@ -37,12 +39,12 @@ pub fn signature(path: &Path) -> Result<Option<String>> {
 struct Medium {
     file: File,
     end: u64,
-    /// The first read that failed: what is there is then not known, and nothing found means nothing.
+    /// The first failed read; after one, finding nothing proves nothing.
     failed: Option<std::io::Error>,
 }
 
 impl Medium {
-    /// Bytes at an offset; `None` where the medium is not that long.
+    /// Reads bytes at an offset; `None` beyond the end of the medium.
     fn read<const N: usize>(&mut self, offset: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         if offset.checked_add(N as u64)? > self.end {
@@ -57,7 +59,7 @@ impl Medium {
         }
     }
 
-    /// So many bytes at an offset, with zeros behind the medium's end.
+    /// [`HEAD`] bytes, zero-filled past the end of the medium.
     fn head(&mut self, offset: u64) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let len = self.end.saturating_sub(offset).min(HEAD as u64) as usize;
@@ -68,8 +70,7 @@ impl Medium {
         bytes
     }
 
-    /// Whether a row's structure begins at an offset.
-    fn bears_at(&mut self, row: &Row, offset: u64) -> bool {
+    fn matches_at(&mut self, row: &Row, offset: u64) -> bool {
         let magic = self.head(offset + row.magic_at);
         let found = row.magics.iter().any(|wanted| magic.starts_with(wanted));
         found && row.check.is_none_or(|check| check(&self.head(offset)))
@@ -81,7 +82,7 @@ impl Medium {
             At::Start(offset) => Some(offset),
             At::End { unit, before } => (end / unit * unit).checked_sub(before),
         };
-        row.places.iter().filter_map(offset).any(|offset| self.bears_at(row, offset))
+        row.places.iter().filter_map(offset).any(|offset| self.matches_at(row, offset))
     }
 
     fn all(&mut self) -> Vec<&'static str> {
@@ -94,7 +95,7 @@ impl Medium {
         found.extend(self.ext());
         found.extend(self.xfs_log());
         found.extend(self.zfs());
-        // A FAT or NTFS boot sector ends like an MBR, and a GPT has one to protect it.
+        // A FAT or NTFS boot sector ends like an MBR, and a GPT has a protective MBR.
         let explained = found.iter().any(|name| {
             ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"].iter().any(|kind| name.contains(kind))
         });
@@ -104,7 +105,7 @@ impl Medium {
         found
     }
 
-    /// The ext family by its feature words: the journal makes ext3 of ext2, extents and later features make ext4.
+    /// By feature flags: a journal makes ext2 into ext3, extents and later features make ext4.
     fn ext(&mut self) -> Option<&'static str> {
         let superblock: [u8; 0x70] = self.read(1024)?;
         if superblock[0x38..0x3a] != [0x53, 0xef] {
@@ -114,7 +115,8 @@ impl Medium {
         let (compatible, incompatible, read_only_compatible) = (word(0x5c), word(0x60), word(0x64));
         const HAS_JOURNAL: u32 = 0x4;
         const JOURNAL_DEVICE: u32 = 0x8;
-        // file type, needs recovery, meta block groups; sparse superblocks, large files: known to ext3.
+        // Known to ext3: file type, needs recovery, meta block groups; sparse superblocks, large
+        // files.
         const EXT3_INCOMPATIBLE: u32 = 0x2 | 0x4 | 0x10;
         const EXT3_READ_ONLY_COMPATIBLE: u32 = 0x1 | 0x2 | 0x4;
         let later = incompatible & !EXT3_INCOMPATIBLE != 0 || read_only_compatible & !EXT3_READ_ONLY_COMPATIBLE != 0;
@@ -128,8 +130,7 @@ impl Medium {
         })
     }
 
-    /// The log of an XFS file system on a device of its own: a record begins in one of the first 512 sectors, with its
-    /// version and format.
+    /// An external log: a record starts in one of the first 512 sectors, with version and format.
     fn xfs_log(&mut self) -> Option<&'static str> {
         const RECORD: u32 = 0xfeed_babe;
         let mut beginning = vec![0; self.end.min(512 * HEAD as u64) as usize];
@@ -145,8 +146,8 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// ZFS has four labels of 256 KiB, two at each end, each with a ring of uberblocks from 128 KiB on in either byte
-    /// order.
+    /// ZFS has four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either
+    /// byte order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -160,7 +161,7 @@ impl Medium {
         })
     }
 
-    /// A boot sector's mark with at least one entry that looks like a partition, and no entry that cannot be one.
+    /// A boot sector signature, one plausible partition entry or more, and no impossible one.
     fn mbr(&mut self) -> Option<&'static str> {
         let sector: [u8; 512] = self.read(0)?;
         if sector[510..] != [0x55, 0xaa] {

@@ -1,11 +1,10 @@
-//! Limits that control groups set on this process' I/O.
+//! Control group limits on this process's I/O.
 
 use super::{Roots, mounts, number, text};
 use machine::{Layer, LayerFacts, LayerKind, ThrottleFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The limits of one device. `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Limits {
     read_bytes_per_s: Option<u64>,
@@ -14,7 +13,7 @@ struct Limits {
     write_iops: Option<u64>,
 }
 
-/// The mount point of the version-1 control groups with `controller`, where it shows the root group.
+/// The mount point of a version-1 controller, if it shows the root group.
 pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     let mounts = mounts::all_mounts(roots).ok()?;
     let mount = mounts
@@ -23,7 +22,7 @@ pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     Some(roots.resolve(&mount.mount_point))
 }
 
-/// The limits on a device by number, as layers: one for each group of this process that has any.
+/// A layer for each group of this process that limits the device.
 pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     let device = format!("{}:{}", dev_t.0, dev_t.1);
     let mut layers = Vec::new();
@@ -32,17 +31,18 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
         layers.extend(layer(limits, &group, &device, "io.max"));
     }
     layers.extend(cost(roots, &device));
-    // Without `cgroup.sane_behavior`, which only test kernels set, the block layer treats all groups of version 1 as
-    // equals side by side, and a parent's limit does not bind its children.
+    // Without `cgroup.sane_behavior`, which only test kernels set, the block layer treats all
+    // version-1 groups as siblings, and a parent's limit does not apply to its children.
     for (group, dir) in groups_v1(roots, "blkio").into_iter().take(1) {
         layers.extend(layer(limits_v1(&dir, &device), &group, &device, "blkio.throttle"));
     }
     layers
 }
 
-/// The cost controller of version 2, which slows groups to what a model of the device says: `8:16 enable=1 ctrl=user rpct=95.00 ...
-/// min=25.00 max=150.00` beside `8:16 ctrl=user model=linear rbps=... rseqiops=... rrandiops=...` (Linux,
-/// Documentation/admin-guide/cgroup-v2.rst). What the model says of sequential reads, times the greatest speed allowed, is the most.
+/// The cost controller of version 2, which throttles groups according to a model of the device:
+/// `8:16 enable=1 ctrl=user rpct=95.00 ... min=25.00 max=150.00` and `8:16 ctrl=user model=linear
+/// rbps=... rseqiops=... rrandiops=...` (Linux, Documentation/admin-guide/cgroup-v2.rst). The limit
+/// is the model's sequential read rate times `max`.
 fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let (_, root) = groups_v2(roots).pop()?;
     let line = |file: &str| {
@@ -67,7 +67,8 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
         facts: LayerFacts { throttle: Some(facts), ..LayerFacts::default() },
         advertised_bytes_per_s: rate("rbps"),
         advertised_formula: Some(format!("io.cost.model's rbps and wbps x io.cost.qos's max of {:.0} %", most * 100.0)),
-        // Of requests out of order. One in order costs less, so its number passes this one before its bytes come to theirs.
+        // For random requests. Sequential ones cost less, so they may exceed this before they reach
+        // the byte limit.
         advertised_iops: rate("rrandiops"),
         settings,
         ..Layer::new(LayerKind::Throttle, format!("io.cost on {device}"))
@@ -104,7 +105,7 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     })
 }
 
-/// This process' group in a hierarchy: the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
+/// From the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
 fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     text(roots.proc.join("self/cgroup"))?.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -114,7 +115,7 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// The groups of version 2: this process' own and every ancestor that is visible, for each limits all below.
+/// This process's group and every visible ancestor: each limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else { return Vec::new() };
@@ -122,7 +123,7 @@ fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// The groups of version 1 with a controller: this process' own and every ancestor that is visible.
+/// As [`groups_v2`], for one controller.
 fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller)) else {
@@ -134,8 +135,7 @@ fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// Bytes that the memory limits of this process' groups leave, each group's; what is cached of files and not in use
-/// counts as left.
+/// Per group; inactive page cache counts as free.
 pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
         let stat = text(dir.join("memory.stat")).unwrap_or_default();
@@ -151,13 +151,13 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// The files in which the kernel counts the effect of processor quotas on this process: of its own group and each ancestor, in both versions.
+/// CPU quota counters of this process's group and its ancestors, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// The kernel's counts of pressure: of this process' own group of version 2, or of the whole system if that is the root.
+/// Of this process's version-2 group, or of the whole system if that is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -167,7 +167,7 @@ pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     })
 }
 
-/// Processors that the control groups of this process allow it, where they limit it: a share of the time of one for 0.5.
+/// 0.5 is half the time of one CPU.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
         let told = text(dir.join("cpu.max"))?;
@@ -181,9 +181,9 @@ pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     v2.chain(v1).filter(|processors| processors.is_finite() && *processors > 0.0).min_by(f64::total_cmp)
 }
 
-/// The directory of `own` below a mount of its hierarchy, and its ancestors up to the mount point.
+/// The directory of `own`, and its ancestors up to the mount point.
 fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
-    // A container may see only a part of the tree at the mount point, or itself as the root.
+    // A container may see only a subtree at the mount point, or itself as the root.
     let below = own.strip_prefix(&mount.root).or_else(|_| own.strip_prefix("/")).unwrap_or(own);
     let top = roots.resolve(&mount.mount_point);
     let own_dir = if top.join(below).is_dir() { top.join(below) } else { top.clone() };
@@ -211,7 +211,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Version 1: a file for each limit with lines `8:16 1048576` (Linux,
+/// Version 1: a file per limit with lines `8:16 1048576` (Linux,
 /// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {

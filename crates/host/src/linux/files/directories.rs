@@ -1,15 +1,15 @@
-//! What lies under the directories that files are made in.
+//! Facts about the directories in which files are created.
 
 use crate::linux::facts::{self, Roots};
 use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// What is known of directories as the place of many files, all of them together. None named: the current directory.
-/// The bytes are those free to this user on the first one's file system.
+/// Combines the facts of several directories; with none, of the current one. Free bytes are those
+/// of the first one's file system.
 ///
 /// # Errors
-/// A directory that cannot be looked at.
+/// A directory cannot be inspected.
 pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let here = [PathBuf::from(".")];
     let directories = if directories.is_empty() { &here[..] } else { directories };
@@ -20,7 +20,7 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         size_bytes: sys::free_bytes(&directories[0]).ok().flatten().unwrap_or(0),
         writable: true,
         direct: false,
-        direct_refused: Some("files are made, read and deleted as a whole, through the file-system cache".into()),
+        direct_refused: Some("files are created, read and deleted as a whole, through the file-system cache".into()),
         direct_align_bytes: 1,
         physical_block_bytes: 0,
         block_bytes: 0,

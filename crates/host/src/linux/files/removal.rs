@@ -1,6 +1,6 @@
-//! Removes a directory of files with all that halfpower made in it, and with nothing else.
+//! Removes a directory of files with everything that halfpower created in it, and nothing else.
 //!
-//! It works from open directories, follows no link and enters no mount: files that others put into the tree stay.
+//! Works from open directories, follows no link and enters no mount. Files of other programs stay.
 
 use crate::linux::sys;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
@@ -10,13 +10,13 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-/// Names of others that a message shows.
 const SHOWN: usize = 3;
 
-/// Removes an open directory where its name still is its own.
+/// Removes an open directory if its name still refers to it.
 ///
 /// # Errors
-/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not make; [`io::ErrorKind::NotFound`] if it is gone.
+/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not create;
+/// [`io::ErrorKind::NotFound`] if it is gone.
 pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
     let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
     if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
@@ -45,15 +45,13 @@ fn not_empty(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::DirectoryNotEmpty, why)
 }
 
-/// What is removed of a tree, and what is not.
 struct Tree {
     volume: (u64, u64),
-    /// Entries that stay.
     others: Vec<String>,
 }
 
 impl Tree {
-    /// Removes what halfpower made in a directory; `at` is its path in the tree.
+    /// `at` is the directory's path in the tree.
     fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -75,9 +73,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether a subdirectory could be removed, or what stays in it is listed.
+    /// `false` if entries stay in it, which are then listed.
     fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
-        // O_PATH does not open the device or file system that is mounted there.
+        // O_PATH does not open a device or file system mounted there.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = File::from(openat(directory, name, flags, Mode::empty())?);
         if volume(&below)? != self.volume {
@@ -89,7 +87,7 @@ impl Tree {
     }
 }
 
-/// Whether a name is gone; one that something is mounted on stays.
+/// Removes a name; `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -105,7 +103,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// The mount and the device that an open file is on: a bind mount of the same file system has the same device.
+/// Mount ID and device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -113,12 +111,12 @@ fn volume(file: &File) -> io::Result<(u64, u64)> {
     Ok((mount, file.metadata()?.dev()))
 }
 
-/// Whether it is the name of a file, as [`super::worker::Name::file`] writes it.
+/// Whether it is a file name as [`super::worker::Name::file`] writes it.
 fn is_number(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
 }
 
-/// Whether it is the name of a subdirectory, as [`super::worker::Name::directory`] writes it.
+/// Whether it is a subdirectory name as [`super::worker::Name::directory`] writes it.
 fn is_subdirectory(name: &[u8]) -> bool {
     name.strip_prefix(b"s").is_some_and(is_number)
 }

@@ -1,10 +1,8 @@
-//! Buffered reading and writing as C's standard I/O does it: calls of any size, system calls of whole file-system
-//! blocks.
+//! Buffered I/O like C's standard I/O: calls of any size, system calls of whole file system blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// Writes `content` by calls of `call` bytes through `buffer`.
 pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [u8]) -> io::Result<()> {
     let size = buffer.len();
     let mut held = 0;
@@ -24,8 +22,8 @@ pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [
     file.write_all(&buffer[..held])
 }
 
-/// Reads `bytes` by calls of `call` bytes into `into`, which has room for one call, through `buffer`. Returns what was
-/// there.
+/// Reads `bytes` in calls of `call` bytes through `buffer` into `into`, which holds one call.
+/// Returns the bytes read.
 pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], buffer: &mut [u8]) -> io::Result<u64> {
     let (mut from, mut to) = (0, 0);
     let mut done = 0;
@@ -58,7 +56,6 @@ pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], bu
     Ok(done)
 }
 
-/// One read, again where a signal came between.
 pub(super) fn read_some(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(into) {
@@ -88,7 +85,7 @@ mod tests {
             file.seek(SeekFrom::Start(0)).unwrap();
             let mut into = vec![0; calls.1];
             let asked = content.len() as u64 + 10;
-            prop_assert_eq!(read(&mut file, asked, calls.1, &mut into, &mut buffer).unwrap(), content.len() as u64, "a file that is too short is told");
+            prop_assert_eq!(read(&mut file, asked, calls.1, &mut into, &mut buffer).unwrap(), content.len() as u64, "a short file is detected");
             file.seek(SeekFrom::Start(0)).unwrap();
             prop_assert_eq!(read(&mut file, content.len() as u64, calls.1, &mut into, &mut buffer).unwrap(), content.len() as u64);
             let last = content.len() - content.len().saturating_sub(1) / calls.1 * calls.1;

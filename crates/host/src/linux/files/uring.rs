@@ -1,34 +1,31 @@
-//! Files by io_uring: opening, transfers and closing are linked and go to the kernel as one submission.
+//! Files through io_uring: open, transfers and close are linked and submitted together.
 
 use crate::linux::ring::{Entry, FileEntry, Opcode, Rings, setup};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Requests in one submission; a file of more blocks takes several.
+/// Maximum requests per submission; a file with more blocks takes several.
 const ENTRIES: u32 = 64;
 
-/// The ring's only file slot.
 const SLOT: u32 = 0;
 
-/// What a completion belongs to: the upper half of its user data. The lower half is the bytes to be moved.
+/// Upper half of the user data; the lower half is the request's length.
 const OPEN: u64 = 1 << 32;
 const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;
 const OTHER: u64 = 4 << 32;
 
-/// A ring of one thread for one file at a time.
 pub(super) struct Chain {
     ring: Rings,
 }
 
-/// How far a file's requests have come.
 #[derive(Default)]
 struct Progress {
     moved: u64,
     opened: bool,
     closed: bool,
-    /// A transfer was short: what was linked to it was not done.
+    /// A transfer was short, so the requests linked to it were cancelled.
     short: bool,
     error: Option<i32>,
 }
@@ -36,7 +33,7 @@ struct Progress {
 impl Progress {
     fn note(&mut self, user_data: u64, result: i32) {
         if result < 0 {
-            // A cancelled request only follows from the one that failed or fell short before it.
+            // A cancelled request only follows from an earlier one that failed or was short.
             if result != -libc::ECANCELED && self.error.is_none() {
                 self.error = Some(-result);
             }
@@ -56,14 +53,13 @@ impl Progress {
 
 impl Chain {
     pub(super) fn new() -> io::Result<Chain> {
-        // Not bound to the thread that makes it: workers are handed out before their threads start.
+        // Not bound to this thread: workers are created before their threads start.
         let make = |flags| Rings::new(ENTRIES, 2 * ENTRIES, flags);
         let ring = make(setup::COOP_TASKRUN).or_else(|_| make(0))?;
         ring.register_files(&[-1])?;
         Ok(Chain { ring })
     }
 
-    /// Opens, writes by blocks, brings to stable storage where asked, closes.
     pub(super) fn write(
         &mut self,
         room: RawFd,
@@ -73,14 +69,14 @@ impl Chain {
         block: usize,
         sync: bool,
     ) -> io::Result<()> {
-        // Offset -1 is where the file stands: a new one at its start, an appended one at its end.
+        // Offset -1 is the file position: the start of a new file, the end of an appended one.
         let pieces = content.chunks(block).map(|piece| transfer(true, piece.as_ptr(), piece.len() as u64, u64::MAX));
         let flush = sync.then(|| Entry { data: OTHER, ..Entry::of_file(Opcode::Fsync, false, SLOT) });
         let moved = self.run(open(room, name, flags), pieces.chain(flush))?;
         if moved == content.len() as u64 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// Opens, reads by blocks into `into` (which has room for one), closes. Returns how many bytes there were.
+    /// `into` holds one block. Returns the number of bytes.
     pub(super) fn read(
         &mut self,
         room: RawFd,
@@ -96,7 +92,6 @@ impl Chain {
         self.run(open(room, name, libc::O_RDONLY), pieces)
     }
 
-    /// Deletes a file.
     pub(super) fn unlink(&mut self, room: RawFd, name: &CStr) -> io::Result<()> {
         let mut progress = Progress::default();
         let entry =
@@ -106,8 +101,8 @@ impl Chain {
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
-    /// Opens, does the pieces in order, closes; returns the bytes that they moved. Names and buffers live in the
-    /// caller, which waits here.
+    /// Opens, performs the pieces in order, closes; returns the bytes moved. The caller owns names
+    /// and buffers until this returns.
     fn run(&mut self, open: FileEntry, pieces: impl Iterator<Item = Entry>) -> io::Result<u64> {
         let mut entries = [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();
         let mut progress = Progress::default();
@@ -133,7 +128,6 @@ impl Chain {
         if self.ring.push_file(entry) { Ok(()) } else { Err(io::Error::other("the submission ring is full")) }
     }
 
-    /// Submits and waits for so many completions.
     fn finish(&mut self, requests: u32, progress: &mut Progress) -> io::Result<()> {
         let mut open = requests;
         while open > 0 {
@@ -150,7 +144,6 @@ impl Chain {
     }
 }
 
-/// A read or write of the open file.
 fn transfer(writes: bool, at: *const u8, len: u64, offset: u64) -> Entry {
     let of_file = Entry::of_file(Opcode::Read, writes, SLOT);
     Entry { offset, address: at as usize as u64, len: len as u32, data: MOVE + len, ..of_file }
@@ -163,6 +156,6 @@ fn open(room: RawFd, name: &CStr, flags: i32) -> FileEntry {
 }
 
 fn close() -> FileEntry {
-    // A file beside the index would be one too many: 0 is none.
+    // The slot must be the only file: descriptor 0 with a slot means no descriptor.
     FileEntry { entry: Entry { data: CLOSE, ..Entry::of_fd(Opcode::Close, 0) }, flags: 0, slot: Some(SLOT) }
 }

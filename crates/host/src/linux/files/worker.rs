@@ -1,4 +1,4 @@
-//! Operations on files by one thread.
+//! File operations of one thread.
 
 use super::{WorkDirectory, open_at, open_directory, stdio, text, uring};
 use machine::files::{AreaSpec, FileAct, FileEngine, FileError, FileId, FileSync, FileWork};
@@ -10,7 +10,7 @@ use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A path below a location, written without allocating: `s4294967295/4294967295` is the longest.
+/// A path below a location, written without allocation; `s4294967295/4294967295` is the longest.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Name {
     bytes: [u8; 24],
@@ -60,9 +60,7 @@ pub struct FileWorker {
     read_call: usize,
     write_call: usize,
     name: Name,
-    /// Of standard I/O: one file-system block.
     buffer: Vec<u8>,
-    /// Where a read call's bytes go.
     into: Vec<u8>,
     chain: Option<uring::Chain>,
 }
@@ -124,8 +122,8 @@ impl FileWorker {
         if self.sync != FileSync::None {
             open.sync_all()?;
         }
-        // A network file system may tell only now that it is full.
-        // SAFETY: the descriptor is ours, and is given up here.
+        // A network file system may report a full disk only at close. SAFETY: we own the descriptor
+        // and give it up here.
         if unsafe { libc::close(open.into_raw_fd()) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -154,7 +152,6 @@ impl FileWorker {
         Ok(done)
     }
 
-    /// Brings a directory's entries to stable storage where that is asked for.
     fn sync_directory(&self, file: FileId) -> io::Result<()> {
         if self.sync != FileSync::All {
             return Ok(());
@@ -234,10 +231,9 @@ impl FileWork for FileWorker {
     }
 }
 
-/// Bytes of directory entries asked for at once, as the C library does.
+/// Bytes of directory entries per call, as in the C library.
 const LISTING: usize = 32 << 10;
 
-/// Entries of a directory but for `.` and `..`.
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {
     buffer.reserve(LISTING);
     let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());

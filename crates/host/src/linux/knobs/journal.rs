@@ -1,7 +1,10 @@
-//! The journal of settings: on stable storage before any of them is touched, so that whoever comes next can put them back.
+//! The journal of changed settings. It reaches stable storage before any setting changes, so that a
+//! later process can restore them.
 //!
-//! One file, `tune.journal`, in the state directory, beside a lock that its writer holds as long as it lives. A journal whose lock is
-//! free was left by a killed program. Only their owner can open either, so no other user can hold the lock. Settings of the kernel do not survive a restart of the computer, except those that say so.
+//! The state directory holds the file `tune.journal` and a lock, held while its writer runs. If the
+//! lock is free, a killed program left the journal. Only the owner can open either file, so no
+//! other user can hold the lock. Kernel settings do not survive a reboot, except those marked
+//! persistent.
 
 use super::known;
 use super::lock::{Holder, Lock, LockError};
@@ -19,63 +22,49 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names the state directory in place of the usual one.
+/// Environment variable that overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// Where the state of root's programs is (hier(7)).
+/// State directory of root's programs (hier(7)).
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
-/// The journal until it is complete.
+/// Name of the journal until it is complete.
 const UNFINISHED: &str = "tune.journal.new";
 
-/// The journal's version.
 const VERSION: u32 = 1;
 
-/// The file of a journal.
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// How often a lock that is not its journal's writer's is tried again, and after how long: another command may be putting the settings back.
+/// Retries for a lock that the journal's writer no longer holds: another command may be restoring
+/// the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another program changes settings now.
+    /// Another program is changing settings.
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
         /// The lock.
         path: PathBuf,
-        /// Who holds it.
+        /// The process that holds it.
         holder: Holder,
     },
-    /// A value that the knob cannot have.
+    /// A value that the knob does not accept.
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
-    /// There is no directory for it.
-    #[error("there is no place for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
+    /// No state directory.
+    #[error("no directory for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
     NoPlace,
-    /// A system call failed.
     #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// Which file.
-        path: PathBuf,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// What stands there is no journal of ours.
-    #[error("{}: {why}; look into it, and remove it if no setting is to be put back", path.display())]
-    Unusable {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    /// The file is not a halfpower journal.
+    #[error("{}: {why}; inspect it, and remove it if no setting needs to be restored", path.display())]
+    Unusable { path: PathBuf, why: String },
 }
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
@@ -83,56 +72,48 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Journal
     move |source| JournalError::Io { doing, path, source }
 }
 
-/// One place with the value that it had.
+/// One setting with its original value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The knob.
     pub knob: String,
-    /// What it belongs to.
+    /// The device or system that it belongs to.
     pub of: String,
-    /// Where it is.
+    /// Where it is set.
     pub place: Place,
-    /// The value that it had.
     pub before: String,
-    /// Every value that we may give it.
+    /// Every value that halfpower may set.
     pub ours: Vec<String>,
-    /// Another knob's change sets it anew: any value may be ours.
+    /// Changing another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// What to write instead of the value before, where that cannot be written.
+    /// Written to restore it if the original value cannot be written.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// It survives a restart of the computer.
+    /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
-    /// A file and what it said then: with other content another device has the name now.
+    /// A file and its recorded content; if it differs, the name now belongs to another device.
     #[serde(default)]
     pub identity: Option<(PathBuf, String)>,
 }
 
-/// What became of an entry that was to be put back.
+/// The result of restoring an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is as it was.
+    /// It already had its original value.
     AsBefore,
-    /// It was ours and is now as it was.
+    /// It had our value and was restored.
     PutBack,
-    /// Somebody else has set it: it stays so.
-    Foreign {
-        /// The value found.
-        found: String,
-    },
-    /// It is not there any more.
+    /// Another process changed it; left alone.
+    Foreign { found: String },
+    /// It no longer exists.
     Gone,
-    /// It could not be put back.
-    Failed {
-        /// Why.
-        why: String,
-    },
+    /// It could not be restored.
+    Failed { why: String },
 }
 
 impl Entry {
-    /// Puts it back as it was, unless somebody else has set it.
+    /// Restores the original value, unless another process changed the setting.
     pub fn put_back(&self, roots: &Roots) -> Outcome {
         if let Some((file, before)) = &self.identity
             && fs::read_to_string(roots.resolve(file)).unwrap_or_default().trim() != before
@@ -157,18 +138,18 @@ impl Entry {
         }
         match self.place.read(roots) {
             Ok(now) if now == self.before => Outcome::PutBack,
-            Ok(now) => Outcome::Failed { why: format!("the kernel made {now} of {value}") },
+            Ok(now) => Outcome::Failed { why: format!("the kernel changed {value} to {now}") },
             Err(error) => Outcome::Failed { why: error.to_string() },
         }
     }
 
-    /// What became of it, in a sentence; none where nothing is to be said.
+    /// Reports the outcome as a sentence, if it needs one.
     pub fn told(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {
             Outcome::AsBefore | Outcome::PutBack | Outcome::Gone => None,
             Outcome::Foreign { found } => Some(format!(
-                "{knob} of {of} is {found}, which is neither what it was before tune ({before}) nor a value of tune's: somebody else has set it, and it stays so"
+                "{knob} of {of} is {found}, neither its value before tune ({before}) nor one that tune set: somebody else changed it, so it is left unchanged"
             )),
             Outcome::Failed { why } => Some(format!(
                 "{knob} of {of} cannot be put back to {before}: {why}; set it by hand ({})",
@@ -178,13 +159,11 @@ impl Entry {
     }
 }
 
-/// Whether the place does not exist any more: the device was removed.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO | libc::ENOTDIR))
 }
 
-/// The whole journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct Document {
     version: u32,
@@ -194,22 +173,23 @@ struct Document {
 }
 
 impl Document {
-    /// # Errors
-    /// No journal, one of another version, or with a place that holds no setting, in a sentence.
     fn parse(text: impl io::Read) -> Result<Document, String> {
         let document: Document =
             serde_json::from_reader(text).map_err(|error| format!("not a journal of settings: {error}"))?;
         if document.version != VERSION {
-            return Err(format!("a journal of version {}, and this halfpower knows {VERSION}", document.version));
+            return Err(format!(
+                "a journal of version {}, but this halfpower reads version {VERSION}",
+                document.version
+            ));
         }
         document.entries.iter().try_for_each(known::check).map(|()| document)
     }
 }
 
-/// The entries of a journal's text: what would be put back.
+/// Parses the entries of a journal.
 ///
 /// # Errors
-/// No journal, one of another version, or with a place that holds no setting, in a sentence.
+/// A sentence: not a journal, another version, or a path that is not a setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
@@ -218,12 +198,12 @@ pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
 #[derive(Debug)]
 pub struct Journal {
     directory: Arc<Directory>,
-    // Held as long as the journal is ours.
+    // Held as long as the journal.
     _lock: Lock,
 }
 
-/// The state directory: [`STATE_VARIABLE`], for root `/var/lib/halfpower`, otherwise `halfpower` in `$XDG_STATE_HOME` or
-/// `~/.local/state`.
+/// The state directory: [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in
+/// `$XDG_STATE_HOME` or `~/.local/state`.
 pub fn state_directory() -> Option<PathBuf> {
     if let Some(directory) = named(STATE_VARIABLE) {
         return Some(directory.into());
@@ -237,26 +217,25 @@ pub fn state_directory() -> Option<PathBuf> {
     Some(state.or_else(home)?.join("halfpower"))
 }
 
-/// A variable of the environment that is not empty.
 fn named(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// This start of the computer.
 fn boot_id(roots: &Roots) -> String {
     fs::read_to_string(roots.resolve(Path::new("/proc/sys/kernel/random/boot_id"))).unwrap_or_default().trim().into()
 }
 
 impl Journal {
-    /// Takes the lock, puts back what a killed program left, and is ready for entries. Sentences about what was left are added to `told`.
+    /// Takes the lock and restores settings that a killed program left; adds sentences about these
+    /// to `told`.
     ///
     /// # Errors
-    /// The directory or the lock cannot be made; another program holds the lock; a journal that cannot be read, or whose settings cannot be
-    /// put back.
+    /// The directory or the lock cannot be created; another program holds the lock; an old journal
+    /// cannot be read or restored.
     pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
         let (opened, made) = Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
         if !made.is_empty() || named(STATE_VARIABLE).is_none() {
-            // Whatever the mask, and whatever an earlier version made of it.
+            // Regardless of the umask or an earlier version.
             opened.set_mode(PRIVATE).map_err(failed("set the permissions of", directory))?;
         }
         let journal = Journal::locked(opened)?;
@@ -274,7 +253,7 @@ impl Journal {
         let path = directory.path().join(LOCK);
         let metadata = directory.metadata().map_err(failed("look at", directory.path()))?;
         if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-            let why = "others may write in this directory, and could change the journal; name another with";
+            let why = "other users may write to this directory and could change the journal; name another with";
             return Err(JournalError::Unusable {
                 path: directory.path().into(),
                 why: format!("{why} {STATE_VARIABLE}"),
@@ -295,7 +274,7 @@ impl Journal {
         is_there(&self.directory, JOURNAL)
     }
 
-    /// Writes the entries to stable storage: all of them are there afterwards, or as before.
+    /// Writes the entries to stable storage atomically.
     ///
     /// # Errors
     /// They cannot be written.
@@ -312,7 +291,7 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// The entries are as they were: nothing is left to be done by who comes next.
+    /// Removes the journal after all entries were restored.
     ///
     /// # Errors
     /// The journal cannot be removed.
@@ -328,7 +307,6 @@ impl Journal {
         self.directory.sync().map_err(failed("write", self.directory.path()))
     }
 
-    /// Puts back what the journal holds. What cannot be put back stays in it. Returns sentences for the user.
     fn recover(&self, roots: &Roots) -> Result<Vec<String>, JournalError> {
         let document = read(&self.directory)?;
         let same_boot = document.boot_id == boot_id(roots);
@@ -357,31 +335,30 @@ fn is_there(directory: &Directory, name: &str) -> bool {
     directory.look(OsStr::new(name)).is_ok()
 }
 
-/// Reads a journal, whoever holds the lock.
 fn read(directory: &Directory) -> Result<Document, JournalError> {
     let path = directory.path().join(JOURNAL);
     let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
     let file = directory.open_regular(OsStr::new(JOURNAL)).map_err(|error| unusable(error.to_string()))?;
     let metadata = file.metadata().map_err(failed("read", &path))?;
-    // It is obeyed with our rights: another user must not have written it.
+    // It is applied with our privileges, so no other user may have written it.
     if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return Err(unusable("another user can have written this journal of settings".into()));
+        return Err(unusable("another user may have written this journal of settings".into()));
     }
     Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }
 
-/// What putting entries back came to.
+/// The result of restoring entries.
 #[derive(Debug, Default)]
 pub struct PutBack {
-    /// Settings that were ours and are as they were again.
+    /// Settings restored from our values.
     pub changed: usize,
-    /// Sentences about those that are not as they were.
+    /// Sentences about settings that were not restored.
     pub told: Vec<String>,
-    /// Entries that could not be put back.
+    /// Entries that could not be restored.
     pub failed: Vec<Entry>,
 }
 
-/// Puts entries back in their order.
+/// Restores entries in order.
 pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     let mut all = PutBack::default();
     for entry in entries {
@@ -395,13 +372,13 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Puts back what a killed tune left, whatever command comes next. One look at a directory where nothing was left; a living
-/// tune's settings are its own. Returns sentences for the user.
+/// Restores settings left by a killed tune; every command calls it. Costs one directory check if
+/// nothing was left; a running tune is not disturbed. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// [`recover`] in one state directory.
+/// [`recover`] for one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),
@@ -412,7 +389,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     };
     let mut left = TRIES;
     let journal = loop {
-        // Another command may have put them back meanwhile.
+        // Another command may have restored them in the meantime.
         if !is_there(&directory, JOURNAL) && !is_there(&directory, UNFINISHED) {
             return Vec::new();
         }
@@ -425,7 +402,8 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
             (Err(error), _) => return vec![error.to_string()],
         }
     };
-    // Killed before the journal was complete: nothing was set yet. A name that cannot be removed harms nothing.
+    // Killed before the journal was complete: nothing was set yet. If the removal fails, it does no
+    // harm.
     let _ = directory.remove(OsStr::new(UNFINISHED));
     if !journal.is_there() {
         return Vec::new();
@@ -433,7 +411,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// Says what stays changed because another program than tune holds the lock.
+/// For settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> = entries.iter().map(|entry| format!("{} of {}", entry.knob, entry.of)).collect();

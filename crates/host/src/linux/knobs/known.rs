@@ -1,20 +1,18 @@
-//! Which places and values an entry of a journal may have: those of the tables, and nothing else below `/sys` and `/proc`.
+//! The paths and values that a journal entry may have: only those in the tables, nothing else below
+//! `/sys` and `/proc`.
 
 use super::journal::Entry;
 use super::place::Place;
 use super::{mounted, queue, system};
 use std::path::Component;
 
-/// Which values a knob can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// A whole number from 0 up, or -1, which the kernel shows of a throttle that is off.
+    /// An integer from 0, or -1, which the kernel shows for a throttle that is off.
     Number,
-    /// One of these.
     Words(&'static [&'static str]),
-    /// A name from a list of the kernel's: a scheduler, a governor.
+    /// A name from a kernel list: a scheduler, a governor.
     Name,
-    /// Numbers and ranges of processors.
     Processors,
 }
 
@@ -41,7 +39,7 @@ impl Values {
     }
 }
 
-/// The knob of a place and its values; none of a place that is not in the tables.
+/// `None` if the tables lack the place.
 fn known(place: &Place) -> Option<(String, Values)> {
     let is_plain = place.path().components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if !is_plain || !place.path().is_absolute() {
@@ -55,10 +53,7 @@ fn known(place: &Place) -> Option<(String, Values)> {
     }
 }
 
-/// Refuses an entry that tune cannot have made.
-///
-/// # Errors
-/// Its place is not one of the knob's, or a value not one that the knob can have, in a sentence.
+/// Rejects an entry that tune cannot have written; the error is a sentence.
 pub(super) fn check(entry: &Entry) -> Result<(), String> {
     let strange = |place: &Place| format!("{} is not a setting that tune changes", place.path().display());
     let Some((name, values)) = known(&entry.place).filter(|(name, _)| *name == entry.knob) else {

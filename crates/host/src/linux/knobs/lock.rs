@@ -10,19 +10,16 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-/// How often a lock is tried that is replaced at that very moment.
+/// Attempts if the lock file is replaced at the same moment.
 const ATTEMPTS: u32 = 10;
 
-/// A lock, held as long as it lives.
 #[derive(Debug)]
 pub(super) struct Lock(#[allow(dead_code, reason = "open, so locked")] File);
 
-/// Why a lock could not be taken.
 #[derive(Debug)]
 pub(super) enum LockError {
-    /// Another process holds it.
     Held(Holder),
-    /// A system call failed, or something else has its name.
+    /// A system call failed, or the name belongs to something else.
     Io(io::Error),
 }
 
@@ -33,7 +30,8 @@ impl From<io::Error> for LockError {
 }
 
 impl Lock {
-    /// Takes a lock, or fails at once. A lock file that others can open is closed to them, and replaced if one of them holds it.
+    /// Takes a lock, or fails immediately. Restricts a lock file that other users can open, and
+    /// replaces it if one of them holds the lock.
     pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
         for _ in 0..ATTEMPTS {
             let file = match directory.create(name, 0o600) {
@@ -49,7 +47,7 @@ impl Lock {
                 fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
             }
             match sys::try_lock(&file) {
-                // Replaced between the two it is not the lock any more.
+                // If the file was replaced in between, it is no longer the lock.
                 Ok(()) if directory.is_name_of(name, &file) => return Ok(Lock(file)),
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -57,7 +55,7 @@ impl Lock {
                     if !holder.is_stranger() {
                         return Err(LockError::Held(holder));
                     }
-                    // It was opened when others could.
+                    // Another user opened it while that was permitted.
                     if directory.is_name_of(name, &file) {
                         directory.remove(name)?;
                     }
@@ -69,25 +67,24 @@ impl Lock {
     }
 }
 
-/// The processes that hold a lock, as far as they are known.
+/// The processes that hold a lock, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
-    /// Number, user and name of each.
     processes: Vec<(u32, Option<u32>, String)>,
 }
 
 impl Holder {
-    /// Who holds the lock of this file: who took it by `/proc/locks` (proc(5)), or, if that process has ended and left it to others, every process
-    /// that has the file open.
+    /// The holder according to `/proc/locks` (proc(5)). If that process has ended and left the lock
+    /// to others, every process that has the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
         let mut takers = Vec::new();
         for line in fs::read_to_string("/proc/locks").unwrap_or_default().lines() {
-            // One that waits for the lock has an arrow in place of the kind.
+            // A process that waits for the lock has an arrow instead of the kind.
             let [_, "FLOCK", _, _, pid, place, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
             let Ok(pid) = pid.parse::<u32>() else { continue };
-            // Some file systems show another device there.
+            // Some file systems show a different device there.
             let is_same_inode = place.rsplit(':').next() == Some(own.ino().to_string().as_str());
             if place == device && is_alive(pid) || is_same_inode && has_open(pid, file) {
                 takers.push(pid);
@@ -102,12 +99,11 @@ impl Holder {
         Ok(Holder { processes: takers.into_iter().map(described).collect() })
     }
 
-    /// Whether this process is one of them.
     pub(super) fn is(&self, pid: u32) -> bool {
         self.processes.iter().any(|(holder, ..)| *holder == pid)
     }
 
-    /// Whether all of them are known and belong to users who may not keep us waiting.
+    /// Whether all holders are known users who must not block us.
     fn is_stranger(&self) -> bool {
         let own = geteuid().as_raw();
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);
@@ -115,7 +111,6 @@ impl Holder {
     }
 }
 
-/// A process with its user and name.
 fn described(pid: u32) -> (u32, Option<u32>, String) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -127,7 +122,6 @@ fn is_alive(pid: u32) -> bool {
     fs::metadata(format!("/proc/{pid}/status")).is_ok()
 }
 
-/// Whether a process has a file open.
 fn has_open(pid: u32, file: &File) -> bool {
     let Ok(own) = file.metadata() else { return false };
     fs::read_dir(format!("/proc/{pid}/fd"))

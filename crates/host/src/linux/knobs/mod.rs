@@ -1,9 +1,10 @@
-//! The knobs of this computer: settings of the kernel that can change how fast a target is.
+//! The knobs of this computer: kernel settings that can change a target's speed.
 //!
-//! A knob is one row of a table: [`queue`] for block devices, [`system`] for memory and processors, [`mounted`] for mounts. A row says how the
-//! knob is found under a target, what is worth trying, what can go wrong, and the line that keeps it. Everything is read below
-//! [`Roots`], so the recorded tree of another machine is read by the same code. [`Session`] sets knobs and puts them back; [`journal`]
-//! remembers them for whoever comes after a kill.
+//! A knob is one row of a table: [`queue`] for block devices, [`system`] for memory and CPUs,
+//! [`mounted`] for mounts. A row says how to find the knob under a target, which values to try, the
+//! risks, and the configuration line that makes a value permanent. Everything is read below
+//! [`Roots`], so the same code reads the recorded tree of another machine. [`Session`] sets and
+//! restores knobs; [`journal`] records them in case the process is killed.
 
 pub mod journal;
 mod known;
@@ -23,43 +24,40 @@ use known::Values;
 use machine::{Alternative, Keep, Knob};
 use std::path::{Path, PathBuf};
 
-/// What keeps a value after a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Keeper {
-    /// A rule for these block devices, with the attribute's name below the device's directory.
+    /// A udev rule, with the attribute's name below the device's directory.
     Udev { devices: Vec<String>, attribute: String },
     /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
-    /// An option of the mount in `/etc/fstab`; the value is its word, or follows this prefix.
+    /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
     Fstab { at: PathBuf, prefix: &'static str },
     /// A line of tmpfiles.d for each file.
     Tmpfiles,
 }
 
-/// A knob of this computer, with its places.
+/// A knob of this computer, with the places where it is set.
 #[derive(Debug, Clone)]
 pub struct HostKnob {
-    /// What everybody may know of it.
+    /// The part that is independent of the operating system.
     pub knob: Knob,
-    /// Where it is set, all places alike, with the value of each now.
+    /// Places set to the same value, each with its current value.
     pub places: Vec<(Place, String)>,
     keeper: Keeper,
-    /// How data can be lost with a value.
     risk: fn(present: &str, value: &str) -> Option<String>,
-    /// What to write where the value before cannot be written.
+    /// Written to restore it if the original value cannot be written.
     undo: Option<(Place, String)>,
     persistent: bool,
-    /// A file that tells its device from another of the same name.
+    /// A file that distinguishes its device from another of the same name.
     identity: Option<(PathBuf, String)>,
 }
 
-/// No value loses data.
 fn safe(_present: &str, _value: &str) -> Option<String> {
     None
 }
 
 impl HostKnob {
-    /// A knob with nothing to try yet; none without a place that can be read.
+    /// Without values to try; `None` if no place can be read.
     fn at(roots: &Roots, name: &str, of: String, about: &str, places: Vec<Place>, keeper: Keeper) -> Option<HostKnob> {
         let places: Vec<(Place, String)> =
             places.into_iter().filter_map(|place| place.read(roots).ok().map(|value| (place, value))).collect();
@@ -78,7 +76,7 @@ impl HostKnob {
         found.then_some(HostKnob { knob, places, keeper, risk: safe, undo: None, persistent: false, identity: None })
     }
 
-    /// With values to try; the present one and repetitions are left out.
+    /// Sets the values to try, without the current one and duplicates.
     fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
         for value in values {
             let known = self.knob.alternatives.iter().any(|one| one.value == value);
@@ -89,7 +87,7 @@ impl HostKnob {
         self
     }
 
-    /// A value to try, with its risk and the lines that keep it.
+    /// A value to try, with its risk and the lines that make it permanent.
     pub fn alternative(&self, value: &str) -> Alternative {
         let put_back: Vec<String> = match &self.undo {
             Some((place, before)) => vec![command(place, before)],
@@ -130,7 +128,6 @@ impl HostKnob {
         }
     }
 
-    /// Its entries in the journal, if these values are tried.
     fn entries(&self, values: &[String]) -> Vec<Entry> {
         let entry = |(place, before): &(Place, String)| Entry {
             knob: self.knob.name.clone(),
@@ -147,18 +144,16 @@ impl HostKnob {
     }
 }
 
-/// Whether this process may set knobs of the kernel.
+/// Whether this process may change kernel settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A text as one word of a shell.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+=".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The shell command that sets a place.
 fn command(place: &Place, value: &str) -> String {
     let path = word(&place.path().display().to_string());
     match place {
@@ -168,10 +163,10 @@ fn command(place: &Place, value: &str) -> String {
     }
 }
 
-/// Every knob of the kernel that is found under these paths, each with its present value and what is worth trying.
+/// Finds every kernel knob under these paths, each with its current value and the values to try.
 ///
 /// # Errors
-/// A path that cannot be looked at.
+/// A path cannot be inspected.
 pub fn find(roots: &Roots, paths: &[&Path]) -> machine::Result<Vec<HostKnob>> {
     let under: Vec<Under> =
         paths.iter().map(|path| super::facts::under(roots, path)).collect::<machine::Result<_>>()?;

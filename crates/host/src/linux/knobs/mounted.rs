@@ -1,4 +1,5 @@
-//! Knobs of mounts, set by remount: times of access, the interval between commits, discard (mount(8), ext4(5), btrfs(5)).
+//! Knobs of mounts, set by remount: access times, the commit interval, discard (mount(8), ext4(5),
+//! btrfs(5)).
 
 use super::{HostKnob, Keeper, Place, Values};
 use crate::linux::facts::{Mount, Roots, mount_of};
@@ -8,7 +9,6 @@ use std::path::{Path, PathBuf};
 struct Row {
     name: &'static str,
     about: &'static str,
-    /// File systems that take it while mounted.
     file_systems: &'static [&'static str],
     place: fn(PathBuf) -> Place,
     prefix: &'static str,
@@ -17,13 +17,12 @@ struct Row {
     risk: fn(&str, &str) -> Option<String>,
 }
 
-/// File systems on block devices.
 const ON_BLOCKS: [&str; 6] = ["ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"];
 
 const ROWS: [Row; 3] = [
     Row {
         name: "atime",
-        about: "when reading a file writes its time of access",
+        about: "when a read updates the file's access time",
         file_systems: &ON_BLOCKS,
         place: Place::Atime,
         prefix: "",
@@ -47,7 +46,7 @@ const ROWS: [Row; 3] = [
     },
     Row {
         name: "discard",
-        about: "whether freed space is discarded at once",
+        about: "whether freed space is discarded immediately",
         file_systems: &["ext4"],
         place: Place::Discard,
         prefix: "",
@@ -57,7 +56,6 @@ const ROWS: [Row; 3] = [
     },
 ];
 
-/// The knob of a mount, and its values.
 pub(super) fn known(place: &Place) -> (String, Values) {
     let (name, values) = match place {
         Place::Atime(_) => ("atime", Values::Words(&["noatime", "relatime", "strictatime"])),
@@ -67,11 +65,10 @@ pub(super) fn known(place: &Place) -> (String, Values) {
     (name.into(), values)
 }
 
-/// The knobs of the mounts on which the targets lie.
 pub(super) fn knobs(roots: &Roots, paths: &[&Path]) -> Vec<HostKnob> {
     let mut mounts: Vec<Mount> = Vec::new();
     for path in paths {
-        // A device file lies on a mount that has nothing to do with it.
+        // A device node's mount is unrelated to the device.
         let on_files = mount_of(roots, path).ok().filter(|mount| ON_BLOCKS.contains(&mount.fs_type.as_str()));
         if let Some(mount) =
             on_files.filter(|one| !one.has_option("ro") && !mounts.iter().any(|known| known.id == one.id))

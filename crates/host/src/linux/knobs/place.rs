@@ -1,4 +1,4 @@
-//! Where a setting is: a file of the kernel's, or a mount.
+//! Where a setting is: a kernel file, or a mount.
 
 use crate::linux::facts::{Mount, Roots, chosen, mount_on};
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,18 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// One place that holds one value.
+/// A place that holds one value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A file of the kernel's, by the machine's own path. Of a list of choices the one in brackets is the value.
+    /// A kernel file, by its path on the machine; of a list, the choice in brackets.
     File(PathBuf),
-    /// How the mount at this mount point keeps times of access: `noatime`, `relatime` or `strictatime`.
+    /// Access time mode of the mount at this mount point: `noatime`, `relatime` or `strictatime`.
     Atime(PathBuf),
     /// Seconds between commits of the file system mounted here.
     Commit(PathBuf),
-    /// Whether the file system mounted here discards freed space at once: `discard` or `nodiscard`.
+    /// Whether the file system mounted here discards freed space immediately: `discard` or
+    /// `nodiscard`.
     Discard(PathBuf),
 }
 
@@ -30,10 +31,10 @@ impl Place {
         }
     }
 
-    /// The value now.
+    /// Reads the current value.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// It is absent, or cannot be read.
     pub fn read(&self, roots: &Roots) -> io::Result<String> {
         match self {
             Place::File(path) => {
@@ -83,31 +84,32 @@ impl Place {
     }
 }
 
-/// One write: the kernel takes each as a whole value.
+/// The kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// Gives a queue as many tags as its `nr_requests` tells. Without a scheduler a smaller number takes tags from the device itself; a change of
-/// the scheduler then sets the number anew and leaves the tags (seen in Linux 6.18: `nr_requests` 128 over 4 tags), and writing the same number again
-/// does nothing. With too few tags, requests that io_uring submits without waiting fail, are submitted again, and a throttle counts them twice.
+/// Gives a queue as many tags as its `nr_requests` states. Without a scheduler, a smaller number
+/// reduces the device's own tags. A change of scheduler then resets the number but not the tags
+/// (Linux 6.18: `nr_requests` 128 with 4 tags), and rewriting the same number has no effect. With
+/// too few tags, requests that io_uring submits without waiting fail and are resubmitted, and a
+/// throttle counts them twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
     let Ok(now) = text.trim().parse::<u32>() else { return };
-    // A refused number leaves the queue as it is. The kernel makes 4 of anything less.
+    // A refused number does not change the queue. The kernel raises anything below 4 to 4.
     let another = if now > 4 { now - 1 } else { now + 1 };
     if write_once(nr_requests, &another.to_string()).is_ok() {
         let _ = write_once(nr_requests, &now.to_string());
     }
 }
 
-/// The last mount at a mount point: it hides those before it.
 fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Seconds between commits where no option says otherwise (ext4(5), btrfs(5)); none where the file system has no such option.
+/// ext4(5), btrfs(5); `None` if the file system has no such option.
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),
@@ -120,7 +122,7 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// The flags of a mount that a remount clears unless they are given again, those of access times left out.
+/// Flags that a remount clears unless repeated, except access times.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),
@@ -140,7 +142,6 @@ fn kept_flags(mount: &Mount) -> libc::c_ulong {
     .fold(0, |flags, (_, flag)| flags | flag)
 }
 
-/// Remounts a file system with one option changed.
 fn remount_with(roots: &Roots, at: &Path, option: &str) -> io::Result<()> {
     let mount = mount(roots, at)?;
     let mode = match atime(&mount) {
@@ -151,11 +152,10 @@ fn remount_with(roots: &Roots, at: &Path, option: &str) -> io::Result<()> {
     remount(at, kept_flags(&mount) | mode, option)
 }
 
-/// mount(2) with MS_REMOUNT.
 fn remount(at: &Path, flags: libc::c_ulong, data: &str) -> io::Result<()> {
     let at = CString::new(at.as_os_str().as_bytes())?;
     let data = CString::new(data)?;
-    // SAFETY: both strings end with a NUL and outlive the call; source and type are not used by a remount.
+    // SAFETY: both strings end with a NUL and outlive the call; a remount ignores source and type.
     let done = unsafe {
         libc::mount(std::ptr::null(), at.as_ptr(), std::ptr::null(), libc::MS_REMOUNT | flags, data.as_ptr().cast())
     };

@@ -1,20 +1,19 @@
-//! Knobs of block devices: their request queues, schedulers and write caches (Documentation/ABI/stable/sysfs-block).
+//! Knobs of block devices: request queues, schedulers and write caches
+//! (Documentation/ABI/stable/sysfs-block).
 
 use super::{HostKnob, Keeper, Place, Values, safe};
 use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, names, text};
 use machine::Matters;
 use std::path::Path;
 
-/// Which devices of a stack a knob belongs to.
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// What the file system is on, or the target itself: where the file-system cache asks.
+    /// The device below the page cache: the file system's, or the target itself.
     Top,
-    /// Those that requests reach: whole disks, loop devices.
+    /// The devices that requests reach: whole disks, loop devices.
     Disks,
 }
 
-/// What a row may look at: the present value, the choices of a list, and other attributes of the queue.
 struct Queue<'a> {
     present: &'a str,
     choices: Vec<String>,
@@ -27,7 +26,6 @@ impl Queue<'_> {
     }
 }
 
-/// A knob of queues.
 struct Row {
     /// Its file below `queue/`, and its name.
     name: &'static str,
@@ -51,7 +49,7 @@ const ROW: Row = Row {
     risk: safe,
 };
 
-/// What a scheduler sets anew when it begins.
+/// Attributes that a scheduler resets when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [
@@ -63,19 +61,13 @@ const ROWS: [Row; 9] = [
         try_: |_| vec![128, 1024, 4096],
         ..ROW
     },
-    Row {
-        name: "scheduler",
-        about: "who orders the requests of several programs",
-        values: Values::Name,
-        resets: &RESET,
-        ..ROW
-    },
+    Row { name: "scheduler", about: "I/O scheduler", values: Values::Name, resets: &RESET, ..ROW },
     Row {
         name: "nr_requests",
-        about: "requests that wait in the kernel at most",
+        about: "maximum queued requests",
         try_: |queue| {
             let now: u64 = queue.present.parse().unwrap_or(0);
-            // What the device itself takes is the least that makes sense to a scheduler.
+            // Fewer requests than the device itself accepts would leave a scheduler no choice.
             if now >= 8 { vec![now / 2, now * 2] } else { Vec::new() }
         },
         ..ROW
@@ -91,7 +83,7 @@ const ROWS: [Row; 9] = [
     },
     Row {
         name: "wbt_lat_usec",
-        about: "how late reads may be before background writes are held back; 0: writes are never held back",
+        about: "target read latency for throttling background writes; 0: no throttling",
         matters: Matters::BufferedWrites,
         try_: |queue| {
             let usual = if queue.number("rotational") == Some(1) { 75_000 } else { 2000 };
@@ -102,39 +94,37 @@ const ROWS: [Row; 9] = [
     },
     Row {
         name: "rq_affinity",
-        about: "which processor completes a request: 0 any, 1 one near the asker, 2 the asker's own",
+        about: "CPU that completes a request: 0 any, 1 one near the issuer's, 2 the issuer's own",
         try_: |_| vec![0, 1, 2],
         ..ROW
     },
     Row {
         name: "nomerges",
-        about: "whether the kernel merges neighbouring requests: 0 always, 1 simple cases, 2 never",
+        about: "whether the kernel merges adjacent requests: 0 always, 1 simple cases, 2 never",
         try_: |_| vec![0, 1, 2],
         ..ROW
     },
     Row {
         name: "io_poll",
-        about: "completions are polled for instead of waiting for interrupts",
+        about: "poll for completions instead of waiting for interrupts",
         matters: Matters::Direct,
-        // Where the driver has no queues for it the kernel refuses.
+        // The kernel refuses if the driver has no poll queues.
         try_: |queue| if queue.present == "1" { vec![0] } else { Vec::new() },
         ..ROW
     },
     Row {
         name: "write_cache",
-        about: "whether the kernel takes the device's write cache for volatile and flushes it",
+        about: "whether the kernel treats the device's write cache as volatile and flushes it",
         matters: Matters::Writes,
         values: Values::Words(&["write back", "write through"]),
         risk: |_, value| {
-            (value == "write through").then(|| {
-                "the kernel no longer flushes the device's cache, and what it holds is lost with the power".into()
-            })
+            (value == "write through")
+                .then(|| "the kernel no longer flushes the device's cache: a power failure loses its contents".into())
         },
         ..ROW
     },
 ];
 
-/// A parameter of a scheduler, with the values to try.
 struct Parameter {
     scheduler: &'static str,
     name: &'static str,
@@ -164,19 +154,18 @@ const PARAMETERS: [Parameter; 6] = [
     Parameter {
         scheduler: "kyber",
         name: "read_lat_nsec",
-        about: "latency that reads are to keep",
+        about: "target latency of reads",
         values: &["500000", "2000000", "8000000"],
     },
     Parameter {
         scheduler: "bfq",
         name: "slice_idle",
-        about: "ms of waiting for the next request of the same program",
+        about: "ms to wait for the next request of the same program",
         values: &["0", "8"],
     },
     Parameter { scheduler: "bfq", name: "low_latency", about: "interactive programs go first", values: &["0", "1"] },
 ];
 
-/// The whole device that has the request queue of a device.
 fn whole(roots: &Roots, name: &str) -> String {
     disk_of_partition(roots, name).unwrap_or_else(|| name.to_owned())
 }
@@ -195,15 +184,12 @@ fn devices(roots: &Roots, under: &[Under], on: On) -> Vec<String> {
     all
 }
 
-/// Block devices by their names.
 const DEVICES: &str = "/sys/class/block";
 
-/// A file of a device's by the machine's own path.
 fn file_of(device: &str, file: &str) -> Place {
     Place::File(Path::new(DEVICES).join(device).join(file))
 }
 
-/// The knob whose file of a device this is, and its values.
 pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     let rest = file.strip_prefix(DEVICES).ok()?.to_str()?;
     match rest.split('/').collect::<Vec<_>>()[..] {
@@ -216,25 +202,22 @@ pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     }
 }
 
-/// Whether this file says which drive has the device's name now.
+/// Whether this file identifies the drive that currently has the device's name.
 pub(super) fn is_identity(file: &Path) -> bool {
     let rest = file.strip_prefix(DEVICES).ok().and_then(Path::to_str).unwrap_or_default();
     matches!(rest.split('/').collect::<Vec<_>>()[..], [_, "device", "wwid"])
 }
 
-/// A drive's own write cache.
 const CACHE_TYPE: &str = "cache_type";
 
 /// The modes that the kernel shows (drivers/scsi/sd.c).
 const CACHE_TYPES: [&str; 4] = ["write through", "none", "write back", "write back, no read (daft)"];
 
-/// Every word of a list of choices.
 fn choices(roots: &Roots, place: &Place) -> Vec<String> {
     let list = text(roots.resolve(place.path())).unwrap_or_default();
     list.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
 }
 
-/// The knobs of the devices under some targets.
 pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
     let mut knobs: Vec<HostKnob> = ROWS.iter().filter_map(|row| of_row(roots, under, row)).collect();
     let disks = devices(roots, under, On::Disks);
@@ -280,7 +263,8 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// The mode of a SCSI drive's own write cache, which the drive keeps (sd(4)). One drive at a time: it is told from others by its name.
+/// A SCSI drive's own write cache, a mode that the drive stores (sd(4)). Only for a single drive,
+/// because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");
@@ -296,7 +280,7 @@ fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     knob.identity = text(roots.resolve(&wwid)).map(|name| (wwid, name));
     knob.risk = |_, value| {
         (value == "write back").then(|| {
-            "what the drive's cache holds is lost with the power, unless it has a battery or everything above flushes it".into()
+            "a power failure loses the drive's cached writes, unless it has a battery or everything above flushes it".into()
         })
     };
     Some(knob.with_values(["write back".into(), "write through".into()]))

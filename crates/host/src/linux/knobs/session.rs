@@ -1,4 +1,4 @@
-//! Setting knobs, and putting them back whatever happens.
+//! Sets knobs and restores them, however the process ends.
 
 use super::HostKnob;
 use super::journal::{Entry, Journal, JournalError, put_back};
@@ -6,33 +6,30 @@ use crate::linux::facts::Roots;
 use machine::{Error, Result};
 use std::path::Path;
 
-/// A knob by its number.
 #[derive(Debug)]
 struct Numbered {
-    /// Where its entries begin and end.
     entries: std::ops::Range<usize>,
-    /// Names of the knobs that it sets anew.
     resets: Vec<String>,
 }
 
-/// Knobs that are being tried. Dropped, it puts all of them back; after a kill the journal does.
+/// Knobs under trial. Dropping it restores them all; after a kill, the journal does.
 #[derive(Debug)]
 pub struct Session {
     roots: Roots,
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
-    /// What each entry's place holds as far as we know; none where somebody else has set it, and we leave it.
+    /// Last seen value of each entry; `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }
 
 impl Session {
-    /// Writes the journal of the knobs that have values to be tried, and of those that they set anew. Nothing is set yet. Sentences
-    /// about what an earlier killed run left are added to `told`.
+    /// Writes the journal for the knobs with values to try and those that they reset; sets nothing
+    /// yet. Adds sentences about settings left by an earlier killed run to `told`.
     ///
     /// # Errors
-    /// The journal cannot be written, or belongs to a living program.
+    /// The journal cannot be written, or belongs to a running program.
     pub fn begin(
         directory: &Path,
         roots: &Roots,
@@ -49,13 +46,13 @@ impl Session {
             let from = entries.len();
             let is_reset = reset.contains(&&knob.knob.name);
             if is_tried(values) || is_reset {
-                // What another sets anew may hold any value then.
+                // A knob that another one resets may then have any value.
                 let of_knob = knob.entries(values).into_iter();
                 entries.extend(of_knob.map(|entry| Entry { reset_by_another: is_reset, ..entry }));
             }
             numbered.push(Numbered { entries: from..entries.len(), resets: knob.knob.resets.clone() });
         }
-        // An entry that would not be put back after a kill is not begun with.
+        // Refuse an entry that could not be restored after a kill.
         if let Some(why) = entries.iter().find_map(|entry| super::known::check(entry).err()) {
             return Err(JournalError::Value(why));
         }
@@ -66,18 +63,19 @@ impl Session {
         Ok(Session { roots: roots.clone(), journal, entries, knobs: numbered, now, ended: false })
     }
 
-    /// Sets these knobs (by number) to these values, and all others as they were.
+    /// Sets these knobs (by number) to these values, and restores all others.
     ///
     /// # Errors
-    /// The kernel refuses a value or makes another of it, or somebody else has set the knob: it is told, and the knob is as it was or as
-    /// somebody else wants it.
+    /// The kernel refuses or alters a value, which is then undone, or another process changed the
+    /// knob, which keeps that value.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
         let reset: Vec<String> = wanted.iter().flat_map(|(knob, _)| self.knobs[*knob].resets.clone()).collect();
-        // First what goes back: a scheduler before its parameters, which are those of the one that stays.
+        // Restore first: a scheduler before its parameters, which belong to the scheduler that
+        // stays.
         for knob in (0..self.knobs.len()).filter(|&knob| !is_wanted(knob)) {
             for index in self.knobs[knob].entries.clone() {
-                // What a wanted knob sets anew stays as that knob makes it.
+                // A knob that a wanted knob resets keeps that value.
                 if !reset.contains(&self.entries[index].knob) {
                     self.put(index, None)?;
                 }
@@ -89,13 +87,13 @@ impl Session {
         Ok(())
     }
 
-    /// Sets one place, unless it is so already; without a value, as it was.
+    /// Restores the place if `value` is `None`.
     fn put(&mut self, index: usize, value: Option<&str>) -> Result<()> {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();
         let Some(known) = &self.now[index] else {
-            // Left to whoever set it: its runs say nothing about our values.
-            return if value.is_some() { Err(self.foreign(index, "a value of somebody else's")) } else { Ok(()) };
+            // Leave a foreign value alone: runs with it say nothing about our values.
+            return if value.is_some() { Err(self.foreign(index, "somebody else's value")) } else { Ok(()) };
         };
         if *known == wanted && !entry.reset_by_another {
             return Ok(());
@@ -122,22 +120,20 @@ impl Session {
             return Ok(());
         }
         let what = format!("{} of {}", entry.knob, entry.of);
-        // What it became is ours to undo, and no value that was asked for.
+        // The kernel altered the value, so it is not the one requested, but ours to undo.
         let (place, before) = entry.undo.as_ref().map_or((&entry.place, &entry.before), |(place, text)| (place, text));
         let undone = place.write(&self.roots, before).and_then(|()| entry.place.read(&self.roots));
         self.now[index] = Some(undone.unwrap_or_else(|_| now.clone()));
-        Err(Error::Unsupported(format!("{what}: the kernel made {now} of {wanted}")))
+        Err(Error::Unsupported(format!("{what}: the kernel changed {wanted} to {now}")))
     }
 
     fn foreign(&self, index: usize, found: &str) -> Error {
         let entry = &self.entries[index];
-        Error::Unsupported(format!(
-            "{} of {}: somebody else has set it to {found}; it is left so",
-            entry.knob, entry.of
-        ))
+        Error::Unsupported(format!("{} of {}: somebody else set it to {found}; left unchanged", entry.knob, entry.of))
     }
 
-    /// Puts everything back and removes the journal. Returns sentences about what is not as it was.
+    /// Restores everything and removes the journal. Returns sentences about settings that were not
+    /// restored.
     pub fn end(mut self) -> Vec<String> {
         self.put_all_back()
     }
@@ -149,7 +145,7 @@ impl Session {
         self.ended = true;
         let put_back = put_back(&self.roots, &self.entries);
         let mut told = put_back.told;
-        // What could not be put back stays in the journal for the next command.
+        // Settings that could not be restored stay in the journal for the next command.
         let kept = if put_back.failed.is_empty() {
             self.journal.remove()
         } else {
@@ -162,7 +158,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A panic, or an early return: whoever could be told is gone.
+        // A panic or early return: no caller is left to report to.
         self.put_all_back();
     }
 }

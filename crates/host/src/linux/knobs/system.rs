@@ -1,31 +1,30 @@
-//! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst), huge pages, processors, interrupts.
+//! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst),
+//! huge pages, CPUs, interrupts.
 
 use super::{HostKnob, Keeper, Place, Values};
 use crate::linux::facts::{Roots, Under, device_directory, names, text};
 use machine::Matters;
 use std::path::{Path, PathBuf};
 
-/// Whose they are.
 const ALL: &str = "this computer";
 
-/// Idle states that take longer to leave are the deep ones, in microseconds.
+/// Idle states with a longer exit latency count as deep, in microseconds.
 const DEEP_US: u64 = 10;
 
-/// A kernel parameter below `/proc/sys/vm`.
 struct Parameter {
     name: &'static str,
     about: &'static str,
     matters: Matters,
     values: &'static [&'static str],
     risk: fn(&str, &str) -> Option<String>,
-    /// What rules instead while it is 0, which cannot be written.
+    /// Applies while this one is 0, which cannot be written.
     instead: Option<&'static str>,
 }
 
 const PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "dirty_ratio",
-        about: "percent of memory that may be dirty before writers wait",
+        about: "percent of memory that may be dirty before writers are throttled",
         matters: Matters::BufferedWrites,
         values: &["5", "20", "40"],
         risk: super::safe,
@@ -33,7 +32,7 @@ const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "dirty_background_ratio",
-        about: "percent of memory that is dirty when writing back begins",
+        about: "percent of dirty memory at which background writeback starts",
         matters: Matters::BufferedWrites,
         values: &["1", "5", "10"],
         risk: super::safe,
@@ -41,7 +40,7 @@ const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "dirty_bytes",
-        about: "bytes that may be dirty before writers wait, in place of a percentage",
+        about: "bytes that may be dirty before writers are throttled, instead of a percentage",
         matters: Matters::BufferedWrites,
         values: &["67108864", "1073741824"],
         risk: super::safe,
@@ -49,7 +48,7 @@ const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "dirty_background_bytes",
-        about: "bytes that are dirty when writing back begins, in place of a percentage",
+        about: "dirty bytes at which background writeback starts, instead of a percentage",
         matters: Matters::BufferedWrites,
         values: &["16777216", "268435456"],
         risk: super::safe,
@@ -76,10 +75,8 @@ const PARAMETERS: [Parameter; 6] = [
     },
 ];
 
-/// Governors worth trying, where the driver has them.
 const GOVERNORS: [&str; 3] = ["performance", "schedutil", "powersave"];
 
-/// The knobs of the computer that the devices are on.
 pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
     let parameters = PARAMETERS.iter().filter_map(|parameter| of_parameter(roots, parameter));
     parameters
@@ -94,17 +91,14 @@ fn vm(name: &str) -> Place {
     Place::File(Path::new(VM).join(name))
 }
 
-/// Parameters of memory.
 const VM: &str = "/proc/sys/vm";
 
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Values of [`HUGE_PAGES`].
 const HUGE: [&str; 3] = ["always", "madvise", "never"];
 
-/// The knob that has this file, and its values.
 pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     let parts =
         |root: &str| -> Option<Vec<&str>> { Some(file.strip_prefix(root).ok()?.to_str()?.split('/').collect()) };
@@ -126,7 +120,7 @@ pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     }
 }
 
-/// The place that is set instead if the earlier value cannot be written here.
+/// The place to set instead if the original value cannot be written.
 pub(super) fn undo_of(place: &Place) -> Option<Place> {
     let name = place.path().strip_prefix(VM).ok()?.to_str()?;
     PARAMETERS.iter().find(|one| one.name == name)?.instead.map(vm)
@@ -136,7 +130,7 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
     let name = format!("vm.{}", parameter.name);
     let keeper = Keeper::Sysctl(name.clone());
     let mut knob = HostKnob::at(roots, &name, ALL.into(), parameter.about, vec![vm(parameter.name)], keeper)?;
-    // A percentage that rules nothing, because bytes do.
+    // This percentage has no effect because the byte limit applies.
     if knob.knob.present == "0" && parameter.instead.is_none() && parameter.name.ends_with("_ratio") {
         return None;
     }
@@ -144,7 +138,7 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
         && knob.knob.present == "0"
     {
         knob.undo = Some((vm(ratio), vm(ratio).read(roots).ok()?));
-        // Each is 0 while the other rules.
+        // Setting one resets the other to 0.
         knob.knob.resets = vec![format!("vm.{ratio}")];
     }
     knob.knob.matters = parameter.matters;
@@ -154,7 +148,7 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
 
 fn huge_pages(roots: &Roots) -> Option<HostKnob> {
     let place = Place::File(HUGE_PAGES.into());
-    let about = "where memory comes in huge pages";
+    let about = "which memory uses huge pages";
     let knob = HostKnob::at(roots, "transparent_hugepage", ALL.into(), about, vec![place], Keeper::Tmpfiles)?;
     Some(knob.with_values(HUGE.map(str::to_owned)))
 }
@@ -175,7 +169,7 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
     Some(knob.with_values(GOVERNORS.into_iter().filter(offered).map(str::to_owned)))
 }
 
-/// The switches of the deep idle states of all processors: 1 keeps processors out of them.
+/// The switches of all CPUs' deep idle states: 1 disables them.
 fn idle(roots: &Roots) -> Option<HostKnob> {
     let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();
@@ -188,7 +182,7 @@ fn idle(roots: &Roots) -> Option<HostKnob> {
             }
         }
     }
-    let about = "whether idle processors stay out of deep idle states, which take longer to leave";
+    let about = "whether deep idle states, which take longer to leave, are disabled";
     let knob = HostKnob::at(roots, "no_deep_idle", ALL.into(), about, places, Keeper::Tmpfiles)?;
     Some(knob.with_values(["0", "1"].map(str::to_owned)))
 }
@@ -197,13 +191,12 @@ fn is_numbered(name: &str, what: &str) -> bool {
     name.strip_prefix(what).is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// The processors that take the interrupts of the devices' adapters.
 fn interrupts(roots: &Roots, under: &[Under]) -> Option<HostKnob> {
     let mut numbers: Vec<String> = Vec::new();
     let devices: Vec<&str> =
         under.iter().flat_map(|one| &one.devices.counted).map(|device| device.name.as_str()).collect();
     for device in &devices {
-        // The adapter is the nearest directory above the device that has interrupts.
+        // The adapter is the closest parent directory of the device with interrupts.
         let directory = device_directory(roots, device);
         let adapter = directory.ancestors().map(|above| names(above.join("msi_irqs"))).find(|irqs| !irqs.is_empty());
         for number in adapter.unwrap_or_default() {
@@ -213,7 +206,7 @@ fn interrupts(roots: &Roots, under: &[Under]) -> Option<HostKnob> {
         }
     }
     let places = numbers.iter().map(|number| Place::File(format!("/proc/irq/{number}/smp_affinity_list").into()));
-    let about = "which processors take the adapter's interrupts";
+    let about = "CPUs that handle the adapter's interrupts";
     let knob = HostKnob::at(roots, "irq_affinity", devices.join(", "), about, places.collect(), Keeper::Tmpfiles)?;
     let online = text(roots.resolve(&PathBuf::from("/sys/devices/system/cpu/online")))?;
     Some(knob.with_values(["0".to_owned(), online]))

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
+fn only_leftovers_of_dead_runs_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let alive = OwnedFile::create(directory.path(), None).unwrap();
     let mut dead = OwnedFile::create(directory.path(), None).unwrap();
@@ -29,7 +29,7 @@ fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_by_now_is_not_removed() {
+fn a_name_that_now_leads_elsewhere_is_not_removed() {
     let directory = tempfile::tempdir().unwrap();
     let made = OwnedFile::create(directory.path(), None).unwrap();
     let path = made.path.clone();
@@ -40,7 +40,7 @@ fn a_name_that_leads_elsewhere_by_now_is_not_removed() {
 }
 
 #[test]
-fn a_killed_runs_file_of_the_users_name_is_the_users() {
+fn a_killed_runs_user_named_file_stays() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("testfile.dat");
     let living = OwnedFile::create(directory.path(), path.file_name()).unwrap();
@@ -48,12 +48,12 @@ fn a_killed_runs_file_of_the_users_name_is_the_users() {
     assert!(OwnedFile::create(directory.path(), path.file_name()).is_err(), "the name is taken");
     drop(living);
     assert!(!path.exists());
-    // As a kill leaves it: nothing is done about it in the end.
+    // The state after a kill: the file is not cleaned up.
     let killed = |mut made: OwnedFile| (made.kept, made.untouched) = (true, true.into());
     killed(OwnedFile::create(directory.path(), path.file_name()).unwrap());
     assert_eq!(kept_bytes(&path), None);
     std::fs::remove_file(&path).unwrap();
-    // Killed while it writes what an earlier run kept.
+    // Killed while it overwrites a file kept by an earlier run.
     keep(&path, b"kept");
     let again = kept(&path).unwrap();
     again.touch();
@@ -63,7 +63,7 @@ fn a_killed_runs_file_of_the_users_name_is_the_users() {
 }
 
 #[test]
-fn what_a_kill_left_on_its_way_to_a_name_goes_and_the_users_stays() {
+fn hidden_leftovers_are_removed_and_user_files_stay() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let inode = |path: &Path| fs::metadata(path).unwrap().ino();
@@ -88,14 +88,13 @@ fn what_a_kill_left_on_its_way_to_a_name_goes_and_the_users_stays() {
     assert!(living.exists() && named.exists() && copy.exists() && kept.join("thesis").exists());
 }
 
-/// Makes a file and keeps it.
 fn keep(path: &Path, content: &[u8]) {
     let mut made = OwnedFile::create(path.parent().unwrap(), path.file_name()).unwrap();
     made.file().write_all_at(content, 0).unwrap();
     made.keep();
 }
 
-/// A directory whose file system writes to a device, and one in memory.
+/// A directory on a device and one in memory.
 fn directories() -> [tempfile::TempDir; 2] {
     [env!("CARGO_MANIFEST_DIR"), "/dev/shm"].map(|at| tempfile::tempdir_in(at).unwrap())
 }
@@ -121,7 +120,7 @@ fn a_kept_file_may_be_used_again() {
 }
 
 #[test]
-fn a_kept_file_that_anything_happened_to_is_the_users() {
+fn a_changed_kept_file_belongs_to_the_user() {
     type Change = fn(&Path, &Path);
     let changes: [(&str, Change); 7] = [
         ("a write of the same length", |path, _| fs::write(path, "data").unwrap()),
@@ -159,13 +158,13 @@ fn a_kept_file_that_anything_happened_to_is_the_users() {
 }
 
 #[test]
-fn a_file_that_is_open_for_writing_is_the_users() {
+fn a_file_open_for_writing_belongs_to_the_user() {
     for directory in directories() {
         let path = directory.path().join("testfile.dat");
         let mut made = OwnedFile::create(directory.path(), path.file_name()).unwrap();
         made.file().set_len(4096).unwrap();
         let other = fs::File::options().read(true).write(true).open(&path).unwrap();
-        // SAFETY: a new mapping of a whole file, which lives longer.
+        // SAFETY: a new mapping of a whole file, which outlives it.
         let mapped = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, other.as_raw_fd(), 0)
@@ -182,10 +181,10 @@ fn a_file_that_is_open_for_writing_is_the_users() {
         fs::remove_file(&path).unwrap();
         keep(&path, b"kept");
         let writer = fs::File::options().write(true).open(&path).unwrap();
-        assert_eq!(kept_bytes(&path), None, "open when it is to be used again");
+        assert_eq!(kept_bytes(&path), None, "open when it is reused");
         drop(writer);
         assert_eq!(kept_bytes(&path), Some(4));
-        // SAFETY: the mapping, which is not used after this.
+        // SAFETY: the mapping is not used after this.
         unsafe { libc::munmap(mapped, 4096) };
     }
 }

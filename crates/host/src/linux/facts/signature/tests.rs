@@ -1,12 +1,12 @@
-//! The table against images: our own answer, and that of Debian's wipefs, which is libblkid's.
+//! Tests the table on images: our result, and the result of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A sparse medium with bytes at some offsets; negative ones count from the end. No multiple of 1 KiB long.
-fn bearing(at: &[(i64, &[u8])]) -> Option<String> {
+/// On a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the end.
+fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("medium");
@@ -21,7 +21,7 @@ fn bearing(at: &[(i64, &[u8])]) -> Option<String> {
 
 #[test]
 fn nothing_on_zeros_or_too_little() {
-    assert_eq!(bearing(&[]), None);
+    assert_eq!(signature_of(&[]), None);
     let dir = tempfile::tempdir().unwrap();
     for len in [0, 1, 511, 4096, 65536] {
         let path = dir.path().join("short");
@@ -31,7 +31,7 @@ fn nothing_on_zeros_or_too_little() {
 }
 
 #[test]
-fn a_short_magic_string_alone_is_an_accident() {
+fn a_short_magic_string_needs_a_check() {
     // LVM1, HFS, NILFS2, Minix, JMicron, Core Storage, a FAT jump.
     let accidents: [(i64, &[u8]); 7] = [
         (0, b"HM"),
@@ -43,14 +43,14 @@ fn a_short_magic_string_alone_is_an_accident() {
         (0, b"\xeb"),
     ];
     for accident in accidents {
-        assert_eq!(bearing(&[accident]), None, "{accident:?}");
+        assert_eq!(signature_of(&[accident]), None, "{accident:?}");
     }
 }
 
 #[test]
 fn the_ext_family_by_its_features() {
     let ext = |compatible: u8, incompatible: u8| {
-        bearing(&[(1024 + 0x38, &[0x53, 0xef]), (1024 + 0x5c, &[compatible]), (1024 + 0x60, &[incompatible])])
+        signature_of(&[(1024 + 0x38, &[0x53, 0xef]), (1024 + 0x5c, &[compatible]), (1024 + 0x60, &[incompatible])])
     };
     assert_eq!(ext(0, 2).as_deref(), Some("an ext2 file system"));
     assert_eq!(ext(4, 2).as_deref(), Some("an ext3 file system"));
@@ -61,30 +61,29 @@ fn the_ext_family_by_its_features() {
 #[test]
 fn a_zfs_uberblock_in_the_second_label() {
     let uberblock = [(256 << 10) + (128 << 10) + 5 * 1024];
-    let found = bearing(&[(uberblock[0], &0x00ba_b10c_u64.to_be_bytes())]);
+    let found = signature_of(&[(uberblock[0], &0x00ba_b10c_u64.to_be_bytes())]);
     assert_eq!(found.as_deref(), Some("a member of a ZFS pool"));
 }
 
 #[test]
 fn partition_tables_and_boot_sectors() {
     let entry = [0x80, 0, 0, 0, 0x83, 0, 0, 0, 63, 0, 0, 0, 1, 0, 0, 0];
-    assert_eq!(bearing(&[(446, &entry), (510, &[0x55, 0xaa])]).as_deref(), Some("an MBR partition table"));
-    assert_eq!(bearing(&[(510, &[0x55, 0xaa])]).as_deref(), Some("a boot sector"));
-    assert_eq!(bearing(&[(54, b"FAT16   "), (510, &[0x55, 0xaa])]).as_deref(), Some("a FAT file system"));
-    let gpt = bearing(&[(446, &entry), (510, &[0x55, 0xaa]), (512, b"EFI PART"), (-512, b"EFI PART")]);
+    assert_eq!(signature_of(&[(446, &entry), (510, &[0x55, 0xaa])]).as_deref(), Some("an MBR partition table"));
+    assert_eq!(signature_of(&[(510, &[0x55, 0xaa])]).as_deref(), Some("a boot sector"));
+    assert_eq!(signature_of(&[(54, b"FAT16   "), (510, &[0x55, 0xaa])]).as_deref(), Some("a FAT file system"));
+    let gpt = signature_of(&[(446, &entry), (510, &[0x55, 0xaa]), (512, b"EFI PART"), (-512, b"EFI PART")]);
     assert_eq!(gpt.as_deref(), Some("a GPT partition table and a GPT partition table (the spare at the end)"));
 }
 
 #[test]
-fn two_things_on_one_medium_are_both_told() {
-    let both = bearing(&[(0, b"XFSB"), ((4 << 20) - (64 << 10), b"\xfc\x4e\x2b\xa9")]);
+fn two_signatures_are_both_reported() {
+    let both = signature_of(&[(0, b"XFSB"), ((4 << 20) - (64 << 10), b"\xfc\x4e\x2b\xa9")]);
     assert_eq!(both.as_deref(), Some("an XFS file system and a member of an md RAID"));
 }
 
-/// Bytes of an image: ZFS is looked for on 64 MiB at least, and an odd number of sectors tells roundings apart.
+/// ZFS detection needs 64 MiB, and an odd number of sectors exposes rounding differences.
 const IMAGE: u64 = (80 << 20) + 512 * 3;
 
-/// An image under construction.
 struct Image {
     file: File,
     base: u64,
@@ -96,7 +95,6 @@ impl Image {
     }
 }
 
-/// One magic string of one row at one of its places.
 struct Case {
     row: &'static Row,
     at: At,
@@ -121,7 +119,6 @@ fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
 const CRC32: u32 = 0xedb8_8320;
 const CRC32C: u32 = 0x82f6_3b78;
 
-/// The header of a GPT whose entries are all empty.
 fn gpt_header(sector: u64) -> Vec<u8> {
     let last = IMAGE / 512 - 1;
     let (other, entries) = if sector == 1 { (last, 2) } else { (1, last - 32) };
@@ -137,8 +134,8 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// The rest of the structure, as far as libblkid looks at it before it believes the magic string. Offsets are from the
-/// structure's beginning; wipefs accepts wrong checksums, but of partition tables and Stratis.
+/// Writes the other fields that libblkid checks, at offsets relative to the structure. wipefs
+/// accepts wrong checksums, except for partition tables and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
@@ -219,7 +216,7 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
         "iso9660" => put(0, &[1]),
         "udf" => {
             put(0x801, b"NSR02");
-            // The anchor of 512-byte blocks, and the descriptor of the volume that says what it is.
+            // The anchor for 512-byte blocks, and the volume descriptor.
             from_start(256 * 512, &[&le16(&[2, 2])[..], &[0; 8], &le32(&[256, 512, 300])].concat());
             from_start(300 * 512, &[&le16(&[6, 2])[..], &[0; 8], &le32(&[300])].concat());
             from_start(300 * 512 + 212, &le32(&[512]));
@@ -303,29 +300,29 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
     }
 }
 
-/// Rows that Debian 12's libblkid (2.38) cannot confirm, and why.
+/// Rows that Debian 12's libblkid (2.38) cannot confirm, with the reason.
 const UNCONFIRMED: &[(&str, &str)] = &[
     ("bcachefs", "known from 2.40 on"),
     ("cs_fvault2", "known from 2.39 on"),
     ("scoutfs", "known from 2.41 on"),
     ("exfs", "its superblock has fields that only its maker knows"),
     ("befs", "its whole tree of attributes is read"),
-    ("bsd", "looked for within an MBR partition alone"),
-    ("unixware", "looked for within an MBR partition alone, and at another place than the kernel does"),
+    ("bsd", "looked for only within an MBR partition"),
+    ("unixware", "looked for only within an MBR partition, and at another offset than the kernel does"),
     ("dasd", "known from 2.42 on"),
 ];
 
-/// Places and magic strings of rows that are confirmed otherwise, and why not here.
+/// libblkid confirms the row only elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
-        // libblkid does not round the end, and looks for sectors of 4 KiB on devices that have them.
+        // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
         "drbd" => case.at == At::End { unit: 4096, before: 4096 },
         "isw_raid_member" | "gpt" => {
             case.at == At::End { unit: 4096, before: 8192 }
                 || case.at == At::Start(4096)
                 || case.at == At::End { unit: 4096, before: 4096 }
         }
-        // Its block size must be right in big-endian, which 2.38 does not turn round.
+        // The block size must be valid in big-endian, which 2.38 does not byte-swap.
         "minix" => case.magic == b"\x4d\x5a",
         _ => false,
     }
@@ -343,7 +340,7 @@ fn cases(dir: &Path) -> Vec<Case> {
                 complete(&image, row, magic);
                 image.put(row.magic_at, magic);
                 if row.name == "udf" {
-                    // The sequence begins at its beginning.
+                    // The sequence starts at its first descriptor.
                     for sector in [0x8001, 0x8801, 0x9001, 0x9801] {
                         if sector < image.base {
                             image.file.write_all_at(b"BEA01", sector).unwrap();
@@ -357,7 +354,6 @@ fn cases(dir: &Path) -> Vec<Case> {
     cases
 }
 
-/// What wipefs finds on images: libblkid's names, by file.
 fn wipefs(images: impl Iterator<Item = PathBuf>) -> Option<BTreeMap<PathBuf, BTreeSet<String>>> {
     let asked = Command::new("wipefs")
         .args(["--no-act", "--noheadings", "--parsable", "--output", "TYPE,DEVICE"])
@@ -403,11 +399,11 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     assert!(missed.is_empty(), "wipefs knows these by another name or not at all:\n{}", missed.join("\n"));
 }
 
-/// Kinds that functions find, and that have no row.
+/// Kinds detected by functions, without a row.
 const BY_FUNCTION: [&str; 8] = ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 
 #[test]
-fn everything_that_libblkid_knows_has_a_row() {
+fn every_libblkid_kind_has_a_row() {
     let Ok(known) = Command::new("blkid").arg("-k").output() else { return };
     let known = String::from_utf8_lossy(&known.stdout).into_owned();
     assert!(known.lines().count() > 60 || known.is_empty(), "{known}");
@@ -417,7 +413,7 @@ fn everything_that_libblkid_knows_has_a_row() {
 }
 
 #[test]
-fn what_functions_find_wipefs_finds_too() {
+fn wipefs_confirms_kinds_found_by_functions() {
     let dir = tempfile::tempdir().unwrap();
     let made = |name: &str, parts: &[(u64, &[u8])]| {
         let path = dir.path().join(name);

@@ -1,8 +1,11 @@
-//! Free memory that the host of a virtual machine takes back, and that is slow when it is used again.
+//! Free page reporting: a hypervisor reclaims a guest's free memory, and the next use of it is
+//! slow.
 //!
-//! A guest with free page reporting (virtio 1.2, section 5.5.6.7) tells its host within seconds which memory lies free. The host takes it back, and at the
-//! next use of each page it has to find one: a page cache that grows into such memory is filled at a fifteenth of its usual rate (docs/performance.md).
-//! Whether it does depends on what happened in the seconds before, so a run that fills the cache uses as much memory first.
+//! A guest with free page reporting (virtio 1.2, section 5.5.6.7) reports free memory to its
+//! hypervisor within seconds. The hypervisor reclaims it and must find a page again at the next use
+//! of each. A page cache that grows into such memory fills at a fifteenth of its usual rate
+//! (docs/performance.md). Whether this happens depends on the seconds before the run, so a run that
+//! fills the cache first uses as much memory.
 
 use super::facts::Roots;
 use super::sys;
@@ -12,47 +15,46 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The bit of the balloon device's features that says so (VIRTIO_BALLOON_F_PAGE_REPORTING).
+/// The balloon device's feature bit VIRTIO_BALLOON_F_PAGE_REPORTING.
 const REPORTING_BIT: usize = 5;
 
-/// Less than this does not matter to a run.
-const LEAST_BYTES: u64 = 4 * MIB;
+/// Smaller amounts do not affect a run.
+const MIN_BYTES: u64 = 4 * MIB;
 
-/// Bytes of one read.
 const STEP: u64 = MIB;
 
-/// As long is memory asked back for, at most.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// After so much time it is known how fast the target is; where it is slower than memory comes back, that is no limit.
+/// After this time, a target slower than memory comes back shows that memory is not the limit.
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// The kernel takes some of its pages elsewhere each time: it is asked again as long as that is so much faster, and at most so often.
+/// The kernel uses different pages each time, so repeat while a pass is this much faster than the
+/// last.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// So many times faster in the end: it was the memory that was slow.
+/// A total speedup of this much means that memory was the limit.
 const TAKEN: f64 = 3.0;
 
-/// Whether this computer's host takes its free memory back.
-pub(crate) fn takes_back(roots: &Roots) -> bool {
+pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     let devices =
         std::fs::read_dir(roots.sys.join("bus/virtio/drivers/virtio_balloon")).into_iter().flatten().flatten();
     let features = |device: std::fs::DirEntry| std::fs::read(device.path().join("features")).unwrap_or_default();
     devices.map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Drops the page cache of a range of a file, and sees to it that there is memory here for `wanted` bytes of it: what is dropped is that, and where it is too
-/// little more of the range is read before. Returns a sentence where the host had taken memory back.
+/// Drops the page cache of a range, and ensures that the guest has memory for `wanted` bytes of it:
+/// if the dropped pages are too few, reads more of the range first. Returns a sentence if the
+/// hypervisor had reclaimed memory.
 pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, interrupt: &AtomicBool) -> Option<String> {
     let missing = wanted.min(len).saturating_sub(sys::cached_bytes(file, start, len).unwrap_or(0));
-    if missing < LEAST_BYTES {
+    if missing < MIN_BYTES {
         sys::drop_cache(file, start, len);
         return None;
     }
     let end = start + len;
-    // What is in the cache stays until the rest is there, or the rest would take its place.
+    // Keep what is cached until the rest is there, or the rest would reuse its pages.
     let first = fill(file, (end - missing, end), interrupt);
     sys::drop_cache(file, start, len);
     let mut last = first?;
@@ -72,7 +74,7 @@ pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, int
     })
 }
 
-/// Reads a range into the page cache. Returns the bytes a second; none where that is not worth the time, for the target is slower than memory comes back.
+/// Returns bytes per second; `None` if the target is slower than memory comes back.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();
@@ -82,7 +84,7 @@ fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option
         if interrupt.load(Ordering::Relaxed) || began.elapsed() > TRIAL && rate(at) < SLOW_BYTES_PER_S {
             return None;
         }
-        // What cannot be read is the run's to tell.
+        // Read errors are reported by the run.
         let got = file.read_at(&mut buffer[..(end - at).min(STEP) as usize], at).ok().filter(|&got| got > 0)?;
         at += got as u64;
     }
@@ -103,17 +105,17 @@ mod tests {
     }
 
     #[test]
-    fn the_balloon_tells_whether_free_memory_goes_back() {
-        let told = |features: &str| takes_back(&Roots::below(balloon(features).path()));
+    fn the_balloon_feature_shows_free_page_reporting() {
+        let told = |features: &str| reclaims_free_memory(&Roots::below(balloon(features).path()));
         assert!(told("0110010100000000000000000000000010000000\n"));
         assert!(!told("0110000100000000000000000000000010000000\n"));
         assert!(!told(""));
-        assert!(!takes_back(&Roots::below(tempfile::tempdir().unwrap().path())));
+        assert!(!reclaims_free_memory(&Roots::below(tempfile::tempdir().unwrap().path())));
     }
 
     #[test]
-    fn nothing_of_the_range_stays_in_the_cache() {
-        // On the disk: what lives in memory has no other place.
+    fn the_range_is_dropped_from_the_cache() {
+        // On disk: an in-memory file system keeps its pages.
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = directory.path().join("file");
         fs::write(&path, vec![1u8; 16 << 20]).unwrap();
