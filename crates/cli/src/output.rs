@@ -2,8 +2,8 @@
 
 use crate::Failure;
 pub(crate) use crate::console::{print, tell};
+use files::MadeDirectory;
 use host::facts::Roots;
-use machine::directory::{self, MadeDirectory};
 use machine::text::printable;
 use results::{Output, OutputError, Results};
 use std::ffi::OsString;
@@ -123,7 +123,7 @@ pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
 
 /// Names the present path of an output's directory.
 fn moved(path: &Path) -> Failure {
-    let held = machine::directory::Directory::held(directory::parent(path));
+    let held = files::Directory::held(files::parent(path));
     let now = held.and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
     let now = now.map_or_else(|_| "the directory that was there before".into(), |now| now.display().to_string());
     Failure::Run(format!("{}: this directory was moved or replaced meanwhile; the file is in {now}", path.display()))
@@ -137,7 +137,7 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
         name.push(suffix);
     }
     let keep_in = |place: &Path| -> io::Result<PathBuf> {
-        let directory = machine::directory::Directory::held(place)?;
+        let directory = files::Directory::held(place)?;
         let mut file = directory.create(&name, 0o600)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         // A part of a document is of no use.
@@ -201,7 +201,7 @@ pub(crate) struct Directory<'a> {
 /// What stays empty goes: a command that is refused leaves nothing.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
-        directory::remove_empty(&self.made);
+        files::remove_empty(&self.made);
     }
 }
 
@@ -213,7 +213,7 @@ impl<'a> Directory<'a> {
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
         // The files' own lookups find it under the name that they have.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let (_, made) = machine::directory::Directory::make(path, 0o777).map_err(|error| {
+        let (_, made) = files::Directory::make(path, 0o777).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;

@@ -4,9 +4,10 @@
 //! and a device takes only so many in one: a request of 1 MiB would be one, two or three by where its pages happened to
 //! lie, and the same run would give another rate next time.
 
+use crate::system::Mapping;
 use machine::Memory;
-use rustix::mm;
 use std::io;
+use std::mem;
 use std::ptr::NonNull;
 
 /// Writes walk through so many bytes, divided among the slots: what compresses or deduplicates below meets the same data again only after
@@ -46,7 +47,8 @@ pub(crate) struct Extra {
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
-    mapping: Mapping,
+    /// None once the buffers are the kernel's.
+    mapping: Option<Mapping>,
     stride: usize,
     /// Where what lies behind the buffers of all slots begins.
     scratch: usize,
@@ -72,13 +74,13 @@ impl Arena {
         let scratch = extra.scratch.checked_mul(u64::from(slots)).and_then(|len| usize::try_from(len).ok());
         let len = scratch.and_then(|scratch| buffers.checked_add(scratch)).ok_or_else(too_large)?;
         let room = len.checked_add(extra.start.next_multiple_of(PAGE)).ok_or_else(too_large)?;
-        let (mapping, first) = Mapping::new(room, memory)?;
+        let (mapping, first) = mapped(room, memory)?;
         // SAFETY: the mapping has room for whole pages around the start.
         let base = unsafe { first.add(extra.start) };
         let mut arena = Arena {
             base,
             len,
-            mapping,
+            mapping: Some(mapping),
             stride: buffers / slots as usize,
             scratch: buffers,
             request: (request as usize).next_multiple_of(PAGE),
@@ -100,7 +102,7 @@ impl Arena {
 
     /// Never unmaps the buffers: the kernel still writes to them or reads them.
     pub(crate) fn leak(&mut self) {
-        self.mapping.leaked = true;
+        mem::forget(self.mapping.take());
     }
 
     /// Where the scratch of the first slot begins.
@@ -134,50 +136,20 @@ impl Arena {
     }
 }
 
-/// An anonymous private mapping of our own.
-struct Mapping {
-    start: NonNull<u8>,
-    len: usize,
-    leaked: bool,
-}
-
-impl Mapping {
-    /// A mapping with room for `len` bytes, and where in it they begin.
-    fn new(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
-        let huge = memory == Memory::Huge && len >= HUGE_FROM;
-        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let whole = if huge {
-            len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE)).ok_or_else(too_large)?
-        } else {
-            len
-        };
-        let access = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
-        // SAFETY: a new mapping, wherever the kernel has room.
-        let start = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), whole, access, mm::MapFlags::PRIVATE)? };
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
-        let mapping = Mapping { start, len: whole, leaked: false };
-        if !huge {
-            return Ok((mapping, start));
-        }
-        // SAFETY: the mapping is one huge page longer than what is used, so the aligned beginning and all bytes after
-        // it are inside. A kernel without huge pages refuses the advice, and the buffers are as good as any program's.
-        let base = unsafe {
-            let base = start.add(start.as_ptr().align_offset(HUGE));
-            #[cfg(target_os = "linux")]
-            let _ = mm::madvise(base.as_ptr().cast(), whole - HUGE, mm::Advice::LinuxHugepage);
-            base
-        };
-        Ok((mapping, base))
+/// Memory with room for `len` bytes, and where in it they begin.
+fn mapped(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
+    if memory != Memory::Huge || len < HUGE_FROM {
+        let mapping = Mapping::new(len)?;
+        let start = mapping.start();
+        return Ok((mapping, start));
     }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        if !self.leaked {
-            // SAFETY: unmaps what `new` mapped, once. It cannot fail: the range is the mapping's.
-            let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
-        }
-    }
+    let whole = len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE));
+    let mapping = Mapping::new(whole.ok_or(io::ErrorKind::OutOfMemory)?)?;
+    let skipped = mapping.start().as_ptr().align_offset(HUGE);
+    mapping.prefer_huge_pages(skipped);
+    // SAFETY: the mapping is one huge page longer than its bytes, so the aligned beginning and all of them are inside.
+    let base = unsafe { mapping.start().add(skipped) };
+    Ok((mapping, base))
 }
 
 #[cfg(test)]
@@ -190,7 +162,7 @@ mod tests {
         assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
         large.bytes().fill(7);
         let plain = Arena::new(1, 1 << 20, 0, machine::Memory::Pages).unwrap();
-        assert_eq!(plain.mapping.len, 1 << 20, "no room for a huge page to begin in");
+        assert_eq!(plain.mapping.unwrap().len(), 1 << 20, "no room for a huge page to begin in");
         for memory in machine::Memory::ALL {
             let extra = Extra { start: MALLOC_START, ..Extra::default() };
             let mut like_malloc = Arena::with(2, 1 << 20, 0, memory, extra).unwrap();
@@ -198,7 +170,8 @@ mod tests {
             like_malloc.bytes().fill(7);
         }
         let small = Arena::new(1, 4096, 0, machine::Memory::Huge).unwrap();
-        assert_eq!((small.mapping.start, small.mapping.len), (small.base, 4096));
+        let mapping = small.mapping.unwrap();
+        assert_eq!((mapping.start(), mapping.len()), (small.base, 4096));
     }
 
     #[test]

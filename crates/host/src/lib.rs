@@ -3,7 +3,8 @@
 //! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. What every system shares stands here:
 //! the serving loops, the start of the streams, stripes, buffers, the rules of test files. A system's own folder has
 //! its engines, facts, counters and calls: `linux/` so far. Elsewhere the crate builds, and [`Host`] says that it
-//! cannot measure.
+//! cannot measure. The shared part finds its system as `system`: the memory of buffers, and what the result of a failed
+//! request means.
 
 // Without a system below them nothing uses the loops.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
@@ -28,7 +29,11 @@ mod test_file;
 
 pub use cleanup::{Cleanup, cleanup};
 #[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Host, HostTarget};
+#[cfg(target_os = "linux")]
+use linux as system;
 #[cfg(target_os = "linux")]
 pub use linux::{
     DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, is_endless, is_ignored, kept_bytes, knobs,

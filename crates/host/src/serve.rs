@@ -3,6 +3,7 @@
 use crate::arena::Arena;
 use crate::reaping::{Reaping, Tally};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
+use crate::system::{INTERRUPTED_CALL, request_error};
 use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, Result};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -16,9 +17,6 @@ const GRACE_NS: Nanos = 150_000_000;
 
 /// How long a kernel that takes no request for want of resources is asked again.
 const STALL_NS: Nanos = 1_000_000_000;
-
-/// A blocking call's result where a signal came first: EINTR, the same number on every system.
-const INTERRUPTED_CALL: i32 = -4;
 
 /// What is kept of a request until it completes.
 #[derive(Clone, Copy)]
@@ -346,7 +344,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted (EINTR), unless the run is to end. Any other result is returned.
+/// Repeats a call that a signal interrupted, unless the run is to end. Any other result is returned.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(
@@ -400,7 +398,7 @@ fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
 #[cold]
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {
-        io::Error::from_raw_os_error(-result)
+        request_error(result)
     } else {
         io::Error::new(
             io::ErrorKind::UnexpectedEof,

@@ -355,16 +355,6 @@ impl Arrangement {
     }
 }
 
-#[cfg(unix)]
-fn is_pipe(metadata: &fs::Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &fs::Metadata) -> bool {
-    false
-}
-
 /// What stands at a path.
 ///
 /// # Errors
@@ -385,7 +375,7 @@ pub fn look(path: &Path) -> io::Result<Found> {
     if metadata.is_dir() {
         return Ok(Found::Other("a directory"));
     }
-    if is_pipe(&metadata) {
+    if files::is_pipe(&metadata) {
         // Opening one would wait for its other end.
         return Ok(Found::Other("a pipe"));
     }

@@ -6,7 +6,7 @@
 use super::jobfile::cut;
 use super::turns::FileTurns;
 use super::value::Reason;
-use machine::input::{Input, next_line};
+use files::{Input, next_line};
 use machine::units::show_size;
 use machine::{Nanos, Op, Request, Stability};
 use std::fmt::Write;
