@@ -8,11 +8,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A held directory; here there is none.
+/// A held directory, which does not exist here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// A directory that was made; here none is.
+/// A directory that was made, which does not exist here.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {
@@ -111,7 +111,7 @@ impl Directory {
     }
 }
 
-/// Removes directories that were made; here none was.
+/// Removes directories that were made; this system makes nothing.
 pub fn remove_empty(_: &[MadeDirectory]) {}
 
 /// Whether two are the same file, which is not known: an output may be what is measured.
@@ -156,7 +156,7 @@ pub fn inode(_: &Metadata) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether a path names one of the process's own open files; here none does.
+/// Whether a path names one of the process's own open files, which does not happen here.
 pub fn is_own_open_file(_: &Path) -> bool {
     false
 }

@@ -1,4 +1,4 @@
-//! What any Unix says of files and their owners.
+//! Files and their owners on any Unix.
 
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::process::geteuid;
@@ -80,7 +80,7 @@ pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<V
 /// Sets an extended attribute of a file.
 ///
 /// # Errors
-/// Its file system keeps none, or the system's.
+/// Its file system does not keep attributes, or the system's.
 pub fn write_attribute(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
     attribute::write(file, name, value)
 }

@@ -87,7 +87,7 @@ mod by_path {
             return Ok(None);
         }
         let target = OsString::from_vec(readlinkat(directory, name, Vec::new())?.into_bytes()).into();
-        // What a link holds never changes, so it is this link's if the link is still there.
+        // A link's target never changes: if the link is still there, this is its target.
         let after = stat()?;
         let is_same = identity(&before) == identity(&after)
             && (before.st_ctime, before.st_ctime_nsec) == (after.st_ctime, after.st_ctime_nsec);
