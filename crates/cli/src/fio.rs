@@ -8,9 +8,9 @@ use dialect::fio::{
     log_paths, logs, look, parsed_globals, parsed_lines, replace_missing_engines, run, saved_states, seed_lines,
     state_path, terse, text,
 };
+use files::Input;
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
-use machine::input::Input;
 use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};

@@ -3,8 +3,8 @@
 
 use crate::Failure;
 pub(crate) use crate::console::{print, tell};
+use files::MadeDirectory;
 use host::facts::Roots;
-use machine::directory::{self, MadeDirectory};
 use machine::text::printable;
 use results::{Output, OutputError, Results};
 use std::ffi::OsString;
@@ -116,7 +116,7 @@ pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
 
 /// Reports the current path of a directory that was moved.
 fn moved(path: &Path) -> Failure {
-    let held = machine::directory::Directory::held(directory::parent(path));
+    let held = files::Directory::held(files::parent(path));
     let now = held.and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
     let now = now.map_or_else(|_| "the directory that was there before".into(), |now| now.display().to_string());
     Failure::Run(format!("{}: this directory was moved or replaced meanwhile; the file is in {now}", path.display()))
@@ -130,7 +130,7 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
         name.push(suffix);
     }
     let keep_in = |place: &Path| -> io::Result<PathBuf> {
-        let directory = machine::directory::Directory::held(place)?;
+        let directory = files::Directory::held(place)?;
         let mut file = directory.create(&name, 0o600)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         // A partial document is useless.
@@ -185,7 +185,7 @@ pub(crate) struct Directory<'a> {
 /// Removes the directories that stayed empty, so a refused command leaves nothing behind.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
-        directory::remove_empty(&self.made);
+        files::remove_empty(&self.made);
     }
 }
 
@@ -194,7 +194,7 @@ impl<'a> Directory<'a> {
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
         // An empty path means the current directory.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let (_, made) = machine::directory::Directory::make(path, 0o777).map_err(|error| {
+        let (_, made) = files::Directory::make(path, 0o777).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;

@@ -6,9 +6,9 @@ use crate::console::{cannot_print, report};
 use crate::{Failure, output};
 use clap::Args;
 use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
+use files::{Directory, PRIVATE, is_trusted, parent};
 use host::Host;
 use host::files::directory_facts;
-use machine::directory::{Directory, PRIVATE, is_trusted, parent};
 use machine::text::PrintableWriter;
 use places::Places;
 use results::{Began, Kind, Output, Results};
@@ -296,7 +296,7 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
 fn start_file() -> Result<Option<&'static Path>, Failure> {
     let path = Path::new(START_FILE);
     match std::fs::metadata(path) {
-        Ok(metadata) if !is_trusted(metadata.uid()) => {
+        Ok(metadata) if !is_trusted(&metadata) => {
             let uid = metadata.uid();
             Err(Failure::Usage(format!(
                 "{START_FILE}: another user (uid {uid}) wrote these commands; name the file to run them as root"
@@ -312,7 +312,7 @@ fn is_usable(path: &Path) -> bool {
         return false;
     };
     match directory.look(name) {
-        Ok(metadata) => metadata.is_file() && is_trusted(metadata.uid()),
+        Ok(metadata) => metadata.is_file() && is_trusted(&metadata),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }

@@ -5,9 +5,10 @@
 //! become one, two or three device requests depending on where its pages were, and the same run
 //! would report another rate next time.
 
+use crate::system::Mapping;
 use machine::Memory;
-use rustix::mm;
 use std::io;
+use std::mem;
 use std::ptr::NonNull;
 
 /// Writes cycle through this many bytes, divided among the slots: compression and deduplication
@@ -46,7 +47,8 @@ pub(crate) struct Extra {
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
-    mapping: Mapping,
+    /// None once the buffers are the kernel's.
+    mapping: Option<Mapping>,
     stride: usize,
     /// Offset of the scratch space, which follows the buffers of all slots.
     scratch: usize,
@@ -72,13 +74,13 @@ impl Arena {
         let scratch = extra.scratch.checked_mul(u64::from(slots)).and_then(|len| usize::try_from(len).ok());
         let len = scratch.and_then(|scratch| buffers.checked_add(scratch)).ok_or_else(too_large)?;
         let room = len.checked_add(extra.start.next_multiple_of(PAGE)).ok_or_else(too_large)?;
-        let (mapping, first) = Mapping::new(room, memory)?;
+        let (mapping, first) = mapped(room, memory)?;
         // SAFETY: the mapping has room for whole pages around the start.
         let base = unsafe { first.add(extra.start) };
         let mut arena = Arena {
             base,
             len,
-            mapping,
+            mapping: Some(mapping),
             stride: buffers / slots as usize,
             scratch: buffers,
             request: (request as usize).next_multiple_of(PAGE),
@@ -100,7 +102,7 @@ impl Arena {
 
     /// Never unmaps the buffers, because the kernel still uses them.
     pub(crate) fn leak(&mut self) {
-        self.mapping.leaked = true;
+        mem::forget(self.mapping.take());
     }
 
     pub(crate) fn scratch(&self) -> *mut u8 {
@@ -130,6 +132,7 @@ impl Arena {
     }
 }
 
+<<<<<<< HEAD
 struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -173,7 +176,22 @@ impl Drop for Mapping {
             // SAFETY: unmaps what `new` mapped, once. It cannot fail: the range is the mapping's.
             let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
         }
+=======
+/// Memory with room for `len` bytes, and where in it they begin.
+fn mapped(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
+    if memory != Memory::Huge || len < HUGE_FROM {
+        let mapping = Mapping::new(len)?;
+        let start = mapping.start();
+        return Ok((mapping, start));
+>>>>>>> i-z
     }
+    let whole = len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE));
+    let mapping = Mapping::new(whole.ok_or(io::ErrorKind::OutOfMemory)?)?;
+    let skipped = mapping.start().as_ptr().align_offset(HUGE);
+    mapping.prefer_huge_pages(skipped);
+    // SAFETY: the mapping is one huge page longer than its bytes, so the aligned beginning and all of them are inside.
+    let base = unsafe { mapping.start().add(skipped) };
+    Ok((mapping, base))
 }
 
 #[cfg(test)]
@@ -186,7 +204,7 @@ mod tests {
         assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
         large.bytes().fill(7);
         let plain = Arena::new(1, 1 << 20, 0, machine::Memory::Pages).unwrap();
-        assert_eq!(plain.mapping.len, 1 << 20, "no room for a huge page to begin in");
+        assert_eq!(plain.mapping.unwrap().len(), 1 << 20, "no room for a huge page to begin in");
         for memory in machine::Memory::ALL {
             let extra = Extra { start: MALLOC_START, ..Extra::default() };
             let mut like_malloc = Arena::with(2, 1 << 20, 0, memory, extra).unwrap();
@@ -194,7 +212,8 @@ mod tests {
             like_malloc.bytes().fill(7);
         }
         let small = Arena::new(1, 4096, 0, machine::Memory::Huge).unwrap();
-        assert_eq!((small.mapping.start, small.mapping.len), (small.base, 4096));
+        let mapping = small.mapping.unwrap();
+        assert_eq!((mapping.start(), mapping.len()), (small.base, 4096));
     }
 
     #[test]

@@ -5,6 +5,9 @@ use machine::{
     Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result, RunOptions, RunUsage,
     TargetFacts, TargetSpec,
 };
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::io;
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -19,6 +22,52 @@ pub enum HostTarget {}
 impl Host {
     pub fn new(_interrupt: &'static AtomicBool) -> Host {
         Host { began: Instant::now() }
+    }
+}
+
+/// A blocking call's result if a signal came first: the number that requests' results have on every system.
+pub(crate) const INTERRUPTED_CALL: i32 = -4;
+
+/// The error that a failed request's result stands for.
+pub(crate) fn request_error(result: i32) -> io::Error {
+    io::Error::other(format!("error {}", result.unsigned_abs()))
+}
+
+/// Memory for the buffers of requests.
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Mapping {
+    /// Allocates `len` bytes, at the start of a page of 4 KiB.
+    pub(crate) fn new(len: usize) -> io::Result<Mapping> {
+        let layout = Layout::from_size_align(len, 4096).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if len == 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: the layout has bytes.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Mapping { start, layout })
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// This system is not asked for huge pages.
+    pub(crate) fn prefer_huge_pages(&self, _skipped: usize) {}
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated it with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
 

@@ -1,9 +1,17 @@
 //! This computer, behind one interface: no crate above this one names an operating system.
 //!
+<<<<<<< HEAD
 //! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. This level holds
 //! the portable parts: the serving loops, the start of the streams, stripes, buffers, the rules of
 //! test files. Each system has a folder with its engines, facts, counters and calls; so far only
 //! `linux/`. On other systems the crate builds, and [`Host`] reports that it cannot measure.
+=======
+//! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. What every system shares stands here:
+//! the serving loops, the start of the streams, stripes, buffers, the rules of test files. A system's own folder has
+//! its engines, facts, counters and calls: `linux/` so far. Elsewhere the crate builds, and [`Host`] says that it
+//! cannot measure. The shared part finds its system as `system`: the memory of buffers, and what the result of a failed
+//! request means.
+>>>>>>> i-z
 
 // Nothing uses the loops on an unsupported system.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
@@ -28,7 +36,11 @@ mod test_file;
 
 pub use cleanup::{Cleanup, cleanup};
 #[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Host, HostTarget};
+#[cfg(target_os = "linux")]
+use linux as system;
 #[cfg(target_os = "linux")]
 pub use linux::{
     DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, is_endless, is_ignored, kept_bytes, knobs,

@@ -4,6 +4,7 @@
 use crate::arena::Arena;
 use crate::reaping::{PartCounters, Reaping};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
+use crate::system::{INTERRUPTED_CALL, request_error};
 use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, Result};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -17,9 +18,13 @@ const GRACE_NS: Nanos = 150_000_000;
 /// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
+<<<<<<< HEAD
 /// EINTR as a result, the same number on every system.
 const INTERRUPTED_CALL: i32 = -4;
 
+=======
+/// What is kept of a request until it completes.
+>>>>>>> i-z
 #[derive(Clone, Copy)]
 struct Outstanding {
     offset: u64,
@@ -334,7 +339,11 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
+<<<<<<< HEAD
 /// Repeats a call interrupted by a signal (EINTR) unless the run must end.
+=======
+/// Repeats a call that a signal interrupted, unless the run is to end. Any other result is returned.
+>>>>>>> i-z
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(
@@ -385,7 +394,7 @@ fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
 #[cold]
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {
-        io::Error::from_raw_os_error(-result)
+        request_error(result)
     } else {
         io::Error::new(
             io::ErrorKind::UnexpectedEof,

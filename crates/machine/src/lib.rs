@@ -7,12 +7,10 @@
 
 mod access;
 mod data;
-pub mod directory;
 mod engine;
 mod error;
 mod facts;
 pub mod files;
-pub mod input;
 mod knob;
 mod layer;
 pub mod mark;

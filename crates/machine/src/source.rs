@@ -36,7 +36,7 @@ pub struct Request {
 pub struct Completion {
     /// The slot of the request that ended.
     pub slot: u32,
-    /// Bytes done, or a negated errno.
+    /// Bytes done; below zero a failure, by the negated number that fio gives it, which is Linux's.
     pub result: i32,
 }
 

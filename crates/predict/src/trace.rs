@@ -2,7 +2,7 @@
 
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
-use machine::input::next_line;
+use files::next_line;
 use machine::{
     Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Reap,
     Request, RequestSource,

@@ -1,7 +1,7 @@
 //! Results on disk: JSON in and out, schema versions.
 
 use crate::document::{Results, SCHEMA};
-use machine::input::Input;
+use files::Input;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};

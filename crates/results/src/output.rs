@@ -9,13 +9,10 @@
 mod own;
 mod part;
 
-use machine::directory::{Directory, is_same_file, is_trusted, parent};
-use machine::input::is_own_open_file;
-use rustix::fs::{Mode, OFlags, openat};
+use files::{Directory, is_own_open_file, is_same_file, is_stream, is_trusted, parent};
 use std::ffi::OsString;
-use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -189,10 +186,10 @@ impl Output {
             Ok(metadata) => metadata,
         };
         let is_link = itself.is_symlink();
-        let follows = is_link && is_trusted(itself.uid());
+        let follows = is_link && is_trusted(&itself);
         let there = if follows { directory.follow(name).ok() } else { Some(itself) };
         match there {
-            Some(there) if is_stream(there.file_type()) => Ok(Place::Stream),
+            Some(there) if is_stream(&there) => Ok(Place::Stream),
             _ if is_link => Err(self.refused("it is a symbolic link; name the file that it should be")),
             Some(there) if there.is_dir() => Err(self.refused("it is a directory; name a file")),
             Some(there) if !there.is_file() => {
@@ -220,12 +217,7 @@ impl Output {
                 OpenOptions::new().append(true).open(&self.path).and_then(|mut file| write_and_flush(&mut file, bytes))
             }
             (_, Some((directory, name))) => {
-                let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
-                let mut file = File::from(openat(directory, name, flags, Mode::empty())?);
-                if !is_stream(file.metadata()?.file_type()) {
-                    return Err(io::Error::other("it was replaced at this very moment"));
-                }
-                write_and_flush(&mut file, bytes)
+                directory.open_stream(name).and_then(|mut file| write_and_flush(&mut file, bytes))
             }
         };
         match written {
@@ -247,11 +239,6 @@ pub fn append(option: &str, path: &Path, bytes: &[u8]) -> Result<(), OutputError
 
 fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
-}
-
-/// A character device, a pipe or a socket.
-fn is_stream(kind: FileType) -> bool {
-    kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
 /// Whether a regular file is one that halfpower made, or empty.
@@ -377,7 +364,7 @@ mod tests {
     fn devices_are_written_into_and_stay_devices() {
         let null = Path::new("/dev/null");
         Output::new("--json", null, false, &[]).unwrap().write(b"text").unwrap();
-        assert!(is_stream(fs::symlink_metadata(null).unwrap().file_type()));
+        assert!(is_stream(&fs::symlink_metadata(null).unwrap()));
         let full = Output::new("--json", Path::new("/dev/full"), false, &[]).unwrap();
         assert!(matches!(full.write(b"text"), Err(OutputError::Io { .. })));
     }

@@ -2,7 +2,7 @@
 
 use crate::description::Description;
 use crate::{Error, Result};
-use machine::input::Input;
+use files::Input;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;

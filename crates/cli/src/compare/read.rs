@@ -1,7 +1,7 @@
 //! Reads results of any tool as sides of a comparison.
 
 use crate::Failure;
-use machine::input::Input;
+use files::Input;
 use results::Results;
 use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
 use std::path::{Path, PathBuf};

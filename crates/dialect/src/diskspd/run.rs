@@ -6,7 +6,7 @@ use super::{Options, read_profile};
 use crate::concurrent::{self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult};
 use crate::parse::is_twin;
 use crate::sqlio;
-use machine::input::Input;
+use files::Input;
 use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::histogram::Histogram;
 use results::Point;

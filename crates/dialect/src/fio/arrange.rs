@@ -250,7 +250,8 @@ impl Arrangement {
     /// Decides for every clone of a plan. `look` inspects a path; `destroy` lists paths that may be
     /// overwritten.
     ///
-    /// # Errors A missing or oversized size, an unusable path, a user's file that would be
+    /// # Errors
+    /// A missing or oversized size, an unusable path, a user's file that would be
     /// overwritten.
     pub fn new(
         plan: &Plan,
@@ -352,6 +353,7 @@ impl Arrangement {
     }
 }
 
+<<<<<<< HEAD
 #[cfg(unix)]
 fn is_pipe(metadata: &fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
@@ -363,8 +365,12 @@ fn is_pipe(_: &fs::Metadata) -> bool {
 }
 
 /// Inspects a path.
+=======
+/// What stands at a path.
+>>>>>>> i-z
 ///
-/// # Errors It cannot be examined.
+/// # Errors
+/// It cannot be examined.
 pub fn look(path: &Path) -> io::Result<Found> {
     if is_twin(path) {
         // A simulated volume gets the size it needs.
@@ -381,8 +387,13 @@ pub fn look(path: &Path) -> io::Result<Found> {
     if metadata.is_dir() {
         return Ok(Found::Other("a directory"));
     }
+<<<<<<< HEAD
     if is_pipe(&metadata) {
         // Opening it would wait for the other end.
+=======
+    if files::is_pipe(&metadata) {
+        // Opening one would wait for its other end.
+>>>>>>> i-z
         return Ok(Found::Other("a pipe"));
     }
     // Seeking to the end gives a block device's size; a device without an end holds no data.

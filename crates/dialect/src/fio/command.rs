@@ -93,7 +93,8 @@ impl Default for Command {
 impl Command {
     /// Parses arguments (without the program's name).
     ///
-    /// # Errors An unsupported argument, or a missing value.
+    /// # Errors
+    /// An unsupported argument, or a missing value.
     pub fn parse(arguments: &[String]) -> Result<Command, FioError> {
         let mut command = Command::default();
         let mut rest = arguments.iter();
@@ -234,7 +235,8 @@ impl Command {
     /// Returns all sections: the global ones of the command line, those of the files, then the
     /// command line's jobs.
     ///
-    /// # Errors A job file that cannot be read or parsed.
+    /// # Errors
+    /// A job file that cannot be read or parsed.
     pub fn all_sections(&self, world: &World<'_>) -> Result<Vec<Section>, FioError> {
         let first_job = self.sections.iter().position(|section| !section.is_global()).unwrap_or(self.sections.len());
         let (global, jobs) = self.sections.split_at(first_job);

@@ -14,7 +14,8 @@ pub fn parsed_lines(plan: &Plan) -> String {
 
 /// The same for sections without a job, which fio also checks with --parse-only.
 ///
-/// # Errors An unsupported or invalid option.
+/// # Errors
+/// An unsupported or invalid option.
 pub fn parsed_globals(sections: &[Section]) -> Result<String, FioError> {
     plan::globals(sections).map(|options| steady_line(&options))
 }

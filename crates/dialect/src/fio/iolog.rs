@@ -7,7 +7,7 @@
 use super::jobfile::cut;
 use super::turns::FileTurns;
 use super::value::Reason;
-use machine::input::{Input, next_line};
+use files::{Input, next_line};
 use machine::units::show_size;
 use machine::{Nanos, Op, Request, Stability};
 use std::fmt::Write;
@@ -63,7 +63,8 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace from a file.
     ///
-    /// # Errors It cannot be read or is not a trace; only the reason.
+    /// # Errors
+    /// It cannot be read or is not a trace; only the reason.
     pub(crate) fn load(path: &str) -> Result<Trace, Reason> {
         let cannot = |error: std::io::Error| format!("cannot read {}: {error}", cut(path));
         Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))

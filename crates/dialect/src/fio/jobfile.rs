@@ -97,7 +97,8 @@ pub struct World<'a> {
 impl JobFile {
     /// Reads a job file and its includes.
     ///
-    /// # Errors An unreadable file, an invalid line, an unset variable; each names file and line.
+    /// # Errors
+    /// An unreadable file, an invalid line, an unset variable; each names file and line.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path)
             .map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;

@@ -1,7 +1,7 @@
 //! Repeating data patterns: fio's `verify_pattern` and `buffer_pattern`.
 
 use super::value::Reason;
-use machine::input::Input;
+use files::Input;
 use std::io::Read;
 use std::path::Path;
 

@@ -282,7 +282,8 @@ fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
 impl Plan {
     /// Parses sections; a non-empty `only` selects the jobs with these names.
     ///
-    /// # Errors An unsupported or invalid option, with its location; no job at all.
+    /// # Errors
+    /// An unsupported or invalid option, with its location; no job at all.
     pub fn new(sections: &[Section], only: &[String]) -> Result<Plan, FioError> {
         let mut plan = Plan { groups: Vec::new(), global: Vec::new(), warnings: Vec::new() };
         let mut defaults = Options::default();

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Refuses what this machine cannot do, before anything is written.
 ///
-/// # Errors An engine that is not available here.
+/// # Errors
+/// An engine that is not available here.
 pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
@@ -61,7 +62,8 @@ fn check_memory<M: Machine>(machine: &M, plan: &Plan, arrangement: &Arrangement)
 /// `keep` is set; `on_group` is called before each set. A failed job has its error in its result,
 /// and the others continue.
 ///
-/// # Errors A file that cannot be created or opened, a workload that makes no sense on its file, a
+/// # Errors
+/// A file that cannot be created or opened, a workload that makes no sense on its file, a
 /// user's interrupt.
 pub fn run<M: Machine>(
     machine: &M,

@@ -399,7 +399,8 @@ pub(crate) fn is_flag(name: &str) -> bool {
 impl Options {
     /// Applies one option.
     ///
-    /// # Errors An invalid value, an unsupported or unknown option; only the reason.
+    /// # Errors
+    /// An invalid value, an unsupported or unknown option; only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {

@@ -3,7 +3,7 @@
 use super::Options;
 use super::options::MAX_CHILDREN;
 use crate::parse::{refuse, shortened};
-use machine::input::Input;
+use files::Input;
 use machine::{Error, Result};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

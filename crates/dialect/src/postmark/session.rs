@@ -4,8 +4,8 @@ use super::{
     BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run,
     show, terse,
 };
+use files::Input;
 use machine::files::{FileError, FileSystem};
-use machine::input::Input;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -27,7 +27,8 @@ type Read = fn(&str) -> Result<Vec<Asked>, String>;
 
 /// Reads a tool's report.
 ///
-/// # Errors A text that is not a report of a known tool, or a report without figures.
+/// # Errors
+/// A text that is not a report of a known tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
     let (tool, read): (_, Read) = if text.contains("\"fio version\"") {
         ("fio", fio::read)

@@ -6,7 +6,7 @@ use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, repo
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob};
 use crate::display::print;
 use crate::parse::is_twin;
-use machine::input::Input;
+use files::Input;
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Sample;
 use measure::histogram::Histogram;

@@ -9,6 +9,7 @@ pub mod files;
 mod free_page_reporting;
 mod hold;
 pub mod knobs;
+mod mapping;
 mod mark;
 mod member;
 mod memory;
@@ -30,10 +31,12 @@ use machine::{
 };
 use std::sync::atomic::AtomicBool;
 
+pub(crate) use mapping::Mapping;
 pub use member::is_endless;
 pub use owned_file::kept_bytes;
 pub use signals::is_ignored;
 pub use sys::stack_limit;
+pub(crate) use sys::{INTERRUPTED_CALL, request_error};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Pause after filling test files. On a virtual machine, a thread with one request at a time is

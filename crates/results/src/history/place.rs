@@ -1,12 +1,9 @@
 //! Where a history is: SQLite opens a file by its path, so the path is resolved and checked before.
 
 use super::HistoryError;
-use machine::directory::{Directory, PRIVATE, is_same_file, is_trusted, parent};
-use machine::input::check_regular;
-use rustix::fs::{Gid, Uid, fchown};
+use files::{Directory, PRIVATE, check_regular, check_trusted, is_same_file, parent};
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The path of a history without links on its way; its directory is made if it is missing.
@@ -21,26 +18,15 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
         .map_err(|source| HistoryError::Directory { path: path.into(), source })?;
     match directory.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let owner = directory.metadata().map_err(failed)?;
-            // As root in the directory of the user who called it: the file is that user's, who could not use it otherwise.
-            if rustix::process::geteuid().is_root() && owner.uid() != 0 {
-                let file = directory.create(name, 0o600).map_err(failed)?;
-                fchown(&file, Some(Uid::from_raw(owner.uid())), Some(Gid::from_raw(owner.gid())))
-                    .map_err(|error| failed(error.into()))?;
-            }
+            directory.create_for_owner(name, 0o600).map_err(failed)?;
         }
         Err(error) => return Err(failed(error)),
-        Ok(metadata) if !is_trusted(metadata.uid()) => {
-            return Err(refused(format!(
-                "it belongs to another user (uid {}), and root does not use it",
-                metadata.uid()
-            )));
-        }
         Ok(metadata) if metadata.is_symlink() => {
+            check_trusted(&metadata).map_err(failed)?;
             let real = fs::canonicalize(path).map_err(failed)?;
             return if real == path { Err(refused("a link that leads to itself".into())) } else { resolved(&real) };
         }
-        Ok(metadata) => check_regular(&metadata).map_err(failed)?,
+        Ok(metadata) => check_trusted(&metadata).and_then(|()| check_regular(&metadata)).map_err(failed)?,
     }
     let real = fs::canonicalize(parent(path)).map_err(failed)?;
     let is_it = |there: fs::Metadata| directory.metadata().is_ok_and(|own| is_same_file(&own, &there));

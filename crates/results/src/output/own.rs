@@ -3,12 +3,10 @@
 //! It is the length and a checksum of the content. An extended attribute holds it, with a number that fits the file's own
 //! ([`machine::mark::mark`]), so that a copy does not bear it. Where no attribute can be written, a hidden file beside the output does.
 
-use machine::directory::Directory;
-use machine::input::Input;
+use files::{Directory, Input, has_same_owner};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 
 /// How a hidden file beside an output begins.
 const TITLE: &str = "halfpower output ";
@@ -39,7 +37,7 @@ fn state(mut content: impl Read) -> io::Result<String> {
 /// run asks for --force.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: &[u8]) {
     let Ok(state) = state(content) else { return };
-    if !attribute::write(file, &state) {
+    if attribute::write(file, &state).is_err() {
         let _ = write_beside(directory, name, &state);
     }
 }
@@ -74,7 +72,7 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
 /// What the file beside an output says, if both have one owner: in a directory of many users anybody can put one there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
-    (output.uid() == metadata.uid()).then_some(state)
+    has_same_owner(output, &metadata).then_some(state)
 }
 
 fn mark_of(directory: &Directory, beside: &OsStr) -> Option<(String, Metadata)> {
@@ -86,28 +84,25 @@ fn mark_of(directory: &Directory, beside: &OsStr) -> Option<(String, Metadata)> 
 
 mod attribute {
     use super::{File, LONGEST, Metadata};
-    use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+    use files::{inode, read_attribute, write_attribute};
     use std::hash::{BuildHasher, Hasher, RandomState};
-    use std::os::unix::fs::MetadataExt;
+    use std::io;
 
     /// The extended attribute. A test file has another: no output passes for one.
     const ATTRIBUTE: &str = "user.halfpower.output";
 
-    /// Whether the attribute could be written.
-    pub(super) fn write(file: &File, state: &str) -> bool {
+    pub(super) fn write(file: &File, state: &str) -> io::Result<()> {
         let random = RandomState::new().build_hasher().finish();
-        let Ok(inode) = file.metadata().map(|metadata| metadata.ino()) else { return false };
-        let text = format!("{} {state}", machine::mark::mark(random, inode));
-        fsetxattr(file, ATTRIBUTE, text.as_bytes(), XattrFlags::empty()).is_ok()
+        let text = format!("{} {state}", machine::mark::mark(random, inode(&file.metadata()?)?));
+        write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
     /// What the attribute says; of another file's nothing.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
-        let mut text = [0u8; LONGEST];
-        let length = fgetxattr(file, ATTRIBUTE, &mut text[..]).ok()?;
-        let text = String::from_utf8_lossy(text.get(..length)?).into_owned();
+        let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
         let (mark, state) = text.split_once(' ')?;
-        Some(if machine::mark::is_mark(mark, metadata.ino()) { state.to_owned() } else { String::new() })
+        Some(if machine::mark::is_mark(mark, inode(metadata).ok()?) { state.to_owned() } else { String::new() })
     }
 }
 

@@ -1,13 +1,11 @@
 //! Outputs on their way to their name: temporary files that a later run knows as halfpower's, should this one be killed.
 
-use machine::directory::Directory;
+use files::{Directory, inode};
 use machine::mark::{is_part, part_name};
-use rustix::fs::{FlockOperation, flock};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 /// How often a file is made again if another process takes it for a leftover.
@@ -64,7 +62,7 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
             Err(error)
                 if left > 0
                     && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
-                    && directory.metadata().is_ok_and(|metadata| metadata.nlink() > 0) => {}
+                    && directory.is_there() => {}
             made => return made,
         }
     }
@@ -73,16 +71,16 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
 /// Anybody who can read the file can lock it, and thereby keep every other process from removing it: the last attempt does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
-    let first: OsString = part_name(random, directory.metadata()?.ino()).into();
+    let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();
     // As any new file: the user's mask takes away what it should not have.
     let file = directory.create(&first, 0o666)?;
     let mut part = Part { directory: directory.clone(), name: first, file };
-    match lock(&part.file) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock && is_last => {}
+    match part.file.try_lock() {
+        Err(TryLockError::WouldBlock) if is_last => {}
         locked => locked?,
     }
     // With content it must bear the mark of its own number.
-    let own: OsString = part_name(random, part.file.metadata()?.ino()).into();
+    let own: OsString = part_name(random, inode(&part.file.metadata()?)?).into();
     directory.rename_to_free(&part.name, &own)?;
     part.name = own;
     Ok(part)
@@ -90,22 +88,18 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
 
 /// Removes what killed runs left in a directory: they have halfpower's mark, and no process holds their lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
-    let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
+    let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {
         let Some(text) = name.to_str().filter(|name| name.starts_with('.') && name.ends_with(".part")) else {
             continue;
         };
         let Ok(file) = directory.open_regular(&name) else { continue };
         let Ok(metadata) = file.metadata() else { continue };
-        let ours = is_part(text, inode, metadata.ino(), metadata.len());
-        if ours && lock(&file).is_ok() && directory.is_name_of(&name, &file) {
+        let ours = inode(&metadata).is_ok_and(|number| is_part(text, own, number, metadata.len()));
+        if ours && file.try_lock().is_ok() && directory.is_name_of(&name, &file) {
             let _ = directory.remove(&name);
         }
     }
-}
-
-fn lock(file: &File) -> io::Result<()> {
-    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 #[cfg(test)]
@@ -118,7 +112,7 @@ mod tests {
     fn what_a_killed_run_left_goes_and_the_livings_and_the_users_stay() {
         let here = tempfile::tempdir().unwrap();
         let directory = Arc::new(Directory::open(here.path()).unwrap());
-        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        let inode = |path: &Path| super::inode(&fs::metadata(path).unwrap()).unwrap();
         // A kill before the file had its own mark, and one in the middle of the document.
         let empty = here.path().join(part_name(1, inode(here.path())));
         fs::write(&empty, "").unwrap();

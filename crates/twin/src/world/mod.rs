@@ -11,6 +11,7 @@ mod rows;
 mod transfer;
 mod writer;
 
+use self::files::Files;
 use crate::bus::{Bus, Pci};
 use crate::cpu::{Cpu, Work};
 use crate::description::{FileSystem, Processor};
@@ -22,7 +23,6 @@ use crate::ram_cache::{self, RamCache};
 use crate::shape::Shape;
 use crate::slab::Slab;
 use crate::volume::{Kind, Layout, Parity, Plan};
-use files::Files;
 use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use clap::Args;
-use machine::input::Input;
+use files::Input;
 use machine::units::{GIB, parse_size, show_size};
 use machine::{Engine, Machine, Op};
 use predict::trace::{Pace, Record, read};

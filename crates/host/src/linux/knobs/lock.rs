@@ -1,7 +1,7 @@
 //! A lock that only its owner can hold: no other user can open the file.
 
 use crate::linux::sys;
-use machine::directory::Directory;
+use files::Directory;
 use rustix::fs::{Mode, fchmod, major, minor};
 use rustix::process::geteuid;
 use std::ffi::OsStr;

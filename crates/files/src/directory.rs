@@ -1,25 +1,27 @@
 //! Directories that are held open: whatever becomes of a directory's path, files go into the one that was checked.
 
+mod look;
+
+use self::look::{DIRECTORY, Link};
+use crate::PRIVATE;
 use crate::input::check_regular;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, RenameFlags, fsync, linkat, mkdirat, openat, readlinkat};
-use rustix::fs::{chmodat, renameat, renameat_with, unlinkat};
+use crate::system::{is_same_file, is_stream, is_trusted_user};
+use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, RawMode, Uid, chmodat, fchown, fsync, linkat};
+use rustix::fs::{mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, FileType, Metadata, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Symbolic links on a path's way; the kernel follows as many.
 const MAX_LINKS: u32 = 40;
-
-/// Permissions of a directory that only its owner can use: of the journal, of the history.
-pub const PRIVATE: u32 = 0o700;
 
 /// The directories whose paths were resolved, by those paths.
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
@@ -91,12 +93,17 @@ impl Directory {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
+    /// Whether it still has a name: nothing can be made in one that was removed.
+    pub fn is_there(&self) -> bool {
+        self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+    }
+
     /// The file of a name in it; of a symbolic link the link itself.
     ///
     /// # Errors
     /// Nothing has, or the system's.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
-        look_at(self, name, OFlags::NOFOLLOW)
+        look::look(self, name, false)
     }
 
     /// The file that a name in it leads to.
@@ -104,7 +111,7 @@ impl Directory {
     /// # Errors
     /// As [`Directory::look`].
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
-        look_at(self, name, OFlags::empty())
+        look::look(self, name, true)
     }
 
     /// Opens a regular file to read, without following a link and without waiting for a pipe.
@@ -134,13 +141,40 @@ impl Directory {
         Ok(file)
     }
 
+    /// Opens a character device, a pipe or a socket to add to it; a pipe is waited for.
+    ///
+    /// # Errors
+    /// It is not there or something else.
+    pub fn open_stream(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(self, name, flags, Mode::empty())?);
+        if is_stream(&file.metadata()?) {
+            return Ok(file);
+        }
+        Err(io::Error::other("it was replaced at this very moment"))
+    }
+
     /// Makes a new file to read and write.
     ///
     /// # Errors
     /// The name is taken, or the system's.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(self, name, flags, Mode::from_raw_mode(mode))?.into())
+        Ok(openat(self, name, flags, bits(mode))?.into())
+    }
+
+    /// As root in another user's directory, makes a file that belongs to that user, who could not use it otherwise. Anybody else makes it
+    /// by writing it.
+    ///
+    /// # Errors
+    /// As [`Directory::create`].
+    pub fn create_for_owner(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        let owner = self.metadata()?;
+        if geteuid().is_root() && owner.uid() != 0 {
+            let file = self.create(name, mode)?;
+            fchown(&file, Some(Uid::from_raw(owner.uid())), Some(Gid::from_raw(owner.gid())))?;
+        }
+        Ok(())
     }
 
     /// Gives a file another name, which may be taken.
@@ -156,8 +190,8 @@ impl Directory {
     /// # Errors
     /// The name is taken, or the system's.
     pub fn rename_to_free(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        match renameat_with(self, from, self, to, RenameFlags::NOREPLACE) {
-            // A file system that cannot: a link does not replace a file either.
+        match rename_without_replacing(self, from, to) {
+            // A system or a file system that cannot: a link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 linkat(self, from, self, to, AtFlags::empty())?;
                 self.remove(from)
@@ -200,11 +234,8 @@ impl Directory {
     /// # Errors
     /// It may not be read, or the system's.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        let readable = self.readable()?;
         let mut names = Vec::new();
-        let mut buffer = Vec::with_capacity(1 << 15);
-        let mut entries = RawDir::new(&readable, buffer.spare_capacity_mut());
-        while let Some(entry) = entries.next() {
+        for entry in Dir::new(self.readable()?)? {
             let name = entry?.file_name().to_bytes().to_vec();
             if name != b"." && name != b".." {
                 names.push(OsString::from_vec(name));
@@ -218,15 +249,18 @@ impl Directory {
     }
 }
 
-fn look_at(directory: impl AsFd, name: impl rustix::path::Arg, follow: OFlags) -> io::Result<Metadata> {
-    File::from(openat(directory, name, OFlags::PATH | OFlags::CLOEXEC | follow, Mode::empty())?).metadata()
+fn bits(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode as RawMode)
 }
 
-/// Whether root may trust what this user put in its way: root's own, and that of the user who called it (sudo(8), pkexec(1)). Other users
-/// trust what the kernel lets them use.
-pub fn is_trusted(uid: u32) -> bool {
-    let is_caller = |variable: &str| std::env::var(variable).is_ok_and(|caller| caller == uid.to_string());
-    !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn rename_without_replacing(directory: &Directory, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    rustix::fs::renameat_with(directory, from, directory, to, rustix::fs::RenameFlags::NOREPLACE)
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
 }
 
 /// The directory that was found at a path the first time; made with `mode` if it is missing.
@@ -235,8 +269,7 @@ fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Re
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let held = held.get_or_insert_default();
     // One that was removed can hold nothing any more.
-    let is_there = |known: &&Arc<Directory>| known.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
-    if let Some(known) = held.get(path).filter(is_there) {
+    if let Some(known) = held.get(path).filter(|known| known.is_there()) {
         return Ok(known.clone());
     }
     let resolved = Arc::new(resolve(path, mode, made)?);
@@ -246,9 +279,8 @@ fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Re
 
 /// Follows a path one name at a time, so that every link on the way is seen; makes what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
-    const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
     let start = |path: &Path| -> io::Result<File> {
-        Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, FLAGS, Mode::empty())?.into())
+        Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?.into())
     };
     let names = |path: &Path| -> Vec<OsString> {
         let is_name = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
@@ -260,7 +292,7 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
     let is_here = rest.is_empty() && path.is_relative();
     let (mut links, mut link_owners) = (0, Vec::new());
     while let Some(name) = rest.pop_front() {
-        match openat(&at, &name, FLAGS, Mode::empty()) {
+        match openat(&at, &name, DIRECTORY, Mode::empty()) {
             Ok(next) => at = next.into(),
             Err(Errno::NOENT) if mode.is_some() => {
                 let owner = at.metadata()?.uid();
@@ -268,28 +300,25 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
                 if mode == Some(PRIVATE) && geteuid().is_root() && owner != 0 {
                     return refused(format!("root keeps nothing in a directory of another user (uid {owner})"));
                 }
-                mkdirat(&at, &name, Mode::from_raw_mode(mode.unwrap_or_default()))?;
-                let next = File::from(openat(&at, &name, FLAGS, Mode::empty())?);
+                mkdirat(&at, &name, bits(mode.unwrap_or_default()))?;
+                let next = File::from(openat(&at, &name, DIRECTORY, Mode::empty())?);
                 let mode = next.metadata()?.mode();
                 if mode & 0o700 != 0o700 && !geteuid().is_root() {
                     // A mask that keeps its owner out.
-                    chmodat(&at, &name, Mode::from_raw_mode(mode & 0o777 | 0o700), AtFlags::empty())?;
+                    chmodat(&at, &name, bits(mode & 0o777 | 0o700), AtFlags::empty())?;
                 }
                 made.push((std::mem::replace(&mut at, next), name));
             }
-            // The errors of a link with these flags.
-            Err(error @ (Errno::NOTDIR | Errno::LOOP)) => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let link = File::from(openat(&at, &name, flags, Mode::empty())?);
-                let metadata = link.metadata()?;
+            // The errors of a link with these flags; MLINK is FreeBSD's.
+            Err(error @ (Errno::NOTDIR | Errno::LOOP | Errno::MLINK)) => {
+                let Some(Link { owner, target }) = look::link(&at, &name)? else { return Err(error.into()) };
                 links += 1;
-                if !metadata.is_symlink() || links > MAX_LINKS {
-                    return Err(if links > MAX_LINKS { Errno::LOOP } else { error }.into());
+                if links > MAX_LINKS {
+                    return Err(Errno::LOOP.into());
                 }
-                if !is_trusted(metadata.uid()) {
-                    link_owners.push(metadata.uid());
+                if !is_trusted_user(owner) {
+                    link_owners.push(owner);
                 }
-                let target = PathBuf::from(OsString::from_vec(readlinkat(&link, "", Vec::new())?.into_bytes()));
                 if target.is_absolute() {
                     at = start(&target)?;
                 }
@@ -303,27 +332,13 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
         return refused(format!("a symbolic link of another user (uid {owner}) is on its way"));
     }
     // The current directory was chosen by going there.
-    if !is_trusted(own) && !is_here {
-        let above = look_at(&at, "..", OFlags::empty())?;
-        if !is_trusted(above.uid()) || above.mode() & 0o022 != 0 {
+    if !is_trusted_user(own) && !is_here {
+        let above = File::from(openat(&at, "..", DIRECTORY, Mode::empty())?).metadata()?;
+        if !is_trusted_user(above.uid()) || above.mode() & 0o022 != 0 {
             return refused(format!("another user (uid {own}) made this directory, and root does not write in it"));
         }
     }
     Ok(Directory { path: path.into(), handle: at })
-}
-
-/// Whether two are the same file, or nodes of the same device.
-pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    let is_device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
-    if is_device(a.file_type()) && is_device(b.file_type()) {
-        return a.file_type() == b.file_type() && a.rdev() == b.rdev();
-    }
-    (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
-}
-
-/// The directory that a file's path says it is in.
-pub fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes directories that were made and are empty, the innermost first.

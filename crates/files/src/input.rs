@@ -1,10 +1,9 @@
 //! Files that are read: one way for all of them. No pipe is waited for, no device is read, and nothing is read beyond a bound.
 
-use crate::units::show_size;
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
-use std::fs::{File, FileType, Metadata};
+use crate::system::{is_own_open_file, kind_name, let_wait, open_without_waiting};
+use machine::units::show_size;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// A kind of file that is read, and its largest size.
@@ -25,12 +24,11 @@ impl Input {
     /// # Errors
     /// It cannot be opened, is another kind of file, or is larger than the bound.
     pub fn open(self, path: &Path) -> io::Result<Bounded<File>> {
-        let file: File =
-            open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())?.into();
+        let file = open_without_waiting(path)?;
         let metadata = file.metadata()?;
         if is_own_open_file(path) && !metadata.is_dir() {
             // Its writer may need time.
-            fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+            let_wait(&file)?;
             return Ok(self.bounded(file));
         }
         check_regular(&metadata)?;
@@ -101,22 +99,6 @@ pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
     }
     let why = format!("it is {}; name a regular file", kind_name(metadata.file_type()));
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
-}
-
-fn kind_name(kind: FileType) -> &'static str {
-    match () {
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a named pipe",
-        () if kind.is_socket() => "a socket",
-        () if kind.is_block_device() || kind.is_char_device() => "a device",
-        () => "a symbolic link",
-    }
-}
-
-/// Whether a path names one of the process's own open files.
-pub fn is_own_open_file(path: &Path) -> bool {
-    ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
-        || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
 }
 
 /// A reader that fails at the first byte beyond the bound.

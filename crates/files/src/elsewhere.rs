@@ -1,0 +1,199 @@
+//! A system whose files and owners halfpower does not know: it holds no directory, so nothing is written, and it answers every question
+//! with the answer that refuses.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, FileType, Metadata};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A held directory, which does not exist here.
+#[derive(Debug)]
+pub struct Directory(Infallible);
+
+/// A directory that was made, which does not exist here.
+pub type MadeDirectory = Infallible;
+
+fn unsupported() -> io::Error {
+    let why = format!("halfpower writes no files on {}: it cannot check whose directory this is", std::env::consts::OS);
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "the face of the Unix directory; only the first three can be called"
+)]
+impl Directory {
+    pub fn held(_: &Path) -> io::Result<Arc<Directory>> {
+        Err(unsupported())
+    }
+
+    pub fn make(_: &Path, _: u32) -> io::Result<(Arc<Directory>, Vec<MadeDirectory>)> {
+        Err(unsupported())
+    }
+
+    pub fn open(_: &Path) -> io::Result<Directory> {
+        Err(unsupported())
+    }
+
+    pub fn path(&self) -> &Path {
+        match self.0 {}
+    }
+
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        match self.0 {}
+    }
+
+    pub fn is_in_place(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn is_there(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn look(&self, _: &OsStr) -> io::Result<Metadata> {
+        match self.0 {}
+    }
+
+    pub fn follow(&self, _: &OsStr) -> io::Result<Metadata> {
+        match self.0 {}
+    }
+
+    pub fn open_regular(&self, _: &OsStr) -> io::Result<File> {
+        match self.0 {}
+    }
+
+    pub fn open_to_append(&self, _: &OsStr) -> io::Result<File> {
+        match self.0 {}
+    }
+
+    pub fn open_stream(&self, _: &OsStr) -> io::Result<File> {
+        match self.0 {}
+    }
+
+    pub fn create(&self, _: &OsStr, _: u32) -> io::Result<File> {
+        match self.0 {}
+    }
+
+    pub fn create_for_owner(&self, _: &OsStr, _: u32) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn rename(&self, _: &OsStr, _: &OsStr) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn rename_to_free(&self, _: &OsStr, _: &OsStr) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn remove(&self, _: &OsStr) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn is_name_of(&self, _: &OsStr, _: &File) -> bool {
+        match self.0 {}
+    }
+
+    pub fn set_mode(&self, _: u32) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn sync(&self) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        match self.0 {}
+    }
+}
+
+/// Removes directories that were made; this system makes nothing.
+pub fn remove_empty(_: &[MadeDirectory]) {}
+
+/// Whether two are the same file, which is not known: an output may be what is measured.
+pub fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
+    true
+}
+
+/// Whether the owner of a file may be trusted, who is not known.
+pub fn is_trusted(_: &Metadata) -> bool {
+    false
+}
+
+/// Refuses every file.
+///
+/// # Errors
+/// Always.
+pub fn check_trusted(_: &Metadata) -> io::Result<()> {
+    let why = format!("halfpower cannot check on {} who owns it", std::env::consts::OS);
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+/// Whether two files have the same owner, which is not known.
+pub fn has_same_owner(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
+
+/// Whether bytes may be written into it as they come, which is not known.
+pub fn is_stream(_: &Metadata) -> bool {
+    false
+}
+
+/// Whether opening it may wait for ever: of anything but a file or a directory that is not known.
+pub fn is_pipe(metadata: &Metadata) -> bool {
+    !metadata.is_file() && !metadata.is_dir()
+}
+
+/// The number of a file in its file system.
+///
+/// # Errors
+/// Always.
+pub fn inode(_: &Metadata) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether a path names one of the process's own open files, which does not happen here.
+pub fn is_own_open_file(_: &Path) -> bool {
+    false
+}
+
+/// An extended attribute of a file.
+///
+/// # Errors
+/// Always.
+pub fn read_attribute(_: &File, _: &str, _: usize) -> io::Result<Vec<u8>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Sets an extended attribute of a file.
+///
+/// # Errors
+/// Always.
+pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Opens a file to read. A path of a device is refused before that: it may be a pipe that waits.
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    use std::path::{Component, Prefix};
+    if let Some(Component::Prefix(prefix)) = path.components().next()
+        && matches!(prefix.kind(), Prefix::DeviceNS(_) | Prefix::Verbatim(_))
+    {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe; name a regular file"));
+    }
+    File::open(path)
+}
+
+/// Files are opened to wait here.
+pub(crate) fn let_wait(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// A kind of file with its article.
+pub(crate) fn kind_name(kind: FileType) -> &'static str {
+    if kind.is_dir() { "a directory" } else { "a symbolic link or a device" }
+}

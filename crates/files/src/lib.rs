@@ -1,0 +1,36 @@
+//! Safe access to users' files: directories held open, bounded reading, and which two names are one file.
+//!
+//! Only this crate, `host` and `cli` ask the system who owns a file and what kind of file it is. A system that cannot answer refuses: it
+//! opens no [`Directory`], and takes two files for the same one.
+
+#[cfg(unix)]
+mod directory;
+#[cfg(not(unix))]
+mod elsewhere;
+mod input;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(unix)]
+pub use directory::{Directory, MadeDirectory, remove_empty};
+#[cfg(not(unix))]
+use elsewhere as system;
+#[cfg(not(unix))]
+pub use elsewhere::{Directory, MadeDirectory, remove_empty};
+pub use input::{Bounded, Input, check_regular, next_line, text};
+pub use system::{
+    check_trusted, has_same_owner, inode, is_own_open_file, is_pipe, is_same_file, is_stream, is_trusted,
+    read_attribute, write_attribute,
+};
+#[cfg(unix)]
+use unix as system;
+
+use std::path::Path;
+
+/// Permissions of a directory that only its owner can use: of the journal, of the history.
+pub const PRIVATE: u32 = 0o700;
+
+/// The directory that a file's path says it is in.
+pub fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

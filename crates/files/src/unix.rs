@@ -1,0 +1,140 @@
+//! Files and their owners on any Unix.
+
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+use rustix::process::geteuid;
+use std::fs::{File, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+/// Whether two are the same file, or nodes of the same device.
+pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
+    let is_device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
+    if is_device(a.file_type()) && is_device(b.file_type()) {
+        return a.file_type() == b.file_type() && a.rdev() == b.rdev();
+    }
+    (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
+}
+
+/// Whether root may trust the owner of a file: root, and the user who called it (sudo(8), pkexec(1)). Other users trust the files that
+/// the kernel lets them use.
+pub fn is_trusted(metadata: &Metadata) -> bool {
+    is_trusted_user(metadata.uid())
+}
+
+pub(crate) fn is_trusted_user(uid: u32) -> bool {
+    let is_caller = |variable: &str| std::env::var(variable).is_ok_and(|caller| caller == uid.to_string());
+    !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
+}
+
+/// Refuses a file that [`is_trusted`] does not trust.
+///
+/// # Errors
+/// It belongs to another user.
+pub fn check_trusted(metadata: &Metadata) -> io::Result<()> {
+    if is_trusted(metadata) {
+        return Ok(());
+    }
+    let why = format!("it belongs to another user (uid {}), and root does not use it", metadata.uid());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// Whether two files have the same owner.
+pub fn has_same_owner(a: &Metadata, b: &Metadata) -> bool {
+    a.uid() == b.uid()
+}
+
+/// A character device, a pipe or a socket.
+pub fn is_stream(metadata: &Metadata) -> bool {
+    let kind = metadata.file_type();
+    kind.is_char_device() || kind.is_fifo() || kind.is_socket()
+}
+
+/// A named pipe: opening one waits for its other end.
+pub fn is_pipe(metadata: &Metadata) -> bool {
+    metadata.file_type().is_fifo()
+}
+
+/// The number of a file in its file system.
+///
+/// # Errors
+/// The system does not number its files.
+pub fn inode(metadata: &Metadata) -> io::Result<u64> {
+    Ok(metadata.ino())
+}
+
+/// Whether a path names one of the process's own open files.
+pub fn is_own_open_file(path: &Path) -> bool {
+    ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
+}
+
+/// An extended attribute of a file, if it has at most `max_bytes`.
+///
+/// # Errors
+/// It does not have this attribute, or the system's.
+pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<Vec<u8>> {
+    attribute::read(file, name, max_bytes)
+}
+
+/// Sets an extended attribute of a file.
+///
+/// # Errors
+/// Its file system does not keep attributes, or the system's.
+pub fn write_attribute(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
+    attribute::write(file, name, value)
+}
+
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+mod attribute {
+    use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+    use std::fs::File;
+    use std::io;
+
+    pub(super) fn read(file: &File, name: &str, max_bytes: usize) -> io::Result<Vec<u8>> {
+        let mut value = vec![0; max_bytes];
+        let length = fgetxattr(file, name, &mut value[..])?;
+        value.truncate(length);
+        Ok(value)
+    }
+
+    pub(super) fn write(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
+        Ok(fsetxattr(file, name, value, XattrFlags::empty())?)
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+mod attribute {
+    use std::fs::File;
+    use std::io;
+
+    pub(super) fn read(_: &File, _: &str, _: usize) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn write(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Opens a file to read without waiting for the other end of a pipe.
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(open(path, flags, Mode::empty())?.into())
+}
+
+/// From now on a read of this file waits for its writer.
+pub(crate) fn let_wait(file: &File) -> io::Result<()> {
+    Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
+}
+
+/// A kind of file with its article.
+pub(crate) fn kind_name(kind: FileType) -> &'static str {
+    match () {
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a named pipe",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_block_device() || kind.is_char_device() => "a device",
+        () => "a symbolic link",
+    }
+}
