@@ -1,26 +1,28 @@
-//! The driver's own ceiling: the loop of a workload with nothing behind it.
+//! The driver's own ceiling: the loop of a workload with a null backend.
 
 use crate::sample::streams;
 use machine::{Engine, Machine, Nanos, NullBackend};
 use workload::{Stop, Workload};
 
-/// How long the loop runs against each stand-in at a time: some thousand requests.
+/// Run time of the loop per attempt: a few thousand requests.
 const REHEARSAL_NS: Nanos = 2_000_000;
 
-/// How often it does. A ceiling is the best of them: what holds the computer up for a moment only lowers one.
+/// Attempts per backend. The ceiling is the best of them, because brief interference can only lower
+/// it.
 const REHEARSALS: usize = 3;
 
-/// Requests per second that the driver reaches where nothing else takes time.
+/// Requests per second of the driver if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ceiling {
-    /// Every request is done when it is issued: the limit of the generator.
+    /// With requests that complete when issued: the limit of the generator.
     pub generator_iops: f64,
-    /// Every request is a no-op in the kernel: the limit of the generator and the io_uring mechanism; absent for other engines.
+    /// With no-op requests in the kernel: the limit of the generator and io_uring; absent for other
+    /// engines.
     pub no_op_iops: Option<f64>,
 }
 
 impl Ceiling {
-    /// The lower of the two.
+    /// The lower of the two ceilings.
     pub fn lowest_iops(&self) -> f64 {
         self.no_op_iops.unwrap_or(self.generator_iops).min(self.generator_iops)
     }
@@ -33,8 +35,9 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// The ceiling of a workload's loop on this machine, in the target's shape. Workloads that differ only in what the loop does not
-    /// see share one. None: this machine's driver has no limit of its own, or the data are verified and need to be there.
+    /// The ceiling of a workload's loop on this machine with the target's geometry. Workloads whose
+    /// differences are invisible to the loop share one. `None` if this machine's driver has no
+    /// limit of its own, or if verification needs real data.
     pub fn of<M: Machine>(&mut self, machine: &M, target: &M::Target, workload: &Workload) -> Option<Ceiling> {
         if workload.data.verify {
             return None;
@@ -52,7 +55,7 @@ impl Ceilings {
     }
 }
 
-/// The workload without all that its loop does not see.
+/// Removes everything from the workload that does not affect the loop.
 fn as_the_loop_sees(workload: &Workload) -> Workload {
     let mut alike = Workload {
         read_percent: workload.read_percent,
@@ -68,7 +71,7 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
         ..Workload::default()
     };
     if !alike.writes() {
-        // The data of reads are not looked at.
+        // The loop never looks at the data of reads.
         alike.request_bytes = alike.request_bytes.min(4096);
     }
     if alike.engine.has_workers() && alike.depth == 1 {
@@ -77,7 +80,7 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
     alike
 }
 
-/// Requests per second against a stand-in.
+/// Requests per second with a null backend.
 fn measure_ceiling<M: Machine>(
     machine: &M,
     target: &M::Target,

@@ -1,6 +1,7 @@
-//! The driver, latency histograms, statistics, repeats.
+//! The driver, latency histograms, statistics and repeats.
 //!
-//! A [`Sample`] is one run of one workload; [`measure`] repeats runs until the interval of their rate is narrow enough.
+//! A [`Sample`] is one run of one workload; [`measure`] repeats runs until the interval of their
+//! rate is narrow enough.
 
 mod beside;
 mod ceiling;

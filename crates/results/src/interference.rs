@@ -1,4 +1,4 @@
-//! What workloads do to each other: each alone against all at once.
+//! Interference between workloads: each one by itself compared with all concurrently.
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;
@@ -9,52 +9,54 @@ use measure::{Company, Job, Repeats, Sample, measure_beside};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Workloads that ran alone and all at once.
+/// Workloads that ran separately and concurrently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
-    /// Each with all others beside it; what it did alone are the document's points.
+    /// Each workload while all others ran; its separate result is a point of the document.
     pub workloads: Vec<Beside>,
-    /// Rate of all at once, all workloads together.
+    /// Combined rate of all workloads running concurrently.
     pub throughput_bytes_per_s: f64,
-    /// That over the sum of what each did alone, with its interval; absent where repeats tell none.
+    /// The combined rate over the sum of the separate rates; absent if the repeats give no
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Processor time of the process with all at once, in percent of one processor.
+    /// Processor time of the process when all run concurrently, in percent of one processor.
     pub process_busy_percent: f64,
-    /// Processor time of the process for each MiB with all at once.
+    /// Processor time of the process per MiB when all run concurrently.
     pub process_ns_per_mib: f64,
-    /// The same where each runs alone: all their time over all their data.
+    /// The same for separate runs: total processor time over total data.
     pub process_ns_per_mib_alone: f64,
-    /// All of this in a sentence.
+    /// The conclusion in a sentence.
     pub sentence: String,
 }
 
-/// A workload with others beside it.
+/// A workload that ran together with others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
-    /// Its point: what it did alone.
+    /// Index of its point when run by itself.
     pub point: usize,
-    /// Its target.
     pub target: String,
-    /// Its rate beside the others.
+    /// Rate while the others ran.
     pub throughput_bytes_per_s: f64,
-    /// The 95 % interval of this mean.
+    /// The 95 % interval of the mean rate.
     pub interval_95: Option<[f64; 2]>,
-    /// That over its rate alone, by rounds; absent where repeats tell no interval.
+    /// That rate over the separate rate, by rounds; absent if the repeats give no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Its latency beside the others.
+    /// Latency while the others ran.
     pub latency_ns: LatencySummary,
-    /// The 95 % interval of the 99th percentile, where repeats tell one.
+    /// The 95 % interval of the 99th percentile, if the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// Its 99th percentile over that alone, by rounds; absent where repeats tell no interval.
+    /// 99th percentile over that of the separate run, by rounds; absent if the repeats give no
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ratio: Option<Ratio>,
-    /// Reasons to doubt it.
+    /// Warnings about this workload.
     pub warnings: Vec<String>,
 }
 
-/// Measures each job alone and all at once: a point for each alone, and what they do to each other; nothing of that where one failed.
+/// Measures each job by itself and all concurrently: one point per job, and their interference,
+/// unless a job failed.
 ///
 /// # Errors
 /// As [`measure_beside`].
@@ -86,7 +88,6 @@ fn p99(sample: &Sample) -> f64 {
     both.percentile(99.0) as f64
 }
 
-/// Bytes per second.
 fn rate(sample: &Sample) -> f64 {
     sample.iops() * sample.bytes as f64 / sample.requests.max(1) as f64
 }
@@ -95,7 +96,7 @@ fn process_ns(sample: &Sample) -> f64 {
     (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64
 }
 
-/// The ratio of what runs of the same rounds gave.
+/// The ratio between runs of the same round.
 fn ratio(company: &Company, value: fn(&Sample) -> f64) -> Option<Ratio> {
     let pairs = company.alone.samples.iter().zip(&company.together.samples);
     let (alone, together): (Vec<f64>, Vec<f64>) = pairs.map(|(a, b)| (value(a), value(b))).unzip();
@@ -125,7 +126,7 @@ fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[Company], points
     };
     let (alone, together): (Vec<f64>, Vec<f64>) =
         (0..rounds).map(|round| (sum(round, false), sum(round, true))).unzip();
-    // The processor's time of a run with all at once is that of all, and stands in the samples of each.
+    // When all run concurrently, each sample holds the processor time of the whole process.
     let all_ns: f64 = company[0].together.samples.iter().map(process_ns).sum();
     let elapsed_ns = |sample: &Sample| sample.usage.elapsed_ns as f64;
     let longest: f64 = (0..company[0].together.samples.len())
@@ -149,7 +150,8 @@ fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[Company], points
 }
 
 impl Interference {
-    /// What matters: who loses how much, and whether all together give less than each alone.
+    /// The conclusion: who loses how much, and whether the combined rate is below the separate
+    /// ones.
     fn said(&self, points: &[Point]) -> String {
         let name = |one: &Beside| {
             let several = self.workloads.iter().any(|other| other.target != one.target);

@@ -1,7 +1,8 @@
-//! What was found: the document, its points, JSON in and out.
+//! Results: the document, its points, and JSON in and out.
 //!
-//! A [`Point`] is what several runs of one workload say together: its rate with an interval, what was achieved, and the reasons to
-//! doubt it. A [`Results`] document holds the points of a run, a sweep, a study or another tool's job.
+//! A [`Point`] summarizes several runs of one workload: its rate with an interval, the achieved
+//! load, and warnings. A [`Results`] document holds the points of a run, a sweep, a study or
+//! another tool's job.
 
 mod achieved;
 mod answer;

@@ -1,10 +1,10 @@
-//! Thresholds for other programs: when a change is to fail a build.
+//! Thresholds that make a build fail.
 
 use super::measure::Measure;
 use super::{Comparison, Verdict};
 use std::str::FromStr;
 
-/// `slower:5%`: a condition that fails a comparison.
+/// A condition that fails a comparison: `slower:5%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     measures: Vec<Measure>,
@@ -12,10 +12,9 @@ pub struct FailIf {
     text: String,
 }
 
-/// A question that meets a condition.
+/// A question that meets the condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed {
-    /// In a sentence.
     pub sentence: String,
 }
 
@@ -46,8 +45,8 @@ impl FromStr for FailIf {
 }
 
 impl FailIf {
-    /// The questions, and the mean over them, that are worse by at least the limit, beyond chance. One value a side never fails: it may be
-    /// chance.
+    /// The questions, and the mean over them, that are significantly worse by at least the limit. A
+    /// single value per side never fails, because it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
         let worse_by =
             |measure: Measure, change_percent: f64| if measure.is_rate() { -change_percent } else { change_percent };

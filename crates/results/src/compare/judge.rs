@@ -1,23 +1,23 @@
-//! From readings to changes, and what may be said of them.
+//! Computes and judges changes from readings.
 
 use super::measure::Measure;
 use super::side::{Asked, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// A 95 % interval: a chance below this is no chance.
+/// Significance level that matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// One question's change, not judged yet.
+/// A change in one question before it is judged.
 pub(super) struct Told {
     difference: Difference,
     change: Option<Change>,
-    /// The rate of a side changed while it was measured, and what it changed to may be all that the two differ by.
+    /// The rate of a side changed during the measurement, which may explain the whole difference.
     changing: bool,
 }
 
 impl Told {
-    /// From readings that were made apart. `None` where there is no ratio of the two. `changing`: see [`Told::changing`].
+    /// From separate measurements. `None` if there is no ratio. `changing`: see [`Told::changing`].
     pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading, changing: bool) -> Option<Told> {
         let change = match (level(a), level(b)) {
             (Some(a), Some(b)) => Some(Change::between(&a, &b)),
@@ -27,7 +27,7 @@ impl Told {
         Some(Told { changing, ..told })
     }
 
-    /// From blocks of runs that were made in turn.
+    /// From interleaved blocks of runs.
     pub(super) fn in_turn(series: &Series) -> Option<Told> {
         let mean = |blocks: &[[f64; 2]]| {
             let logs = blocks.iter().flatten().map(|value| value.ln()).sum::<f64>();
@@ -75,7 +75,7 @@ impl Told {
     }
 }
 
-/// The level of a reading: by its own interval, or by its runs.
+/// The level of a reading, from its own interval or from its runs.
 fn level(reading: &Reading) -> Option<Level> {
     if reading.exact {
         return Level::exact(reading.value);
@@ -90,7 +90,7 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-/// What may be said of a change with its interval in percent, after having looked at others too.
+/// Judges a change by its interval in percent and its p-value after Holm's correction.
 pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64, worth_percent: f64) -> Verdict {
     let [low, high] = interval_percent;
     let matters = low < -worth_percent || high > worth_percent;
@@ -102,7 +102,7 @@ pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64,
     }
 }
 
-/// Judges each change beside the others of its measure, and the means over them.
+/// Judges each change among the others of its measure, and the means.
 pub(super) fn judge(told: Vec<Told>, worth_percent: f64) -> (Vec<Difference>, Vec<Summary>) {
     let mut differences = Vec::with_capacity(told.len());
     let mut summaries = Vec::new();
@@ -129,7 +129,7 @@ pub(super) fn judge(told: Vec<Told>, worth_percent: f64) -> (Vec<Difference>, Ve
     (differences, summaries)
 }
 
-/// The mean of all changes of a measure, then that of each kind.
+/// The mean of all changes of a measure, then the mean of each kind.
 fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary> {
     if told.is_empty() {
         return Vec::new();
@@ -163,7 +163,7 @@ fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary
 }
 
 fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: f64) -> Summary {
-    // A mean is over what can be compared, as far as anything can.
+    // Means use only comparable questions, if there are any.
     let sound: Vec<&Told> = told.iter().filter(|one| !one.changing).copied().collect();
     let told = if sound.is_empty() { told } else { &sound };
     let changes: Option<Vec<Change>> = told.iter().map(|one| one.change).collect();
@@ -195,7 +195,8 @@ fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: 
     }
 }
 
-/// The geometric mean with an interval from the spread over the questions: Student's t on the logarithms.
+/// The geometric mean, with an interval from the spread over the questions (Student's t on the
+/// logarithms).
 fn over_questions(told: &[&Told]) -> Option<Change> {
     let logs: Vec<f64> = told.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();
     Change::of_pairs(&logs)

@@ -1,4 +1,4 @@
-//! What a comparison says.
+//! Sentences of a comparison.
 
 use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
@@ -11,7 +11,7 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     for measure in &mains {
         said.extend(main(comparison, *measure));
     }
-    // Another rate of the same questions says the same again.
+    // Another rate of the same questions adds nothing.
     let says_more = |measure: &Measure| {
         let known: Vec<&str> =
             mains.iter().flat_map(|main| comparison.of(*main)).map(|one| one.question.as_str()).collect();
@@ -83,7 +83,7 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     said
 }
 
-/// A single question in a sentence.
+/// The sentence for a single question.
 fn of_one(comparison: &Comparison, one: &Difference) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let Some(interval) = one.interval_95_percent else {
@@ -117,7 +117,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
     }
 }
 
-/// Many questions in a sentence.
+/// The sentence for many questions.
 fn of_many(comparison: &Comparison, all: &Summary) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let from = match all.interval_from {
@@ -152,7 +152,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
     }
 }
 
-/// How small a change would have been seen.
+/// The smallest detectable change.
 fn would_show(detectable_percent: Option<f64>) -> String {
     detectable_percent
         .filter(|seen| *seen > 0.0)
@@ -185,7 +185,7 @@ fn word(measure: Measure, verdict: Verdict) -> &'static str {
 /// A change with its sign: `+13.2 %`.
 fn signed(percent: f64) -> String {
     let rounded = (percent * 10.0).round() / 10.0;
-    // No minus before a zero.
+    // Avoid "-0.0".
     format!("{:+.1} %", rounded + 0.0)
 }
 

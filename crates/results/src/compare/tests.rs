@@ -76,7 +76,7 @@ fn a_sure_but_tiny_change_is_no_difference() {
 
 #[test]
 fn looking_at_many_questions_is_corrected_for() {
-    // Each alone would be told from chance (p about 0.03); of 20 such, one is expected by chance.
+    // By itself each is significant (p about 0.03), but one in 20 is expected by chance.
     let names: Vec<String> = (0..20).map(|number| format!("question {number}")).collect();
     let runs: [&[f64]; 2] = [&[100.0, 103.0, 97.0], &[107.2, 110.2, 104.2]];
     let all = |runs: &'static [f64]| names.iter().map(move |name| (name.as_str(), runs)).collect::<Vec<_>>();

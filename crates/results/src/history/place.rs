@@ -1,4 +1,4 @@
-//! Where a history is: SQLite opens a file by its path, so the path is resolved and checked before.
+//! Location of the history. SQLite opens a file by path, so the path is resolved and checked first.
 
 use super::HistoryError;
 use machine::directory::{Directory, PRIVATE, is_same_file, is_trusted, parent};
@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The path of a history without links on its way; its directory is made if it is missing.
+/// The history's path with all links resolved; creates the directory if missing.
 ///
 /// # Errors
-/// A directory that cannot be made, something else than a file, and as root a file or a link of another user.
+/// The directory cannot be created, the path is not a file or, as root, a file or link belongs to
+/// another user.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     let refused = |why: String| HistoryError::Refused { path: path.into(), why };
     let failed = |error: io::Error| refused(error.to_string());
@@ -22,7 +23,7 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     match directory.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let owner = directory.metadata().map_err(failed)?;
-            // As root in the directory of the user who called it: the file is that user's, who could not use it otherwise.
+            // Root must not create a file in a user's directory: the user could not use it later.
             if rustix::process::geteuid().is_root() && owner.uid() != 0 {
                 let file = directory.create(name, 0o600).map_err(failed)?;
                 fchown(&file, Some(Uid::from_raw(owner.uid())), Some(Gid::from_raw(owner.gid())))
