@@ -1,31 +1,33 @@
-//! What the runs of many points say about each: the spread between runs that they have in common.
+//! The spread between runs that many points have in common.
 //!
-//! Two or three runs tell little of how far runs are apart, and one tells nothing. A study has many points on one machine, and how much
-//! its runs differ is first of all a property of the machine. So the variance of each point is drawn toward what all of them have in
-//! common, by as much as the variances of the points agree (empirical Bayes: Smyth, Linear models and empirical Bayes methods for
-//! assessing differential expression in microarray experiments, Statistical Applications in Genetics and Molecular Biology 3, 2004).
-//! Where points differ in their spread, the common one counts for little and each is left to its own runs.
+//! Two or three runs say little about the spread between runs, and a single run nothing. But a
+//! study has many points on one machine, and the spread is mainly a property of the machine. So the
+//! variance of each point is shrunk toward the common one, more strongly the better the variances
+//! of the points agree (empirical Bayes: Smyth, Linear models and empirical Bayes methods for
+//! assessing differential expression in microarray experiments, Statistical Applications in
+//! Genetics and Molecular Biology 3, 2004). If the spreads differ, the common one has little
+//! weight.
 
-/// Groups below which there is nothing in common to be told.
+/// Minimum number of points for a common spread.
 const LEAST_GROUPS: usize = 5;
 
-/// Degrees of freedom that stand for any number of them.
+/// Stands for infinite degrees of freedom.
 const MOST_DEGREES: f64 = 1e6;
 
-/// Variances below this share of the median are taken for it: runs that agree to the last digit agree by rounding.
+/// Lower bound for a variance, as a fraction of the median: runs that agree to the last digit agree
+/// by rounding.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// A variance of single runs relative to the square of their mean, and the degrees of freedom that it was told with.
+/// Variance of single runs relative to the square of their mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Of a run's rate, as a share of the rate squared.
+    /// Variance of a run's rate, as a fraction of the squared rate.
     pub variance: f64,
-    /// Degrees of freedom.
     pub degrees: f64,
 }
 
 impl Spread {
-    /// What points have in common, from the spread of each; `None` where they are too few.
+    /// The common spread of several points; `None` for too few points.
     pub fn in_common(points: &[Spread]) -> Option<Spread> {
         let mut sorted: Vec<f64> = points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -40,7 +42,8 @@ impl Spread {
             return None;
         }
         let n = told.len() as f64;
-        // The logarithm of a variance with d degrees of freedom has a mean and a variance that are known but for the true one.
+        // The logarithm of a variance with d degrees of freedom has known mean and variance,
+        // relative to the true variance.
         let logs: Vec<f64> =
             told.iter().map(|one| one.variance.ln() - digamma(one.degrees / 2.0) + (one.degrees / 2.0).ln()).collect();
         let mean = logs.iter().sum::<f64>() / n;
@@ -49,12 +52,13 @@ impl Spread {
         let beyond = scatter - by_chance;
         let degrees = if beyond > 0.0 { (2.0 * trigamma_inverse(beyond)).min(MOST_DEGREES) } else { MOST_DEGREES };
         let variance = (mean + digamma(degrees / 2.0) - (degrees / 2.0).ln()).exp();
-        // However much they agree, it is known no better than all of their runs tell.
+        // However well they agree, the common spread has no more degrees of freedom than all runs
+        // together.
         let degrees = degrees.min(told.iter().map(|one| one.degrees).sum());
         (variance.is_finite() && variance > 0.0).then_some(Spread { variance, degrees })
     }
 
-    /// The spread of a point whose own runs told `own`, this being what all points have in common.
+    /// Combines this common spread with the spread `own` of a point's runs.
     pub fn beside(self, own: Option<Spread>) -> Spread {
         let Some(own) = own else { return self };
         let degrees = self.degrees + own.degrees;
@@ -62,7 +66,8 @@ impl Spread {
     }
 }
 
-/// The derivative of ln Γ, for x > 0: by recurrence to where the asymptotic series holds (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// The derivative of ln Γ for x > 0: recurrence up to the range of the asymptotic series
+/// (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -73,7 +78,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// The derivative of that (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// The second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -84,7 +89,7 @@ fn trigamma(mut x: f64) -> f64 {
     sum + 1.0 / x + square / 2.0 + square / x * (1.0 / 6.0 - square * (1.0 / 30.0 - square / 42.0))
 }
 
-/// Where trigamma, which falls, has this value.
+/// Inverse of trigamma, which is decreasing.
 fn trigamma_inverse(value: f64) -> f64 {
     let (mut low, mut high) = (1e-4f64, MOST_DEGREES);
     for _ in 0..100 {
