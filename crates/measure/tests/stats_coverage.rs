@@ -136,7 +136,7 @@ fn lines_cover_the_truth() {
     }
 }
 
-/// Stopping at the first narrow interval favors runs that agree by chance; from five runs on that
+/// Stopping at the first narrow interval favours runs that agree by chance; from five runs on that
 /// costs at most five points.
 #[test]
 fn repeating_until_tight_costs_little_from_five_runs_on() {
@@ -218,7 +218,7 @@ fn a_single_run_beside_others_covers_the_truth() {
 }
 
 /// Sizes by powers of four with noise in every rate and in the peak: the interval covers the true
-/// crossing, and the estimate is better than one from only the two neighboring sizes.
+/// crossing, and the estimate is better than one from only the two neighbouring sizes.
 #[test]
 fn half_power_covers_the_truth() {
     for noise in [0.02, 0.05, 0.1] {

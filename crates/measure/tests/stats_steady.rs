@@ -1,4 +1,4 @@
-//! Warm-up, drift, exhausted bursts and stalls are distinguished from noise on labeled series.
+//! Warm-up, drift, exhausted bursts and stalls are distinguished from noise on labelled series.
 
 mod noise;
 

@@ -142,7 +142,7 @@ impl Goal {
 }
 
 words! {
-    /// Request type whose processor cost is modeled.
+    /// Request type whose processor cost is modelled.
     CostMode {
         /// Reads past the page cache.
         DirectRead = "direct read",
@@ -166,7 +166,7 @@ words! {
 }
 
 words! {
-    /// Type of single request whose service time is modeled.
+    /// Type of single request whose service time is modelled.
     ServiceMode {
         /// Sequential direct reads.
         DirectRead = "direct read",

@@ -1,16 +1,17 @@
-//! Which workloads make no sense.
+//! Rejects invalid workloads.
 
 use crate::verify::UNIT_BYTES;
 use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
 use machine::{Allocation, Reap};
 
-/// The largest request in bytes.
+/// Maximum request size in bytes.
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// The most threads of a run: streams, and with [`Engine::Threads`] the threads of all streams together.
+/// Maximum number of threads in a run: streams or, with [`Engine::Threads`], the threads of all
+/// streams together.
 pub const MAX_THREADS: u32 = 4096;
-/// The highest rate in requests per second: one in each nanosecond, the clock's own step.
+/// Maximum rate in requests per second: one per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
 fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> Result<T, Error> {
@@ -18,10 +19,11 @@ fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> R
 }
 
 impl Workload {
-    /// Refuses what makes no sense on a target of `size_bytes` whose direct I/O takes multiples of `align_bytes`.
+    /// Checks the workload for a target of `size_bytes` whose direct I/O requires multiples of
+    /// `align_bytes`.
     ///
     /// # Errors
-    /// The first setting that makes no sense, with its value, the reason and the hint.
+    /// The first invalid setting, with its value, the reason and the hint.
     pub fn check(&self, size_bytes: u64, align_bytes: u32) -> Result<(), Error> {
         self.check_pattern()?;
         self.check_concurrency()?;
@@ -31,7 +33,7 @@ impl Workload {
         self.check_region(size_bytes)
     }
 
-    /// The request size and the pattern's own numbers.
+    /// Checks the request size and the parameters of the pattern.
     pub(crate) fn check_pattern(&self) -> Result<(), Error> {
         let request = self.request_bytes;
         if request == 0 || request > MAX_REQUEST_BYTES {
@@ -150,7 +152,7 @@ impl Workload {
         self.limit_bytes.map_or(Ok(()), |bytes| self.check_bytes("a limit", bytes))
     }
 
-    /// Refuses less than one request.
+    /// Rejects less than one request.
     fn check_bytes(&self, what: &str, bytes: u64) -> Result<(), Error> {
         if bytes >= u64::from(self.request_bytes) {
             return Ok(());
@@ -268,7 +270,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Not a request for every stream fits into a region of `region_bytes`.
+    /// The region of `region_bytes` is too small for one request per stream.
     pub(crate) fn region_too_small(&self, region_bytes: u64) -> Error {
         let request = show_size(u64::from(self.request_bytes));
         let streams = if self.pattern.is_divided() { self.threads } else { 1 };

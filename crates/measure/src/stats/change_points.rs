@@ -18,7 +18,7 @@ const MOST_P: f64 = 0.0005;
 pub struct ChangePoint {
     /// Index of the first value after the change.
     pub at: usize,
-    /// From the mean before to the mean after, up to the neighboring changes.
+    /// From the mean before to the mean after, up to the neighbouring changes.
     pub change: Change,
 }
 
@@ -31,7 +31,7 @@ pub fn change_points(values: &[f64], least_share: f64) -> Vec<ChangePoint> {
     let mut splits = vec![0, values.len()];
     search(values, 0, least_share, &mut splits);
     splits.sort_unstable();
-    // A split found in a longer stretch is judged again between its neighbors.
+    // A split found in a longer stretch is judged again between its neighbours.
     loop {
         let judged: Vec<Option<Change>> =
             splits.windows(3).map(|at| judge(&values[at[0]..at[1]], &values[at[1]..at[2]], least_share)).collect();

@@ -140,7 +140,7 @@ pub fn student_quantile(p: f64, df: f64) -> f64 {
     t - (student_cdf(t, df) - p) / log_density.exp()
 }
 
-/// The regularized incomplete beta function by its continued fraction (Lentz's method).
+/// The regularised incomplete beta function by its continued fraction (Lentz's method).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);

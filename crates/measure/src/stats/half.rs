@@ -81,7 +81,7 @@ const Z: f64 = 1.96;
 /// merged. Between settings the curve follows Hockney's law, setting / rate = a + b x setting. This
 /// is exact if a request takes a fixed time plus a time per byte, and proportional if only the
 /// fixed time counts. The two settings around the crossing give a and b, together with their
-/// neighbors as long as the law holds within the intervals, to reduce the influence of noise in two
+/// neighbours as long as the law holds within the intervals, to reduce the influence of noise in two
 /// points. The interval is Fieller's (Some problems in interval estimation, J. Royal Statistical
 /// Society B 16, 1954): the settings at which setting / half and a + b x setting are not
 /// significantly different. `None` without points, or if one is not a measurement (setting not
@@ -108,7 +108,7 @@ pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) 
             let (least, most) = (points[0].x, points[points.len() - 1].x);
             let within = |x: &f64| (least..=most).contains(x);
             let [low, high] = law.interval(half, error);
-            // If the neighbors move the crossing out of the interval, use only the two points
+            // If the neighbours move the crossing out of the interval, use only the two points
             // around it.
             let pair = || Law::of(&points[above - 1..=above]).crossing(half);
             let crossing = law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
@@ -159,7 +159,7 @@ struct Law {
 }
 
 impl Law {
-    /// Fits the two points around a crossing, and neighbors consistent with them; `above` is not
+    /// Fits the two points around a crossing, and neighbours consistent with them; `above` is not
     /// the first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
@@ -295,14 +295,14 @@ mod tests {
         assert_eq!((half, setting), (50.0, 16.0));
         // The rate is proportional to the setting here: 5 times 10.
         assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
-        // The two around it give 50 / 44 x 8 to 50 / 36 x 8; their neighbors narrow that.
+        // The two around it give 50 / 44 x 8 to 50 / 36 x 8; their neighbours narrow that.
         let (low, high) = (low.unwrap(), high.unwrap());
         assert!(low > 8.0 * 50.0 / 44.0 && low < 9.9 && high > 10.1 && high < 8.0 * 50.0 / 36.0, "{low} to {high}");
     }
 
     #[test]
     fn where_the_law_ends_the_two_settings_around_the_crossing_count_alone() {
-        // A curve with a jump: neither neighbor is on the line of the other two.
+        // A curve with a jump: neither neighbour is on the line of the other two.
         let points = curve(&[(1.0, 1.0), (2.0, 30.0), (4.0, 70.0), (8.0, 71.0)], 0.01);
         let Some(HalfPower { reached: Reached::At { setting, crossing, .. }, .. }) = half_power(&points, 100.0, None)
         else {

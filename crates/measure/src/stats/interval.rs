@@ -53,7 +53,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// From the center and the half width of the interval; `None` if they are not finite.
+    /// From the centre and the half width of the interval; `None` if they are not finite.
     fn new(centre: f64, half: f64, nonnegative: bool, n_runs: usize, n_effective: f64) -> Option<Estimate> {
         let low = if nonnegative { (centre - half).max(0.0) } else { centre - half };
         let relative_half_width = if half == 0.0 { 0.0 } else { (half / centre.abs()).min(f64::MAX) };

@@ -26,7 +26,7 @@ impl Random {
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]
     pub name: &'static str,
-    /// Correlation of neighboring slices.
+    /// Correlation of neighbouring slices.
     pub phi: f64,
     /// Standard deviation of a slice, relative.
     pub spread: f64,

@@ -1,4 +1,4 @@
-//! Each pattern against what it promises.
+//! Checks each pattern against its documentation.
 
 use super::*;
 use crate::testing::chi_square_is_plausible;
@@ -14,7 +14,6 @@ fn sequence(workload: &Workload, blocks: u64) -> Sequence {
     Sequence::new(workload, (0, blocks * u64::from(REQUEST)), 0, Cursor::Own).unwrap()
 }
 
-/// The next `n` blocks.
 fn blocks(sequence: &mut Sequence, n: u64) -> Vec<u64> {
     (0..n).map(|_| sequence.next().1 / u64::from(REQUEST)).collect()
 }
@@ -44,7 +43,7 @@ fn columns_are_divided_among_the_streams() {
         let pass = part.len_blocks();
         blocks(&mut part, pass + 1)
     };
-    // Three rows of three blocks; what is left at the end is no row.
+    // Three rows of three blocks; the remainder is too small for a row.
     assert_eq!(visited(0), [0, 3, 6, 0]);
     assert_eq!(visited(1), [1, 4, 7, 2, 5, 8, 1]);
 }
@@ -249,7 +248,7 @@ fn one_seed_is_one_sequence() {
         assert_ne!(of(2, 0).fingerprint(10_000), first);
         assert_ne!(of(1, 1).fingerprint(10_000), first);
     }
-    // Written down once: a change of any of these breaks the promise that a seed is a sequence.
+    // Fixed values: a change in any of these breaks the promise that a seed identifies a sequence.
     let fixed =
         |pattern| sequence(&Workload { read_percent: 70, seed: 42, ..workload(pattern) }, 5000).fingerprint(6000);
     let found = [Pattern::Seq, Pattern::Random, Pattern::Stride(16 * 4096)].map(fixed);
@@ -274,7 +273,7 @@ fn uniform_draws_repeat_and_go_everywhere() {
     let mut sequence = sequence(&workload(Pattern::Uniform), N);
     let drawn = blocks(&mut sequence, 100 * N);
     let count = |block: u64| drawn.iter().filter(|&&drawn| drawn == block).count() as f64;
-    // 100 draws a block are expected; five standard deviations are 50.
+    // 100 draws per block are expected; five standard deviations are 50.
     assert!((0..N).all(|block| (count(block) - 100.0).abs() < 50.0));
     let first = sorted(drawn[..N as usize].to_vec());
     assert!(first.windows(2).any(|pair| pair[0] == pair[1]), "the first 100 of 100 are not each block once");

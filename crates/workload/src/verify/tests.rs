@@ -1,4 +1,4 @@
-//! Faults put into a device by hand: each is found and rightly named, and nothing else is.
+//! Faults injected into a device: each is found and named correctly, without false alarms.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 const BASE: u64 = 1_000_000;
 const BLOCKS: u64 = 16;
 
-/// A device in memory with a verifier over it.
+/// A device in memory with a verifier.
 struct Device {
     verifier: Verifier,
     request: u64,
@@ -42,7 +42,7 @@ impl Device {
         (generation, buffer)
     }
 
-    /// A write from beginning to end; returns the data.
+    /// A complete write; returns the data.
     fn write(&mut self, block: u64) -> Vec<u8> {
         let (generation, data) = self.begin(block);
         self.block(block).copy_from_slice(&data);
@@ -50,7 +50,7 @@ impl Device {
         data
     }
 
-    /// A write that says it is done and never arrives.
+    /// A write that reports success and never arrives.
     fn lose(&self, block: u64) {
         let (generation, _) = self.begin(block);
         self.verifier.wrote(self.offset(block), generation, true);
@@ -65,7 +65,6 @@ impl Device {
         (verified, faults)
     }
 
-    /// All faults of all blocks.
     fn faults(&self) -> Vec<Fault> {
         (0..BLOCKS).flat_map(|block| self.check(block).1).collect()
     }
@@ -146,7 +145,7 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
     device.block(2).fill(0);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Lost, Found::Zeros));
     assert_eq!(device.fault().bytes, 4096, "eight units are told as one");
-    // What nobody filled the file with, and what should be another generation, is somebody else's.
+    // Random data that neither a fill nor an expected generation explains are foreign.
     device.block(2).fill(7);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Foreign, Found::Unknown));
     device.lose(2);
@@ -160,7 +159,7 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
     earlier.fill(device.offset(2), device.block(2));
     let fault = device.fault();
     assert_eq!((fault.kind, fault.found), (FaultKind::Stale, Found::Seed(earlier.seed)));
-    // Before the first write the earlier run's block is no fault.
+    // Before the first write, the earlier run's block is not a fault.
     let mut fresh = Device::new(4096);
     earlier.fill(fresh.offset(5), fresh.block(5));
     assert_eq!(fresh.check(5), (0, vec![]));
@@ -180,7 +179,7 @@ fn what_the_target_was_filled_with_is_told_from_other_random_data_also_by_the_lo
         writes.begun(device.offset(2), generation).unwrap();
         device.verifier.wrote(device.offset(2), generation, true);
         writes.ended(device.offset(2), generation, true).unwrap();
-        // Whoever knows nothing of it takes any random data for it.
+        // Without a known fill seed, any random data pass as the initial data.
         let kind = if fill_seed == Some(6) { FaultKind::Foreign } else { FaultKind::Lost };
         assert_eq!(device.fault().kind, kind, "{fill_seed:?}");
         device.verifier = Verifier::resume(log.as_slice()).unwrap().0;
@@ -251,7 +250,8 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
                 assert_eq!(seam.kind, FaultKind::Torn);
                 assert_eq!(seam.offset, device.offset(6) + (cut / 512 * 512) as u64);
                 match seam.found {
-                    // The headers have 24 bytes in common, and chance may lend the head a byte or two more.
+                    // The headers share 24 bytes, and the head may match a byte or two more by
+                    // chance.
                     Found::Seam { before: b, after: a, at } => {
                         assert_eq!((b, a), (before, after));
                         let last = if cut % 512 < 32 { 34 } else { cut % 512 + 2 };
@@ -264,11 +264,11 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
     }
 }
 
-/// The bytes of a first write up to `cut` or from there on, and what was there before in the rest.
+/// The bytes of a first write up to or from `cut`, and initial data in the rest.
 #[test]
 fn a_first_write_that_arrived_in_part_is_torn() {
     for zeros in [true, false] {
-        // Within a sector: behind its header, of which zeros are a large part.
+        // Within a sector: after its header, which is largely zeros.
         for cut in (8..4096).step_by(8).filter(|cut| cut % 512 == 0 || (64..=472).contains(&(cut % 512))) {
             for new_first in [true, false] {
                 let mut device = Device::new(4096);
@@ -291,7 +291,7 @@ fn a_first_write_that_arrived_in_part_is_torn() {
     }
 }
 
-/// A sector of which a part is a generation so old that it is not tried, or older than the run.
+/// A sector with a part of a generation too old to be tried, or from before the run.
 #[test]
 fn a_sector_of_two_distant_generations_is_torn() {
     for cut in [64usize, 100, 256, 400, 472] {
@@ -383,7 +383,8 @@ fn a_read_beside_a_write_may_see_parts_of_both() {
     assert_eq!(new.len(), 4096);
 }
 
-/// Runs writes with several in flight, logging them, and kills the run after `steps`; returns the device and the log.
+/// Runs writes with several in flight, logs them, and kills the run after `steps`; returns the
+/// device and the log.
 fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
     let mut random = SplitMix64::new(seed);
     let mut device = Device::new(1024);
@@ -404,7 +405,7 @@ fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
         }
     }
 
-    // The kill: of what is in flight some sectors arrive.
+    // The kill: some sectors of the writes in flight arrive.
     for (block, _, data) in in_flight {
         for unit in 0..2usize {
             if random.below(2) == 0 {
@@ -425,7 +426,7 @@ proptest! {
         device.verifier = resumed;
         prop_assert_eq!(device.faults(), vec![]);
 
-        // Verification goes on, from a new log, and again after another kill.
+        // Verification continues with a new log, and again after another kill.
         let mut second = Vec::new();
         let mut new_log = Log::create(&mut second, &device.verifier).unwrap();
         let (generation, data) = device.begin(0);
@@ -443,7 +444,7 @@ proptest! {
         device.block(0)[(seed % 1024) as usize] ^= 4;
         prop_assert_eq!(device.fault().kind, FaultKind::Flipped);
 
-        // A log whose last record is cut off still says all that was issued.
+        // A log with a truncated last record still has every issued write.
         let shorter = &log[..log.len().saturating_sub(cut).max(56)];
         prop_assert!(Verifier::resume(shorter).is_ok());
     }
