@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_part_of_a_filled_file_is_known() {
+    fn filled_matches_the_whole_file_at_any_offset() {
         let mut file = vec![0; 2 * FILL_STEP as usize + 5003];
         for (piece, data) in (0..).step_by(FILL_STEP as usize).zip(file.chunks_mut(FILL_STEP as usize)) {
             fill_random(fill_seed(7, piece), data);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_for_the_same_seed_and_even() {
+    fn reproducible_and_uniform() {
         let (mut a, mut b, mut c) = (vec![0; 65_537], vec![0; 65_537], vec![0; 65_537]);
         fill_random(1, &mut a);
         fill_random(1, &mut b);

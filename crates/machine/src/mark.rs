@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_told_by_its_own_number_or_while_it_is_empty_by_its_directory_s() {
+    fn a_part_has_its_own_inode_or_is_empty_with_its_directorys() {
         let (directory, own) = (2, 77);
         assert!(is_part(&part_name(5, directory), directory, own, 0));
         assert!(!is_part(&part_name(5, directory), directory, own, 1), "what has content bears a mark of its own");

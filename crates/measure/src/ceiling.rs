@@ -5,11 +5,11 @@ use machine::{Engine, Machine, Nanos, NullBackend};
 use workload::{Stop, Workload};
 
 /// Run time of the loop per attempt: a few thousand requests.
-const REHEARSAL_NS: Nanos = 2_000_000;
+const ATTEMPT_NS: Nanos = 2_000_000;
 
 /// Attempts per backend. The ceiling is the best of them, because brief interference can only lower
 /// it.
-const REHEARSALS: usize = 3;
+const ATTEMPTS: usize = 3;
 
 /// Requests per second of the driver if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ impl Ceilings {
         if workload.data.verify {
             return None;
         }
-        let alike = as_the_loop_sees(workload);
+        let alike = loop_settings(workload);
         if let Some((_, ceiling)) = self.known.iter().find(|(known, _)| *known == alike) {
             return *ceiling;
         }
@@ -56,7 +56,7 @@ impl Ceilings {
 }
 
 /// Removes everything from the workload that does not affect the loop.
-fn as_the_loop_sees(workload: &Workload) -> Workload {
+fn loop_settings(workload: &Workload) -> Workload {
     let mut alike = Workload {
         read_percent: workload.read_percent,
         pattern: workload.pattern,
@@ -66,7 +66,7 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
         depth: workload.depth,
         threads: workload.threads,
         engine: workload.engine,
-        stop: Stop::AfterNs(REHEARSAL_NS),
+        stop: Stop::AfterNs(ATTEMPT_NS),
         data: workload.data,
         ..Workload::default()
     };
@@ -87,7 +87,7 @@ fn measure_ceiling<M: Machine>(
     workload: &Workload,
     backend: NullBackend,
 ) -> Option<f64> {
-    (0..REHEARSALS).map_while(|_| rehearse(machine, target, workload, backend)).max_by(f64::total_cmp)
+    (0..ATTEMPTS).map_while(|_| rehearse(machine, target, workload, backend)).max_by(f64::total_cmp)
 }
 
 fn rehearse<M: Machine>(machine: &M, target: &M::Target, workload: &Workload, backend: NullBackend) -> Option<f64> {

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_reach_the_last_of_a_million() {
+    fn high_percentiles_of_a_million_are_exact() {
         let mut h = Histogram::new();
         h.record_n(200, 999_998);
         h.record(50_000);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_says_zero() {
+    fn an_empty_histogram_returns_zeros() {
         let h = Histogram::new();
         assert_eq!((h.count(), h.min(), h.max(), h.percentile(50.0), h.mean()), (0, 0, 0, 0, 0.0));
         assert_eq!(h.iter().count(), 0);

@@ -439,7 +439,7 @@ mod tests {
     const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, until: Nanos::MAX };
 
     #[test]
-    fn rounds_come_first_then_the_least_certain_until_all_are_precise() {
+    fn rounds_first_then_the_widest_interval() {
         let order = Fake::new(&[0.1, 0.5, 0.3]).repeat(USUAL).unwrap();
         // Two rounds; then 0.25 and 0.15 exceed 0.1: the wider first, each until it is precise or
         // has five runs.
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_runs_more_often_than_it_may_or_than_it_needs() {
+    fn runs_stop_at_the_maximum_or_the_precision() {
         let mut fake = Fake::new(&[9.0, 9.0]);
         fake.repeat(USUAL).unwrap();
         assert_eq!(fake.runs, [5, 5]);
@@ -461,20 +461,20 @@ mod tests {
     }
 
     #[test]
-    fn no_run_begins_that_would_end_too_late() {
+    fn no_run_exceeds_the_deadline() {
         let mut fake = Fake::new(&[9.0, 9.0]);
         let order = fake.repeat(Repeats { until: 55, ..USUAL }).unwrap();
         assert_eq!((order.len(), fake.clock), (5, 50));
     }
 
     #[test]
-    fn a_failure_ends_its_own_point_alone() {
+    fn a_failure_closes_only_its_point() {
         let mut fake = Fake { fails: Some((1, 1)), ..Fake::new(&[0.0, 9.0, 0.0]) };
         assert_eq!(fake.repeat(USUAL).unwrap(), [0, 1, 2, 0, 2]);
     }
 
     #[test]
-    fn closures_take_turns_until_they_have_enough() {
+    fn rounds_drop_finished_points() {
         let mut order = Vec::new();
         let once = |point| {
             order.push(point);
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_is_no_failure_of_a_workload() {
+    fn an_interrupt_is_not_a_workload_failure() {
         let mut measured = Measured::default();
         assert!(matches!(measured.push(Err(Error::Interrupted)), Err(Error::Interrupted)));
         assert!(measured.failure.is_none() && !measured.standing().closed);

@@ -182,7 +182,7 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
 }
 
 /// Maximum number of repetitions of a run in which the program was paused.
-const AGAIN: usize = 3;
+const MAX_RETRIES: usize = 3;
 
 /// Makes a run and repeats it if the program was paused; also returns sentences about discarded
 /// runs.
@@ -197,10 +197,10 @@ pub fn unpaused<T, E>(
         let (ran, paused) = run()?;
         match paused {
             None => return Ok((ran, told)),
-            Some(pause) if told.len() == AGAIN => {
+            Some(pause) if told.len() == MAX_RETRIES => {
                 return Ok((
                     ran,
-                    vec![format!("{pause} within a run, as in each of {AGAIN} before it: do not trust it")],
+                    vec![format!("{pause} within a run, as in each of {MAX_RETRIES} before it: do not trust it")],
                 ));
             }
             Some(pause) => told.push(format!("a run was left out and repeated: {pause}")),
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_brings_no_more_into_an_empty_cache_than_its_region_and_its_limit() {
+    fn cache_bytes_stay_within_region_and_limit() {
         let cold = Workload {
             buffering: machine::Buffering::Buffered,
             cache: CacheState::Cold,
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_run_is_left_out_and_repeated_but_not_for_ever() {
+    fn paused_runs_are_repeated_a_limited_number_of_times() {
         let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" });
         let ran = |pauses: &[Option<Pause>]| {
             let mut runs = 0;
@@ -360,7 +360,7 @@ mod tests {
         let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
         assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
         let (runs, told) = ran(&[]);
-        assert!(runs == AGAIN + 1 && told.len() == 1 && told[0].contains("do not trust it"), "{told:?}");
+        assert!(runs == MAX_RETRIES + 1 && told.len() == 1 && told[0].contains("do not trust it"), "{told:?}");
         assert!(matches!(unpaused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
     }
 }

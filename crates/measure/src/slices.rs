@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_hold_what_was_done_in_them() {
+    fn slices_count_their_requests() {
         let mut slices = Slices::new(100, 10);
         slices.close(109, 5);
         assert_eq!(slices.counts().count(), 0);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_widens_its_slices_and_loses_nothing() {
+    fn long_runs_have_wider_slices_with_the_same_total() {
         let mut slices = Slices::new(0, 10);
         for step in 1..=10_000u64 {
             slices.close(step * 10, step * 3);

@@ -108,7 +108,7 @@ pub fn traced_times<M: Machine>(
     let short = Workload { stop: Stop::AfterNs(long as Nanos), ..workload.clone() };
     let sums = Arc::new(Sums::default());
     let options = Options { trace: true, ..Options::default() };
-    let made = sample_as(machine, target, &short, options, |stream| Noting { stream, sums: sums.clone() });
+    let made = sample_as(machine, target, &short, options, |stream| TimedStream { stream, sums: sums.clone() });
     match made {
         Ok(sample) => Ok(sample.usage.block_times.iter().find_map(|&seen| stages_of(seen, &sums))),
         Err(Error::Interrupted) => Err(Error::Interrupted),
@@ -162,18 +162,18 @@ fn told(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestT
 }
 
 /// A stream that records when its requests were issued and completed.
-struct Noting {
+struct TimedStream {
     stream: Stream,
     sums: Arc<Sums>,
 }
 
-impl Borrow<Stream> for Noting {
+impl Borrow<Stream> for TimedStream {
     fn borrow(&self) -> &Stream {
         &self.stream
     }
 }
 
-impl RequestSource for Noting {
+impl RequestSource for TimedStream {
     fn depth(&self) -> u32 {
         self.stream.depth()
     }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_and_split_requests_are_counted_by_what_they_became() {
+    fn merged_and_split_requests_have_stages() {
         let direct = |reads, weighted| counted(at_devices(reads, weighted), Buffering::Direct).unwrap();
         let one = direct(1000, 600_000_000);
         assert_eq!(means(&one), [(Stage::SubmitAndCompletion, 4e5), (Stage::QueueAndDevice, 6e5)]);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_counters_do_not_tell_has_a_reason() {
+    fn missing_stages_have_a_reason() {
         let why = |device, buffering| counted(device, buffering).unwrap_err();
         assert!(why(at_devices(125, 1), Buffering::Buffered).contains("page cache"));
         let copies = DeviceUse { read_bytes: 131_072_000, ..at_devices(2000, 1) };
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_knows_its_parts_tells_them_apart() {
+    fn link_and_media_are_separate_if_known() {
         let known = DeviceUse {
             queue_ns: Some(100_000_000),
             link_ns: Some(200_000_000),

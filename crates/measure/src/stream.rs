@@ -305,7 +305,7 @@ impl Stream {
 
     /// The slow path of [`RequestSource::next`]: a free slot exists, but other conditions apply.
     #[inline(never)]
-    fn next_of_any(&mut self, now: Nanos) -> Next {
+    fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
             return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
         }
@@ -470,7 +470,7 @@ impl RequestSource for Stream {
         match self.next_at_once(now) {
             Some(request) => Next::Issue(request),
             None if self.free == NO_SLOT => Next::WaitForCompletion,
-            None => self.next_of_any(now),
+            None => self.next_slow(now),
         }
     }
 

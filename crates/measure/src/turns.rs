@@ -227,7 +227,7 @@ mod tests {
     };
 
     #[test]
-    fn each_question_goes_on_until_it_is_decided() {
+    fn each_question_runs_until_decided() {
         let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 100.0]]);
         let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
         assert!(turns.open() == 0 && !turns.interrupted && arms.clock < LIMITS.budget_ns);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_up_ends_it_after_the_least_blocks() {
+    fn the_budget_still_allows_the_minimum_of_blocks() {
         let mut arms = Fake::new(&[[100.0, 100.0]; 3]);
         let turns = in_turn(&mut arms, 3, Limits { until: 1e-9, budget_ns: 1, ..LIMITS }).unwrap();
         assert_eq!(turns.open(), 3);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_ends_with_its_last_block() {
+    fn the_maximum_of_blocks_closes_a_question() {
         let mut arms = Fake::new(&[[100.0, 100.0], [100.0, 200.0]]);
         let turns = in_turn(&mut arms, 2, Limits { until: 1e-9, most_blocks: 9, ..LIMITS }).unwrap();
         assert_eq!((turns.open(), turns.answers[0].blocks.len()), (1, 9));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_faster_is_dropped_early() {
+    fn excluded_gains_close_a_question_early() {
         let blocks = |rates: [f64; 2], gain_wanted| {
             let mut arms = Fake::new(&[rates]);
             let limits = Limits { until: 1e-9, most_blocks: 400, gain_wanted, ..LIMITS };
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn one_block_says_everything_of_what_does_not_vary() {
+    fn one_block_is_enough_without_noise() {
         let mut arms = Fake::new(&[[100.0, 101.0]; 2]);
         let turns = in_turn(&mut arms, 2, Limits { noisy: false, ..LIMITS }).unwrap();
         assert!(turns.answers.iter().all(|answer| answer.blocks.len() == 1 && answer.closed));
     }
 
     #[test]
-    fn a_failed_question_lets_the_others_go_on() {
+    fn other_questions_continue_after_a_failure() {
         let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 200.0]]);
         arms.stops = Some((1, || Stop::Question("no such value".into())));
         let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_keeps_what_is_enough() {
+    fn an_interrupt_keeps_sufficient_blocks() {
         let mut early = Fake::new(&[[100.0, 100.0]]);
         early.stops = Some((5, || Stop::Interrupted("interrupted")));
         assert_eq!(in_turn(&mut early, 1, LIMITS).unwrap_err(), "interrupted");

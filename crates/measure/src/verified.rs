@@ -105,7 +105,7 @@ impl VerifyStats {
 
 /// Data about an outstanding request.
 #[derive(Debug, Clone)]
-struct Asked {
+struct PendingRequest {
     op: Op,
     offset: u64,
     len: u32,
@@ -119,12 +119,12 @@ struct Asked {
 pub(crate) struct Verifying {
     stream: Stream,
     stats: Arc<VerifyStats>,
-    asked: Box<[Asked]>,
+    asked: Box<[PendingRequest]>,
 }
 
 impl Verifying {
     pub(crate) fn new(stream: Stream, stats: Arc<VerifyStats>) -> Verifying {
-        let none = Asked { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
+        let none = PendingRequest { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
         Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, stats }
     }
 }
@@ -132,7 +132,7 @@ impl Verifying {
 impl Verifying {
     /// Handles the end of a request. A write counts as complete only if all its bytes were written.
     fn ended(&self, completion: Completion) {
-        let Asked { op, offset, len, generation, .. } = self.asked[completion.slot as usize];
+        let PendingRequest { op, offset, len, generation, .. } = self.asked[completion.slot as usize];
         if op == Op::Write {
             let ok = completion.result == len as i32;
             self.stats.verifier.wrote(offset, generation, ok);
@@ -168,7 +168,7 @@ impl RequestSource for Verifying {
         let next = self.stream.next(now);
         if let Next::Issue(Request { op, offset, len, slot, .. }) = next {
             let expected = (op == Op::Read).then(|| self.stats.verifier.expected(offset));
-            self.asked[slot as usize] = Asked { op, offset, len, generation: 0, expected };
+            self.asked[slot as usize] = PendingRequest { op, offset, len, generation: 0, expected };
         }
         next
     }

@@ -38,7 +38,7 @@ proptest! {
 }
 
 #[test]
-fn of_runs_whose_mean_is_nothing_no_share_is_told() {
+fn a_zero_mean_has_no_relative_spread() {
     let runs = [vec![1.0], vec![0.0, -1.0]];
     assert_eq!(estimate_beside(&runs, Some(Spread { variance: 0.1, degrees: 3.0 })), estimate_runs(&runs));
 }

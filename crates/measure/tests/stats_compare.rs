@@ -60,19 +60,19 @@ fn decided(seed: u64, ratio: f64, until: f64, most_blocks: usize) -> Option<Chan
 const DEFAULT_BLOCKS: usize = 37;
 
 #[test]
-fn the_same_twice_is_no_difference() {
+fn identical_arms_show_no_difference() {
     let wrong = (0..SERIES).filter(|seed| decided(*seed, 1.0, 0.02, DEFAULT_BLOCKS).is_some()).count();
     assert!(wrong <= 12, "a difference was seen in {wrong} of {SERIES} series without any");
 }
 
 #[test]
-fn looking_for_an_hour_finds_no_more_that_is_not_there() {
+fn long_measurements_have_no_more_false_alarms() {
     let wrong = (0..SERIES).filter(|seed| decided(1000 + seed, 1.0, 0.0, 1800).is_some()).count();
     assert!(wrong <= 12, "a difference was seen in {wrong} of {SERIES} series without any");
 }
 
 #[test]
-fn five_percent_are_found_at_default_length() {
+fn five_percent_is_found_at_default_length() {
     for ratio in [1.05, 1.0 / 1.05] {
         let right =
             |change: Change| (change.ratio > 1.0) == (ratio > 1.0) && change.low <= ratio && ratio <= change.high;
@@ -83,7 +83,7 @@ fn five_percent_are_found_at_default_length() {
 }
 
 #[test]
-fn two_percent_are_found_until_one() {
+fn two_percent_is_found_with_until_one_percent() {
     let found = (0..SERIES).filter(|seed| decided(3000 + seed, 1.02, 0.01, 1000).is_some()).count();
     assert!(found >= 180, "found in {found} of {SERIES}");
 }
@@ -102,7 +102,7 @@ fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
 }
 
 #[test]
-fn results_that_were_measured_apart() {
+fn separate_measurements() {
     let noise =
         Noise { name: "AR(1) 0.6, 15 %, runs 2 %", phi: 0.6, spread: 0.15, skewed: true, between: 0.02, ..WHITE };
     let mut random = Random(7);

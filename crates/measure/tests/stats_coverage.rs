@@ -153,7 +153,7 @@ fn repeating_until_tight_costs_little_from_five_runs_on() {
 
 /// Estimate and interval come from the same estimator.
 #[test]
-fn an_estimate_lies_in_its_interval() {
+fn an_interval_contains_its_estimate() {
     let mut random = Random(42);
     for family in FAMILIES.iter().chain(BETWEEN) {
         for (runs, slices) in [(1, 500), (2, 100), (3, 40), (5, 7), (10, 2)] {
@@ -175,7 +175,7 @@ fn runs(random: &mut Random, count: usize, spread: f64) -> Vec<[f64; 1]> {
 /// A few runs of many points with equal or different spreads: with the common spread, the intervals
 /// have their nominal coverage and are narrower than those of each point by itself.
 #[test]
-fn points_beside_others_cover_the_truth() {
+fn pooled_spread_covers_the_truth() {
     for apart in [0.0, 0.3, 0.8] {
         let mut random = Random(7);
         let (mut covered, mut of, mut width, mut alone) = (0, 0, 0.0, 0.0);
@@ -205,7 +205,7 @@ fn points_beside_others_cover_the_truth() {
 
 /// A single run has an interval that includes the difference between runs.
 #[test]
-fn a_single_run_beside_others_covers_the_truth() {
+fn a_single_run_with_pooled_spread_covers_the_truth() {
     let mut random = Random(11);
     let mut covered = 0;
     for _ in 0..3000 {

@@ -49,7 +49,7 @@ fn stationary_noise_raises_few_alarms() {
 
 /// A change that noise does not hide is found in at least 95 of 100 series of 500 slices.
 #[test]
-fn labelled_series_are_told() {
+fn labelled_series_are_recognised() {
     const N: usize = 500;
     let told = |what: &str, shape: &dyn Fn(usize) -> f64, right: &dyn Fn(usize, Verdict) -> bool| {
         for noise in &NOISES[..4] {
@@ -111,7 +111,7 @@ fn short_series_show_plain_changes() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
+fn short_series_have_no_verdict() {
     assert_eq!(judge(&[1.0; 19]).verdict, Verdict::TooShort { slices: 19, needed: 20 });
     assert_eq!(judge(&[1.0; 20]).verdict, Verdict::Steady);
     assert_eq!(judge(&[0.0; 40]).verdict, Verdict::Steady);
@@ -123,7 +123,7 @@ fn what_cannot_be_judged_is_said() {
 /// Without noise, periodic series and whole requests show no change, whatever the phase at the end
 /// of the run.
 #[test]
-fn a_rhythm_is_no_change() {
+fn a_periodic_series_is_steady() {
     for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {
         for n in [60usize, 134, 989, 1953] {
             let counts: Vec<f64> =

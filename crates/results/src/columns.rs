@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_every_column_once_with_its_unit() {
+    fn column_names_are_unique_and_end_in_units() {
         let points = names(POINT);
         for all in [&points, &names(OPERATION)] {
             assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");

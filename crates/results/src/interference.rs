@@ -5,7 +5,7 @@ use machine::units::show_rate;
 use machine::{Machine, Result, TargetFacts};
 use measure::histogram::Histogram;
 use measure::stats::{self, Ratio};
-use measure::{Company, Job, Repeats, Sample, measure_beside};
+use measure::{Job, JobRuns, Repeats, Sample, measure_concurrent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
     /// Each workload while all others ran; its separate result is a point of the document.
-    pub workloads: Vec<Beside>,
+    pub workloads: Vec<ConcurrentWorkload>,
     /// Combined rate of all workloads running concurrently.
     pub throughput_bytes_per_s: f64,
     /// The combined rate over the sum of the separate rates; absent if the repeats give no
@@ -32,7 +32,7 @@ pub struct Interference {
 
 /// A workload that ran together with others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Beside {
+pub struct ConcurrentWorkload {
     /// Index of its point when run by itself.
     pub point: usize,
     pub target: String,
@@ -59,7 +59,7 @@ pub struct Beside {
 /// unless a job failed.
 ///
 /// # Errors
-/// As [`measure_beside`].
+/// As [`measure_concurrent`].
 pub fn measure_interference<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
@@ -67,7 +67,7 @@ pub fn measure_interference<M: Machine>(
     on_run: impl FnMut(usize),
 ) -> Result<(Vec<Point>, std::result::Result<Interference, String>)> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
-    let company = measure_beside(machine, jobs, repeats, on_run)?;
+    let company = measure_concurrent(machine, jobs, repeats, on_run)?;
     let points: Vec<Point> = jobs
         .iter()
         .zip(&facts)
@@ -97,18 +97,18 @@ fn process_ns(sample: &Sample) -> f64 {
 }
 
 /// The ratio between runs of the same round.
-fn ratio(company: &Company, value: fn(&Sample) -> f64) -> Option<Ratio> {
+fn ratio(company: &JobRuns, value: fn(&Sample) -> f64) -> Option<Ratio> {
     let pairs = company.alone.samples.iter().zip(&company.together.samples);
     let (alone, together): (Vec<f64>, Vec<f64>) = pairs.map(|(a, b)| (value(a), value(b))).unzip();
     stats::ratio_interval(&alone, &together)
 }
 
-fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[Company], points: &[Point]) -> Option<Interference> {
+fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[JobRuns], points: &[Point]) -> Option<Interference> {
     let mut workloads = Vec::new();
     for (point, ((job, facts), company)) in jobs.iter().zip(facts).zip(company).enumerate() {
         let together = Point::from_samples(&job.workload, facts, &company.together.samples).numbers?;
         let of_runs: Vec<f64> = company.together.samples.iter().map(p99).collect();
-        workloads.push(Beside {
+        workloads.push(ConcurrentWorkload {
             point,
             target: facts.name.clone(),
             throughput_bytes_per_s: together.throughput_bytes_per_s,
@@ -153,17 +153,17 @@ impl Interference {
     /// The conclusion: who loses how much, and whether the combined rate is below the separate
     /// ones.
     fn said(&self, points: &[Point]) -> String {
-        let name = |one: &Beside| {
+        let name = |one: &ConcurrentWorkload| {
             let several = self.workloads.iter().any(|other| other.target != one.target);
             if several { one.target.clone() } else { points[one.point].workload.short() }
         };
-        let alone = |one: &Beside| points[one.point].numbers.as_ref();
+        let alone = |one: &ConcurrentWorkload| points[one.point].numbers.as_ref();
         let mut parts = Vec::new();
-        let worst = |value: &dyn Fn(&Beside) -> Option<f64>| {
+        let worst = |value: &dyn Fn(&ConcurrentWorkload) -> Option<f64>| {
             let valued = self.workloads.iter().filter_map(|one| Some((one, value(one)?)));
             valued.max_by(|a, b| a.1.total_cmp(&b.1))
         };
-        let p99 = |one: &Beside| match one.p99_ratio {
+        let p99 = |one: &ConcurrentWorkload| match one.p99_ratio {
             Some(ratio) => ratio.is_different().then_some(ratio.mean),
             None => Some(one.latency_ns.p99 as f64 / alone(one)?.latency_ns.p99.max(1) as f64),
         };
@@ -171,7 +171,7 @@ impl Interference {
             Some((one, times)) => parts.push(format!("the p99 of {} is {times:.1} times that alone", name(one))),
             None => parts.push("no p99 is longer than alone by more than its interval".into()),
         }
-        let lost = |one: &Beside| match one.throughput_ratio {
+        let lost = |one: &ConcurrentWorkload| match one.throughput_ratio {
             Some(ratio) => ratio.is_different().then_some(1.0 - ratio.mean),
             None => Some(1.0 - one.throughput_bytes_per_s / alone(one)?.throughput_bytes_per_s),
         };

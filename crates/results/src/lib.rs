@@ -37,7 +37,7 @@ pub use csv::{csv, history_csv};
 pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
-pub use interference::{Beside, Interference, measure_interference};
+pub use interference::{ConcurrentWorkload, Interference, measure_interference};
 pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99};

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_elses_is_replaced_only_by_force() {
+    fn foreign_files_are_replaced_only_with_force() {
         let here = tempfile::tempdir().unwrap();
         let path = here.path().join("precious");
         let fio = [
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_halfpower_made_is_replaced_as_long_as_nobody_changed_it_and_nothing_else_is_left() {
+    fn unmodified_outputs_are_replaced_without_leftovers() {
         let here = tempfile::tempdir().unwrap();
         for name in ["results.json", "l_slat.1.log", "trace", "sheet.xls"] {
             let path = here.path().join(name);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_no_output_even_by_force_or_under_another_name() {
+    fn targets_are_refused_even_with_force_or_another_name() {
         let here = tempfile::tempdir().unwrap();
         let (target, link) = (here.path().join("target"), here.path().join("link"));
         let not_there = here.path().join("new");
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_goes_to_the_end_of_a_file_and_into_no_link() {
+    fn append_adds_to_the_end_and_refuses_links() {
         let here = tempfile::tempdir().unwrap();
         let (file, link) = (here.path().join("file"), here.path().join("link"));
         for _ in 0..2 {

@@ -101,7 +101,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_tables_can_be_read() {
         let names: Vec<&str> = history_columns().collect();
         let row = |entry: u64, rate: Option<f64>| {
             let cell = |name: &&str| match *name {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_without_points_is_a_table_without_rows() {
+    fn an_empty_history_is_an_empty_table() {
         let reader = SerializedFileReader::new(written(&HistoryTable::default())).unwrap();
         assert_eq!(reader.get_row_iter(None).unwrap().count(), 0);
     }

@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_the_same_time_count_the_same_however_wide_their_slices_are() {
+    fn equally_long_runs_have_equal_weight() {
         // The slow run has empty slices, so its slices are fewer and wider.
         let slow = run(100.0, 1000, 0);
         let slices: Vec<f64> = slow.slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_lies_in_its_interval() {
+    fn the_interval_contains_the_rate() {
         let series: [&[f64]; 6] = [
             &[640.0, 160.0, 160.0, 160.0, 160.0],
             &[640.0, 640.0, 640.0, 160.0],
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_drops_between_two_runs_is_named() {
+    fn a_limit_drop_between_runs_is_reported() {
         let found = numbers(&[run(640.0, 1000, 0), run(160.0, 1000, 0)]);
         let said = "the rate changed: 40.0 MiB/s, then 10.0 MiB/s from 0 ns on (after 40.0 MiB)";
         assert!(found.warnings.iter().any(|warning| warning.starts_with(said)), "{:?}", found.warnings);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_differ_where_their_intervals_do() {
+    fn measurements_differ_if_their_intervals_do() {
         let at = |rate: f64| numbers(&[run(rate, 1000, 0), run(rate * 1.01, 1000, 0), run(rate * 0.99, 1000, 0)]);
         assert!(at(640.0).differs(&at(160.0)) && at(160.0).differs(&at(640.0)));
         assert!(!at(640.0).differs(&at(600.0)), "too near");

@@ -107,7 +107,7 @@ mod tests {
     use workload::{Pattern, SizeShare, Sizes, Stop};
 
     #[test]
-    fn how_long_and_which_seed_do_not_matter() {
+    fn length_and_seed_are_ignored() {
         let one = Workload::default();
         let other = Workload { seed: 7, stop: Stop::AfterBytes(1 << 20), limit_bytes: Some(1 << 30), ..one.clone() };
         assert_ne!(one, other);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_does() {
+    fn all_other_settings_count() {
         let base = Workload::default;
         let shares = |bytes| SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }]);
         let sizes = |read, write| Some(Sizes { read: shares(read), write: shares(write) });

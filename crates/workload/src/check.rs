@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn sense_passes() {
+    fn valid_workloads_pass() {
         assert_eq!(error(|_| ()), None);
         assert_eq!(error(|w| (w.engine, w.depth) = (Engine::IoUring, 65_536)), None);
         assert_eq!(error(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 64, 64)), None);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_value() {
+    fn invalid_values_are_named() {
         type Change = Box<dyn FnOnce(&mut Workload)>;
         let cases: Vec<(&str, Change)> = vec![
             ("request size 0 B", Box::new(|w| w.request_bytes = 0)),

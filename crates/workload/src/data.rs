@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn compresses_as_ordered() {
+    fn compresses_as_requested() {
         for percent in [0u8, 1, 10, 25, 50, 75, 90, 99, 100] {
             for (request, buffering, reads) in [
                 (4096, Buffering::Direct, 0),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_as_ordered_across_fillers() {
+    fn repeats_as_requested_across_fillers() {
         for percent in [0u8, 5, 30, 50, 80, 100] {
             for request in [4096, 32_768] {
                 let data = Data { duplicate_percent: percent, ..Data::default() };

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_may_stand_at_any_place() {
+    fn any_number_may_be_at_any_position() {
         for n in [2u64, 3, 7, 16, 37, 100] {
             for place in [0, n / 2, n - 1] {
                 let mut counts = vec![0u64; n as usize];

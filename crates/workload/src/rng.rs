@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_and_streams_do_not_see_one_another() {
+    fn purposes_and_streams_are_independent() {
         let mut seeds: Vec<u64> = (0..10).flat_map(|p| (0..100).map(move |s| derive(1, p, s))).collect();
         seeds.sort_unstable();
         seeds.dedup();

@@ -253,7 +253,7 @@ impl Sequence {
         // Keeps the most common patterns inlined in the caller's loop.
         let place = self.place;
         if place >= self.short_to {
-            return self.next_of_any();
+            return self.next_slow();
         }
         self.place = place + 1;
         let block = if self.mixes { self.mixer.at(place) } else { place };
@@ -262,7 +262,7 @@ impl Sequence {
 
     /// [`Sequence::next`] of any pattern, and across the end of a pass.
     #[inline(never)]
-    fn next_of_any(&mut self) -> (Op, u64, u32) {
+    fn next_slow(&mut self) -> (Op, u64, u32) {
         let mut place = match &self.shared {
             None => self.place,
             Some(counter) => counter.fetch_add(1, Ordering::Relaxed) - self.pass_start,

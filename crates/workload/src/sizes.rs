@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_even_over_its_multiples() {
+    fn a_range_is_uniform_over_its_multiples() {
         let range = SizeMix::Range { least_bytes: 4 * KIB, most_bytes: 43 * KIB };
         assert_eq!(range.mean(), 5.5 * 4096.0);
         let mut workload = workload(Pattern::Random, range.clone(), range, 0);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn starting_places_lie_on_their_grid() {
+    fn starting_positions_are_aligned() {
         for (align, request) in [(512u32, 4 * KIB), (64 * KIB, 4 * KIB)] {
             let workload = Workload {
                 pattern: Pattern::Random,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_reason() {
+    fn invalid_sizes_are_refused_with_a_reason() {
         let refused = |change: &dyn Fn(&mut Workload)| {
             let mix = shares(&[(4096, 50), (8192, 50)]);
             let mut workload = workload(Pattern::Seq, mix.clone(), mix, 100);

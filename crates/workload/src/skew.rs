@@ -70,7 +70,7 @@ mod tests {
     use crate::testing::chi_square_is_plausible;
 
     #[test]
-    fn the_first_share_of_the_ranks_gets_the_rest_of_the_draws() {
+    fn self_similar_shares_are_right() {
         let n = 1u64 << 40;
         let draws = 200_000u64;
         for h in [0.1, 0.2, 0.4, 0.5] {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rank_is_as_likely_as_the_law_says() {
+    fn self_similar_ranks_follow_the_formula() {
         let (n, h, draws) = (50u64, 0.3f64, 100_000u64);
         let law = SelfSimilar::new(n, h);
         let mut counts = vec![0u64; n as usize];

@@ -55,7 +55,7 @@ impl Level {
     }
 
     /// Raises the relative spread to that of the runs of both sides.
-    fn no_surer_than_both(&self, other: &Level) -> Level {
+    fn with_spread_of_both(&self, other: &Level) -> Level {
         if self.runs == 0.0 || other.runs == 0.0 {
             return *self;
         }
@@ -93,7 +93,7 @@ impl Change {
     /// side underestimate the error. So each side has at least the spread of all runs of both
     /// sides. (Otherwise one in ten pairs without a difference shows one.)
     pub fn between(a: &Level, b: &Level) -> Change {
-        let (a, b) = (&a.no_surer_than_both(b), &b.no_surer_than_both(a));
+        let (a, b) = (&a.with_spread_of_both(b), &b.with_spread_of_both(a));
         let ratio = b.mean / a.mean;
         let error = a.error.hypot(b.error);
         if error == 0.0 {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_textbooks_two_samples() {
+    fn welch_matches_a_textbook_example() {
         let error = (1.0f64 / 3.0).sqrt();
         let [a, b] = [100.0, 110.0].map(|mean| Level::new(mean, error, 2.0).unwrap());
         let change = Change::between(&a, &b);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_whose_runs_agree_by_chance_is_no_surer_than_both() {
+    fn each_side_has_the_spread_of_both() {
         let (lucky, honest) = (level(&[100.0, 100.01, 99.99]), level(&[103.0, 107.0, 99.0, 104.0, 102.0]));
         let change = Change::between(&lucky, &honest);
         let alone = Change::between(&Level { runs: 0.0, ..lucky }, &honest);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_leaves_no_change_out_exactly_where_p_is_small() {
+    fn interval_and_p_agree() {
         for shift in 0..60 {
             let by = f64::from(shift) * 0.1;
             let a = level(&[98.0, 100.0, 102.0, 101.0]);

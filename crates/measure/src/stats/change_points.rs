@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_found_where_it_is() {
+    fn a_step_is_located() {
         let values: Vec<f64> = (0..40).map(|i| if i < 17 { 100.0 } else { 80.0 } + f64::from(i * 13 % 7)).collect();
         let found = change_points(&values, 0.02);
         assert_eq!(found.iter().map(|one| one.at).collect::<Vec<_>>(), [17]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_step_does_not_matter_and_few_values_say_nothing() {
+    fn small_steps_and_short_series_are_ignored() {
         let values: Vec<f64> = (0..40).map(|i| if i < 17 { 100.0 } else { 101.0 } + f64::from(i % 2) * 0.1).collect();
         assert_eq!(change_points(&values, 0.02), []);
         assert_eq!(change_points(&values, 0.005).len(), 1);

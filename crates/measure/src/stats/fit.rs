@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_line_is_found_exactly() {
+    fn an_exact_line_is_recovered() {
         let points: Vec<_> = sizes().iter().map(|&x| (x, 120e-6 + x / 20e6)).collect();
         let fit = fit_line(&points).unwrap();
         assert!(
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_does_not_turn_the_line() {
+    fn the_fit_resists_one_outlier() {
         let mut points: Vec<_> = sizes()
             .iter()
             .enumerate()
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bend_is_told_with_its_place() {
+    fn a_knee_is_located() {
         // Up to 64 KiB at 40 MB/s, above at 10 MB/s; errors of 2 %.
         let points: Vec<_> = sizes()
             .iter()
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fitted_is_said() {
+    fn invalid_points_are_errors() {
         assert_eq!(fit_line(&[(1.0, 2.0), (1.0, 2.1), (2.0, 3.0)]).unwrap_err(), FitError::TooFew { distinct: 2 });
         assert_eq!(fit_line(&[(1.0, 2.0), (2.0, 0.0), (3.0, 3.0)]).unwrap_err(), FitError::Unusable { x: 2.0, y: 0.0 });
     }

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_law_ends_the_two_settings_around_the_crossing_count_alone() {
+    fn a_jump_is_interpolated_between_two_settings_only() {
         // A curve with a jump: neither neighbour is on the line of the other two.
         let points = curve(&[(1.0, 1.0), (2.0, 30.0), (4.0, 70.0), (8.0, 71.0)], 0.01);
         let Some(HalfPower { reached: Reached::At { setting, crossing, .. }, .. }) = half_power(&points, 100.0, None)
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_seems_to_reach_half_by_chance_is_no_crossing() {
+    fn chance_crossings_are_ignored() {
         let points = curve(&[(1.0, 10.0), (2.0, 52.0), (4.0, 38.0), (8.0, 80.0)], 0.3);
         let Reached::At { setting, .. } = half_power(&points, 100.0, None).unwrap().reached else { panic!() };
         assert_eq!(setting, 8.0, "the two in the middle are one: 45");
@@ -337,14 +337,14 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_setting_counts_on_a_curve_that_falls_again() {
+    fn a_falling_curve_uses_the_smallest_setting() {
         let points = curve(&[(64.0, 90.0), (1.0, 10.0), (4.0, 60.0), (16.0, 30.0)], 0.01);
         let h = half_power(&points, 100.0, None).unwrap();
         assert!(matches!(h.reached, Reached::At { setting: 4.0, .. }), "{h:?}");
     }
 
     #[test]
-    fn reached_from_the_begin_or_nowhere() {
+    fn reached_from_the_start_or_never() {
         let first = half_power(&curve(&[(4.0, 55.0), (8.0, 90.0)], 0.2), 100.0, None).unwrap().reached;
         let Reached::AtOrBelow { setting: 4.0, high: Some(high) } = first else { panic!("{first:?}") };
         assert!(high > 4.0 && high < 8.0, "its lower end, 44, does not reach half, that of the next, 72, does: {high}");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_open_to_either_side_is_left_open() {
+    fn unbounded_intervals_stay_open() {
         // The upper end of the first setting reaches half, but no lower end does.
         let h = half_power(&curve(&[(1.0, 45.0), (2.0, 52.0)], 0.2), 100.0, None).unwrap().reached;
         assert!(matches!(h, Reached::At { setting: 2.0, low: None, high: None, .. }), "{h:?}");

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn two_values_are_honest_and_one_is_silent() {
+    fn two_values_give_an_interval_and_one_does_not() {
         let e = estimate_values(&[99.0, 101.0]).unwrap();
         assert!((e.high - 112.706).abs() < 0.001, "t with one degree of freedom is 12.706: {e:?}");
         assert_eq!(estimate_values(&[100.0]), None);
@@ -315,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_drift_over_many_runs_is_not_noise() {
+    fn linear_drift_over_runs_is_removed() {
         let values: Vec<f64> = (0..8).map(|i| 100.0 + f64::from(i) + if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
         let e = estimate_values(&values).unwrap();
         assert!((e.mean - 103.5).abs() < 1e-9 && e.relative_half_width < 0.002, "{e:?}");
     }
 
     #[test]
-    fn runs_that_agree_by_chance_are_no_surer_than_their_slices() {
+    fn slices_bound_the_interval_of_agreeing_runs() {
         let run: Vec<f64> = (0..64).map(|t| 100.0 + 20.0 * (f64::from(t * t) * 0.7).sin()).collect();
         let mut reversed = run.clone();
         reversed.reverse();

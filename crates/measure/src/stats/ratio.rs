@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_cancel_what_drifts() {
+    fn pairs_cancel_drift() {
         let a = [100.0, 80.0, 120.0, 60.0, 150.0];
         let b = [181.0, 143.0, 217.0, 107.0, 271.0];
         let r = ratio_interval(&a, &b).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_gain_in_wide_noise_is_not_called_one() {
+    fn a_small_gain_in_noise_is_not_significant() {
         let r = ratio_interval(&[100.0, 101.0, 99.0], &[100.0, 110.0, 97.0]).unwrap();
         assert!(!r.is_different() && r.low < 1.0 && r.high > 1.0, "{r:?}");
         assert_eq!(ratio_interval(&[1.0], &[2.0]), None);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_made_apart() {
+    fn ratio_of_separate_estimates() {
         let a = estimate_values(&[98.0, 100.0, 102.0, 100.0]).unwrap();
         let b = estimate_values(&[198.0, 202.0, 200.0, 200.0]).unwrap();
         let r = ratio_of_estimates(&a, &b).unwrap();

@@ -40,7 +40,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let degrees = count - 1.0;
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / degrees;
     let error = (variance / count).sqrt();
-    let half = greatest_square(count)?.sqrt() * error;
+    let half = max_square(count)?.sqrt() * error;
     let square = if error == 0.0 { if mean == 0.0 { 0.0 } else { f64::INFINITY } } else { (mean / error).powi(2) };
     let ln_factor = if square.is_infinite() { f64::INFINITY } else { ln_factor(square, count) };
     Some(Change {
@@ -66,7 +66,7 @@ fn ln_factor(square: f64, count: f64) -> f64 {
 
 /// The maximum squared t statistic with a Bayes factor up to 1 / [`ERROR`]; the factor grows with
 /// it. `None` if the factor never gets there.
-fn greatest_square(count: f64) -> Option<f64> {
+fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// The factor no longer grows beyond this.
     const MOST: f64 = 1e12;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_wider_than_an_interval_for_one_look_and_narrows() {
+    fn wider_than_a_fixed_length_interval_and_narrowing() {
         let logs: Vec<f64> = (0..60).map(|i| f64::from(i * i * 7 % 41) / 1000.0).collect();
         let width = |count: usize| change_at_any_time(&logs[..count]).map_or(f64::INFINITY, |c| (c.high / c.low).ln());
         let once = Change::of_pairs(&logs[..20]).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_blocks_tell_a_large_effect_from_chance_in_many_questions() {
+    fn five_blocks_detect_a_large_effect_among_many_questions() {
         let change = change_at_any_time(&[0.69, 0.70, 0.71, 0.68, 0.70]).unwrap();
         assert!(change.p * 100.0 < ERROR && change.low > 1.8 && change.high < 2.2, "{change:?}");
     }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn points_that_agree_share_their_spread_and_others_keep_their_own() {
+    fn only_similar_spreads_are_pooled() {
         let alike = Spread::in_common(&groups(&[0.04, 0.05, 0.035, 0.045, 0.038, 0.041], 4.0)).expect("enough");
         assert_eq!(alike.degrees, 24.0, "no more apart than chance has it: all of their runs tell it");
         let noisy = alike.beside(Some(Spread { variance: 0.4, degrees: 1.0 }));

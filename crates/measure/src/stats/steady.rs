@@ -171,7 +171,7 @@ impl Shape {
         candidates
             .into_iter()
             .filter(|(_, _, change, _)| change.abs() >= LEAST_CHANGE * scale)
-            .filter(|(shape, fit, _, _)| moved(fit) > least_moved && shape.is_alone(series))
+            .filter(|(shape, fit, _, _)| moved(fit) > least_moved && shape.is_unique(series))
             .filter_map(|(shape, fit, _, tail)| left_over(series, &fit, tail).map(|rest| (shape, rest)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map(|(shape, _)| shape)
@@ -179,7 +179,7 @@ impl Shape {
 
     /// Whether a short stretch differs from all others of its length; if not, it is one phase of a
     /// period.
-    fn is_alone(&self, series: &[f64]) -> bool {
+    fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
             Shape::Line { .. } => return true,

@@ -23,7 +23,7 @@ pub use table::{Columns, TableError, read_table};
 
 use crate::document::Program;
 use crate::point::RunNumbers;
-use judge::Told;
+use judge::Judgement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -205,7 +205,7 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
         }
         for reading in &asked.readings {
             let Some(with) = other.readings.iter().find(|with| with.measure == reading.measure) else { continue };
-            told.extend(Told::apart(asked, reading, with, changing));
+            told.extend(Judgement::apart(asked, reading, with, changing));
         }
     }
     comparison.warnings.extend(a.warnings.iter().map(|warning| format!("{}: {warning}", a.name)));
@@ -275,7 +275,7 @@ impl Comparison {
         let mut comparison = Comparison::empty(turns.a, turns.b, program, method, turns.worth_percent);
         comparison.failed = turns.failed;
         comparison.warnings = turns.warnings;
-        comparison.finish(turns.series.iter().filter_map(Told::in_turn).collect())
+        comparison.finish(turns.series.iter().filter_map(Judgement::in_turn).collect())
     }
 
     fn empty(a: &str, b: &str, program: Program, method: Method, worth_percent: f64) -> Comparison {
@@ -296,7 +296,7 @@ impl Comparison {
         }
     }
 
-    fn finish(mut self, told: Vec<Told>) -> Comparison {
+    fn finish(mut self, told: Vec<Judgement>) -> Comparison {
         (self.differences, self.summaries) = judge::judge(told, self.worth_percent);
         self.sentences = sentences::sentences(&self);
         self

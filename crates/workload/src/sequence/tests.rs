@@ -24,7 +24,7 @@ fn sorted(mut blocks: Vec<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn seq_and_backward_go_round() {
+fn seq_and_backward_wrap_around() {
     assert_eq!(blocks(&mut sequence(&workload(Pattern::Seq), 3), 7), [0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(blocks(&mut sequence(&workload(Pattern::Backward), 3), 7), [2, 1, 0, 2, 1, 0, 2]);
 }
@@ -126,7 +126,7 @@ fn random_streams_cover_the_whole_region_in_orders_of_their_own() {
 }
 
 #[test]
-fn threads_with_one_cursor_ask_what_one_thread_would_ask() {
+fn threads_with_a_shared_cursor_issue_one_threads_requests() {
     const N: u64 = 10_007;
     const TAKES: u64 = 4 * N;
     for pattern in [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8 * 4096), Pattern::Zipf(0.9)] {
@@ -150,7 +150,7 @@ fn threads_with_one_cursor_ask_what_one_thread_would_ask() {
 }
 
 #[test]
-fn a_thread_that_slept_through_whole_passes_finds_its_place() {
+fn a_delayed_thread_skips_whole_passes() {
     let cursor = Arc::new(AtomicU64::new(0));
     let workload = workload(Pattern::Random);
     let mut sleeper = Sequence::new(&workload, (0, 50 * 4096), 0, Cursor::Shared(cursor.clone())).unwrap();

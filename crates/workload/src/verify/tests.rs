@@ -106,7 +106,7 @@ fn sound_data_pass_and_unwritten_blocks_cannot_be_verified() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_is_named_with_its_place() {
+fn a_flipped_bit_is_located() {
     for request in [512u32, 4096] {
         let mut device = Device::all_written(request, 2);
         for bit in (0..request * 8).step_by(7) {
@@ -126,7 +126,7 @@ fn a_flipped_bit_anywhere_is_named_with_its_place() {
 }
 
 #[test]
-fn a_lost_write_is_named_with_what_still_lies_there() {
+fn a_lost_write_shows_the_older_generation() {
     let device = Device::all_written(4096, 3);
     device.lose(9);
     let fault = device.fault();
@@ -166,7 +166,7 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
 }
 
 #[test]
-fn what_the_target_was_filled_with_is_told_from_other_random_data_also_by_the_log() {
+fn initial_data_are_recognised_and_logged() {
     let mut bytes = Vec::new();
     let mut log = Vec::new();
     for fill_seed in [None, Some(5), Some(6)] {
@@ -209,7 +209,7 @@ fn a_log_of_the_first_version_is_read() {
 }
 
 #[test]
-fn a_misdirected_write_is_found_where_it_fell_and_where_it_is_missing() {
+fn a_misdirected_write_is_found_at_both_offsets() {
     for target_written in [true, false] {
         let mut device = Device::new(4096);
         device.write(3);
@@ -360,7 +360,7 @@ fn a_failed_write_leaves_either_generation_or_bytes_that_are_not_judged() {
 }
 
 #[test]
-fn a_read_beside_a_write_may_see_parts_of_both() {
+fn a_read_during_a_write_may_see_parts_of_both() {
     let mut device = Device::all_written(4096, 1);
     let issued = device.verifier.expected(device.offset(0));
     let new = device.write(0);
@@ -479,7 +479,7 @@ fn a_lost_write_is_found_after_a_kill() {
 }
 
 #[test]
-fn what_is_no_log_is_refused_in_words() {
+fn invalid_logs_are_refused() {
     let words = |bytes: &[u8]| Verifier::resume(bytes).unwrap_err().to_string();
     assert!(words(b"").contains("not a verification log"));
     assert!(words(b"SQLite format 3").contains("not a verification log"));

@@ -17,7 +17,7 @@ pub struct Job<'t, T> {
 
 /// The measurements of a workload.
 #[derive(Debug, Default)]
-pub struct Company {
+pub struct JobRuns {
     /// Measured by itself.
     pub alone: Measured,
     /// Measured while all others run. The run with the same index in [`Measured::samples`] belongs
@@ -32,34 +32,34 @@ pub struct Company {
 /// # Errors
 /// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the
 /// jobs that ran.
-pub fn measure_beside<M: Machine>(
+pub fn measure_concurrent<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
     repeats: Repeats,
     on_run: impl FnMut(usize),
-) -> Result<Vec<Company>> {
+) -> Result<Vec<JobRuns>> {
     if let Some(job) = jobs.iter().find(|job| !matches!(job.workload.stop, Stop::AfterNs(_))) {
         let why = "workloads beside each other run for a time: one that ends with its data leaves the others alone";
         return Err(Error::refused(job.workload.short(), why, "give --runtime instead of --bytes"));
     }
     let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
     let facts = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
-    let company = jobs.iter().map(|_| Company::default()).collect();
-    let mut subject = Beside { machine, jobs, facts, company, on_run };
+    let company = jobs.iter().map(|_| JobRuns::default()).collect();
+    let mut subject = ConcurrentJobs { machine, jobs, facts, company, on_run };
     // Each job by itself, in order, then all.
     repeat(&mut subject, &(0..=jobs.len()).collect::<Vec<_>>(), repeats)?;
     Ok(subject.company)
 }
 
-struct Beside<'a, M: Machine, P> {
+struct ConcurrentJobs<'a, M: Machine, P> {
     machine: &'a M,
     jobs: &'a [Job<'a, M::Target>],
     facts: Vec<TargetFacts>,
-    company: Vec<Company>,
+    company: Vec<JobRuns>,
     on_run: P,
 }
 
-impl<M: Machine, P> Beside<'_, M, P> {
+impl<M: Machine, P> ConcurrentJobs<'_, M, P> {
     fn running(&self, arrangement: usize) -> std::ops::Range<usize> {
         if arrangement < self.jobs.len() { arrangement..arrangement + 1 } else { 0..self.jobs.len() }
     }
@@ -70,7 +70,7 @@ impl<M: Machine, P> Beside<'_, M, P> {
     }
 }
 
-impl<M: Machine, P: FnMut(usize)> Repeated for Beside<'_, M, P> {
+impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
     fn standing(&self, arrangement: usize) -> Standing {
         match self.company.get(arrangement) {
             Some(company) => company.alone.standing(),
