@@ -215,7 +215,7 @@ impl FromStr for Reap {
             Ok(completions) if completions > 0 => Ok(Reap::AtLeast(completions)),
             _ if text == "poll" => Ok(Reap::Poll),
             _ if text == "auto" => Ok(Reap::Auto),
-            _ => Err(format!("'{text}' is no number of completions; write 1, 8, poll or auto")),
+            _ => Err(format!("'{text}' is not a number of completions; write 1, 8, poll or auto")),
         }
     }
 }

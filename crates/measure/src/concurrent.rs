@@ -39,7 +39,7 @@ pub fn measure_concurrent<M: Machine>(
     on_run: impl FnMut(usize),
 ) -> Result<Vec<JobRuns>> {
     if let Some(job) = jobs.iter().find(|job| !matches!(job.workload.stop, Stop::AfterNs(_))) {
-        let why = "workloads beside each other run for a time: one that ends with its data leaves the others alone";
+        let why = "concurrent workloads must run for a time: one that stops after an amount of data would end before the others";
         return Err(Error::refused(job.workload.short(), why, "give --runtime instead of --bytes"));
     }
     let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };

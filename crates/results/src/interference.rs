@@ -169,7 +169,7 @@ impl Interference {
         };
         match worst(&p99).filter(|(_, times)| *times > 1.0) {
             Some((one, times)) => parts.push(format!("the p99 of {} is {times:.1} times that alone", name(one))),
-            None => parts.push("no p99 is longer than alone by more than its interval".into()),
+            None => parts.push("no p99 rises by more than its interval".into()),
         }
         let lost = |one: &ConcurrentWorkload| match one.throughput_ratio {
             Some(ratio) => ratio.is_different().then_some(1.0 - ratio.mean),
@@ -182,7 +182,7 @@ impl Interference {
         let together = show_rate(self.throughput_bytes_per_s);
         parts.push(match self.throughput_ratio {
             Some(ratio) if !ratio.is_different() => {
-                format!("all at once give {together}, and the sum of each alone within the interval")
+                format!("all at once give {together}, equal to the sum of each alone within the interval")
             }
             Some(ratio) => format!(
                 "all at once give {together}, {:.0} % ({:.0} to {:.0}) of the sum of each alone",

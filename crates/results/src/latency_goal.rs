@@ -215,7 +215,7 @@ impl LatencyGoal {
             format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
         });
         let mut said = format!(
-            "p99 within {goal}: at most {}{interval} with {}, where it is {}",
+            "p99 within {goal}: at most {}{interval} with {}, at a p99 of {}",
             show_rate(rate),
             points[at].workload.short(),
             p99(numbers)

@@ -445,7 +445,7 @@ mod tests {
         for rates in series {
             let samples: Vec<Sample> = rates.iter().map(|rate| run(*rate, 1000, 0)).collect();
             let found = numbers(&samples);
-            let [low, high] = found.interval_95.expect("99 slices tell one");
+            let [low, high] = found.interval_95.expect("99 slices give one");
             assert!((low..=high).contains(&found.throughput_bytes_per_s), "{rates:?}: {found:?}");
             let half = (high - found.throughput_bytes_per_s) / found.throughput_bytes_per_s;
             assert!((half - found.relative_half_width.unwrap()).abs() < 1e-9, "the width is that of the same interval");
@@ -476,6 +476,6 @@ mod tests {
         let found = numbers(&[warming.clone(), run(100.0, 1000, 0), run(100.0, 1000, 0)]);
         assert_eq!((found.repeats, found.runs_bytes_per_s.len(), found.latency_ns.count), (2, 2, 2));
         assert!(found.latency_ns.max < 1_000_000 && (found.iops - 100.0).abs() < 1e-6, "{found:?}");
-        assert_eq!(numbers(&[warming, run(100.0, 1000, 0)]).repeats, 2, "one run alone tells no interval between runs");
+        assert_eq!(numbers(&[warming, run(100.0, 1000, 0)]).repeats, 2, "a single run gives no interval between runs");
     }
 }

@@ -69,7 +69,7 @@ impl Workload {
             }
             Pattern::Pareto(h) if !(h > 0.0 && h < 1.0) => refuse(
                 format!("pareto share {h}"),
-                "it lies between 0 and 1",
+                "it must be between 0 and 1",
                 "use 0.2 for 80 % of the requests to 20 % of the blocks",
             ),
             Pattern::Normal { deviation_percent, .. } if !(deviation_percent > 0.0 && deviation_percent <= 100.0) => {
@@ -81,7 +81,7 @@ impl Workload {
             }
             Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => refuse(
                 format!("a normal distribution around {center_percent} %"),
-                "the center lies in the region",
+                "the center must be in the region",
                 "use 0 to 100 %",
             ),
             Pattern::Stride(_)

@@ -171,8 +171,8 @@ impl Workload {
         }
         if greatest != self.request_bytes {
             let what = format!("request size {}", show_size(u64::from(self.request_bytes)));
-            let why = format!("the greatest of the sizes is {}", show_size(u64::from(greatest)));
-            return Err(Error::refused(what, why, "let the request size be the greatest"));
+            let why = format!("the largest of the sizes is {}", show_size(u64::from(greatest)));
+            return Err(Error::refused(what, why, "set the request size to the largest"));
         }
         if self.data.verify {
             let why = "blocks that describe themselves have one size";
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(refused(&|_| ()), "");
         assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(4096, 50)])).contains("50 % in all"));
         assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[])).contains("none"));
-        assert!(refused(&|w| w.request_bytes = 4096).contains("greatest of the sizes is 8 KiB"));
+        assert!(refused(&|w| w.request_bytes = 4096).contains("largest of the sizes is 8 KiB"));
         assert!(refused(&|w| w.pattern = Pattern::Backward).contains("blocks of one size"));
         assert!(refused(&|w| (w.engine, w.depth) = (machine::Engine::Threads, 2)).contains("share one sequence"));
         assert!(refused(&|w| w.data.verify = true).contains("verification"));

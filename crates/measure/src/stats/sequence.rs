@@ -109,7 +109,7 @@ mod tests {
         assert!(width(20) > (once.high / once.low).ln() && width(20) < 2.0 * (once.high / once.low).ln());
         assert!(width(10) > width(20) && width(20) > width(60));
         for few in 0..3 {
-            assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks say nothing");
+            assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks are too few");
         }
         assert!(change_at_any_time(&logs[..LEAST_BLOCKS]).is_some());
     }

@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn only_similar_spreads_are_pooled() {
         let alike = Spread::in_common(&groups(&[0.04, 0.05, 0.035, 0.045, 0.038, 0.041], 4.0)).expect("enough");
-        assert_eq!(alike.degrees, 24.0, "no more apart than chance has it: all of their runs tell it");
+        assert_eq!(alike.degrees, 24.0, "spreads differ only by chance, so all runs count");
         let noisy = alike.beside(Some(Spread { variance: 0.4, degrees: 1.0 }));
         assert!(noisy.variance < 0.08 && noisy.degrees == 25.0, "{noisy:?}");
         let apart = Spread::in_common(&groups(&[1e-6, 1e-1, 1e-4, 1e-2, 1e-5, 1e-3], 4.0)).expect("enough");

@@ -224,7 +224,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
         }
     }
     if turns.interrupted {
-        warnings.push("interrupted: what was measured until then is told".into());
+        warnings.push("interrupted: what was measured until then is reported".into());
     }
     let open = turns.open();
     if open > 0 {

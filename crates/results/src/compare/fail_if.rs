@@ -33,12 +33,12 @@ impl FromStr for FailIf {
             "p99" => vec![Measure::LatencyP99],
             "p99.9" => vec![Measure::LatencyP999],
             "cpu" => vec![Measure::Cpu],
-            _ => return Err(wrong("nothing is called so")),
+            _ => return Err(wrong("unknown measure")),
         };
         let number = limit.strip_suffix('%').unwrap_or(limit).trim();
-        let percent: f64 = number.parse().map_err(|_| wrong("the limit is no percentage"))?;
+        let percent: f64 = number.parse().map_err(|_| wrong("the limit is not a percentage"))?;
         if !(0.0..=1000.0).contains(&percent) {
-            return Err(wrong("the limit is to be from 0 to 1000 %"));
+            return Err(wrong("the limit must be 0 to 1000 %"));
         }
         Ok(FailIf { measures, percent, text: text.into() })
     }

@@ -66,16 +66,16 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
         }
     }
     if all.questions > 1 {
-        let told = all.better + all.worse + all.no_difference;
-        if told > 0 {
+        let judged = all.better + all.worse + all.no_difference;
+        if judged > 0 {
             let [faster, slower] = measure.words();
             said.push(format!(
-                "Of {told} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
+                "Of {judged} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
                 all.better, all.worse, all.no_difference
             ));
         } else {
             said.push(
-                "Each point has one value a side: no single one can be told from chance, and the interval is that of the mean over the points."
+                "Each point has one value per side, so single points cannot be judged; the interval is that of the mean over the points."
                     .into(),
             );
         }
@@ -88,7 +88,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let Some(interval) = one.interval_95_percent else {
         return format!(
-            "{b} against {a}: {} in {}, from one value a side, which tells no interval: repeat it before you believe it.",
+            "{b} against {a}: {} in {}, from single runs without a confidence interval: repeat them.",
             signed(one.change_percent),
             one.measure.heading()
         );
@@ -108,7 +108,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
             format!("No difference between {b} and {a}: {} ({more}{seen}).", signed(one.change_percent))
         }
         Verdict::Changing => format!(
-            "{b} against {a}: {}, and a rate changed while it was measured: that alone may be the difference. Measure again when it is steady.",
+            "{b} against {a}: {}, but a rate changed during its measurement, which may be the whole difference. Measure again when it is steady.",
             signed(one.change_percent)
         ),
         verdict => {
@@ -141,7 +141,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
         }
         Verdict::Untold => format!("{b} against {a}: {} on average {points} ({geometric}).", signed(all.mean_percent)),
         Verdict::Changing => format!(
-            "{b} against {a}: {} on average {points}, and the rate of each changed while it was measured: that alone may be the difference.",
+            "{b} against {a}: {} on average {points}, but the rate of each changed during its measurement, which may be the whole difference.",
             signed(all.mean_percent)
         ),
         verdict => format!(
@@ -164,7 +164,7 @@ fn short(all: &Summary) -> String {
     let interval = all.interval_95_percent.map_or(String::new(), |interval| format!(" ({})", range(interval)));
     match all.verdict {
         Verdict::NoDifference => format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent)),
-        Verdict::Untold => format!("{}, not told from chance", signed(all.geometric_mean_percent)),
+        Verdict::Untold => format!("{}, from single runs", signed(all.geometric_mean_percent)),
         Verdict::Changing => format!("{}, while the rate changed", signed(all.geometric_mean_percent)),
         verdict => format!(
             "is {} {}{interval}",

@@ -30,7 +30,7 @@ fn the_alignment_study_matches_its_publication() {
     }
     let first = comparison.of(Measure::Iops).next().unwrap();
     assert_eq!((first.a, first.b, (first.change_percent * 100.0).round()), (400.45, 589.11, 4711.0));
-    assert_eq!(first.verdict, Verdict::Untold, "one value a side tells no interval");
+    assert_eq!(first.verdict, Verdict::Untold, "single values give no interval");
     let all = comparison.sentences.join(" ");
     assert!(all.contains("64KB offset is 13.2 % faster than 31.5KB offset on average over 36 points"), "{all}");
     assert!(all.contains("random reads +22.7 %") && all.contains("sequential writes +8.0 %"), "{all}");

@@ -50,7 +50,7 @@ pub enum HistoryError {
         path.display()
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
-    #[error("{}: there is no history yet; every measurement begins one, unless --no-history is given", path.display())]
+    #[error("{}: no history yet; any measurement without --no-history creates it", path.display())]
     Missing { path: PathBuf },
     #[error("the history has no entry {0}; halfpower history lists them")]
     NoEntry(i64),

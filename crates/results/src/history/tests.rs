@@ -114,7 +114,7 @@ fn a_comparison_is_stored_with_both_fingerprints() {
     };
     let same = keep(Fingerprint::of_both(one("128"), one("128")));
     let other = keep(Fingerprint::of_both(one("128"), one("4")));
-    assert_eq!(history.fingerprint(same).unwrap(), one("128"), "what both share is told once");
+    assert_eq!(history.fingerprint(same).unwrap(), one("128"), "common facts appear once");
     let changed = difference(&history.fingerprint(same).unwrap(), &history.fingerprint(other).unwrap());
     assert_eq!(
         changed,

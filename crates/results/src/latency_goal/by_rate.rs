@@ -184,7 +184,7 @@ fn said(
         format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
     });
     let mut said = format!(
-        "p99 within {within}: at most {}{interval}, {offered:.0} requests/s of {}, where it is {}",
+        "p99 within {within}: at most {}{interval}, {offered:.0} requests/s of {}, at a p99 of {}",
         show_rate(rate),
         workload.short(),
         p99(numbers)

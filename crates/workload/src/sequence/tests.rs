@@ -180,7 +180,7 @@ fn zipf_follows_the_law_and_scatters_the_popular_blocks() {
         let expected: Vec<f64> = weights.iter().map(|w| w / total * draws as f64).collect();
         chi_square_is_plausible(&by_rank, &expected);
         let ascending = (1..10).all(|rank| scatter.at(rank) > scatter.at(rank - 1));
-        assert!(!ascending, "the ten most popular blocks lie in no order");
+        assert!(!ascending, "the ten most popular blocks are scattered");
     }
 }
 
@@ -244,7 +244,7 @@ fn one_seed_is_one_sequence() {
         for _ in 0..9999 {
             moved.next();
         }
-        assert_eq!(moved.fingerprint(10_000), first, "the fingerprint does not depend on where the sequence stands");
+        assert_eq!(moved.fingerprint(10_000), first, "the fingerprint does not depend on the position");
         assert_ne!(of(2, 0).fingerprint(10_000), first);
         assert_ne!(of(1, 1).fingerprint(10_000), first);
     }

@@ -100,7 +100,7 @@ impl fmt::Display for Fault {
                 write!(f, "{bits} {are} from generation {generation}, first bit {bit} of byte {byte}")
             }
             Found::Generation(generation) => match self.kind {
-                FaultKind::Torn => write!(f, "it has generation {generation} beside another, {}", self.expected),
+                FaultKind::Torn => write!(f, "it has generation {generation} next to another, {}", self.expected),
                 FaultKind::Lost => write!(f, "it still has generation {generation}, {}", self.expected),
                 _ => write!(f, "it has generation {generation}, which was never written, {}", self.expected),
             },

@@ -144,7 +144,7 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
     assert!(device.fault().to_string().contains("random data as a new file is filled with"));
     device.block(2).fill(0);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Lost, Found::Zeros));
-    assert_eq!(device.fault().bytes, 4096, "eight units are told as one");
+    assert_eq!(device.fault().bytes, 4096, "eight units are reported as one");
     // Random data that neither a fill nor an expected generation explains are foreign.
     device.block(2).fill(7);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Foreign, Found::Unknown));
