@@ -196,7 +196,6 @@ impl Default for Reap {
 }
 
 impl fmt::Display for Reap {
-    /// The syntax of `--reap`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reap::AtLeast(completions) => write!(f, "{completions}"),
@@ -209,7 +208,6 @@ impl fmt::Display for Reap {
 impl FromStr for Reap {
     type Err = String;
 
-    /// Parses the syntax of `--reap`.
     fn from_str(text: &str) -> Result<Reap, String> {
         match text.parse() {
             Ok(completions) if completions > 0 => Ok(Reap::AtLeast(completions)),

@@ -48,7 +48,6 @@ enum Concurrency {
     Queue,
 }
 
-/// The properties of an engine.
 struct Row {
     engine: Engine,
     /// Name on the command line and in JSON.

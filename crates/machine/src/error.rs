@@ -14,9 +14,7 @@ pub enum Error {
     Refused {
         /// The path or value.
         what: String,
-        /// The reason.
         why: String,
-        /// How to fix it.
         hint: String,
     },
     /// A new file does not fit: exit code 2.
@@ -25,7 +23,6 @@ pub enum Error {
         what: String,
         /// The size, and the available space.
         why: String,
-        /// How to fix it.
         hint: String,
     },
     /// The target lacks a feature (direct I/O, an engine): the experiment is skipped with this
@@ -39,7 +36,6 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A request of a run failed.
     #[error("{} of {len} bytes at offset {offset} failed: {source}", match op { Op::Read => "a read", Op::Write => "a write" })]
     Request { op: Op, offset: u64, len: u32, source: std::io::Error },
     /// The user's interrupt.

@@ -135,10 +135,8 @@ pub enum FileError {
     NotADirectory(PathBuf),
     #[error("no space left to {act} '{}': free some, or lower the number or the size of the files ({source})", .path.display())]
     Full { act: FileAct, path: PathBuf, source: io::Error },
-    /// A file does not have its expected size.
     #[error("'{}' has {got} bytes where {expected} were written: something else changed it during the run", .path.display())]
     Size { path: PathBuf, expected: u64, got: u64 },
-    /// The location does not support the operation.
     #[error("{}: {why}", .path.display())]
     Refused {
         path: PathBuf,
@@ -147,7 +145,6 @@ pub enum FileError {
     },
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
     Io { act: FileAct, path: PathBuf, source: io::Error },
-    /// The engine is not available.
     #[error("the engine {engine} is not available: {why}; use stdio or syscalls")]
     Engine { engine: &'static str, why: String },
 }

@@ -80,7 +80,6 @@ fn loop_settings(workload: &Workload) -> Workload {
     alike
 }
 
-/// Requests per second with a null backend.
 fn measure_ceiling<M: Machine>(
     machine: &M,
     target: &M::Target,

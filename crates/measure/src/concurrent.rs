@@ -120,7 +120,6 @@ impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
     }
 }
 
-/// Runs these jobs once, concurrently.
 fn run_once<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],

@@ -239,7 +239,6 @@ fn nearest_rank(p: f64, count: u64) -> u64 {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
 struct Sparse {
-    /// Sum of all latencies, ns, exact.
     sum_ns: u64,
     /// Smallest latency, ns, exact; 0 when empty.
     min_ns: u64,

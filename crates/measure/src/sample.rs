@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Stop, Workload};
 
-/// Requests are bursty if they are fast and yet complete in less than the remaining share of the
-/// slices.
+/// Fast requests are bursty if at least this fraction of the slices has no completion.
 const BURSTY_SHARE: f64 = 0.6;
 
 /// Options of a run.

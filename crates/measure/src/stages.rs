@@ -161,7 +161,6 @@ fn told(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestT
     RequestTimes { source, requests, device_requests_per_request: None, stages: stages.iter().map(stage).collect() }
 }
 
-/// A stream that records when its requests were issued and completed.
 struct TimedStream {
     stream: Stream,
     sums: Arc<Sums>,

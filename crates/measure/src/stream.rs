@@ -32,7 +32,6 @@ fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     at(k + 1) - at(k)
 }
 
-/// The schedule of an open loop.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     /// Time between two requests in 2^-16 ns, because rates of millions per second need fractions.
@@ -91,7 +90,6 @@ pub struct Stream {
     /// Time of the next event: the end of a slice, or the first nanosecond past the deadline.
     next_mark: Nanos,
     measuring: bool,
-    /// Requests completed in the ramp.
     before: u64,
     /// Requests completed in the measured part until the deadline, once it has passed.
     in_time: Option<u64>,

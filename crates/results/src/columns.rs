@@ -39,8 +39,8 @@ pub struct Column<T> {
     pub unit: Unit,
     /// The column is part of the request, not of the results.
     pub asked: bool,
-    /// Order in which a narrow terminal drops the column, 0: never; `None`: never shown in a
-    /// terminal.
+    /// A narrow terminal drops columns with higher values first, and never those with 0. `None`: not
+    /// shown in terminals.
     pub readily: Option<u8>,
     /// The row's cell; `None` if empty.
     pub get: fn(&T) -> Option<Cell>,

@@ -26,12 +26,7 @@ use std::sync::Arc;
 pub enum OutputError {
     /// Not a valid output; reported before anything is measured.
     #[error("{option} {}: {why}", path.display())]
-    Refused {
-        option: String,
-        path: PathBuf,
-        /// The reason, and the alternative.
-        why: String,
-    },
+    Refused { option: String, path: PathBuf, why: String },
     /// Written, but the directory has been moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },

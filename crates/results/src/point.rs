@@ -245,7 +245,6 @@ impl Point {
     }
 }
 
-/// Mean size of the requests in bytes.
 fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     if workload.sizes.is_none() || requests == 0 {

@@ -33,7 +33,6 @@ impl Workload {
         self.check_region(size_bytes)
     }
 
-    /// Checks the request size and the parameters of the pattern.
     pub(crate) fn check_pattern(&self) -> Result<(), Error> {
         let request = self.request_bytes;
         if request == 0 || request > MAX_REQUEST_BYTES {
@@ -152,7 +151,6 @@ impl Workload {
         self.limit_bytes.map_or(Ok(()), |bytes| self.check_bytes("a limit", bytes))
     }
 
-    /// Rejects less than one request.
     fn check_bytes(&self, what: &str, bytes: u64) -> Result<(), Error> {
         if bytes >= u64::from(self.request_bytes) {
             return Ok(());

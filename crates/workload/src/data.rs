@@ -17,7 +17,6 @@ const RECORD_BYTES: u32 = 128 << 10;
 /// Size of the pool of random bytes that bodies are copied from: several records, but small enough
 /// for a processor's L2 cache.
 const POOL_BYTES: usize = 1 << 20;
-/// Number of distinct blocks among the duplicates.
 const TEMPLATES: u64 = 16;
 
 /// Purpose of a seed; see [`derive`].
@@ -211,7 +210,6 @@ mod tests {
         100.0 * (1.0 - compressed as f64 / device.len() as f64)
     }
 
-    /// Percentage saved by deduplication of `block` bytes.
     fn repeated_percent(device: &[u8], block: usize) -> f64 {
         let different: HashSet<&[u8]> = device.chunks(block).collect();
         100.0 * (1.0 - different.len() as f64 / (device.len() / block) as f64)

@@ -5,14 +5,7 @@
 pub enum Error {
     /// One setting, or a combination of two, is invalid.
     #[error("{what}: {why}; {hint}")]
-    Refused {
-        /// The setting and its value.
-        what: String,
-        /// The reason.
-        why: String,
-        /// How to fix it.
-        hint: String,
-    },
+    Refused { what: String, why: String, hint: String },
 }
 
 impl Error {

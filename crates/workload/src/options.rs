@@ -16,7 +16,6 @@ fn size(bytes: u64) -> String {
 }
 
 impl fmt::Display for Pattern {
-    /// The syntax of `--pattern`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pattern::Seq => f.pad("seq"),
@@ -39,7 +38,6 @@ impl fmt::Display for Pattern {
 impl FromStr for Pattern {
     type Err = String;
 
-    /// Parses the syntax of `--pattern`.
     fn from_str(text: &str) -> Result<Pattern, String> {
         fn number<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
             text.trim_end_matches('%').parse().map_err(|_| format!("'{text}' is not {what}"))

@@ -50,7 +50,6 @@ pub struct Sequence {
     mixes: bool,
     /// Copy of the mixer in `order`, if the order is random over many blocks.
     mixer: Mixer,
-    /// Byte offset of block 0.
     base: u64,
     request: u32,
     choice: Choice,
@@ -62,13 +61,11 @@ pub struct Sequence {
     /// Requests in a pass; patterns with repetition have one infinite pass.
     pass_len: u64,
     pass: u64,
-    /// Blocks that this stream visits.
     blocks: u64,
     order: Order,
     seed: u64,
 }
 
-/// Maps an index to a block.
 #[derive(Debug, Clone)]
 enum Order {
     Forward,
@@ -83,7 +80,6 @@ enum Order {
     Normal(Box<(Normal, Option<Permutation>)>),
 }
 
-/// Maps an index to a read or a write.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     /// The operation of all requests, unless mixed.
@@ -149,7 +145,6 @@ impl Stride {
 struct Columns {
     first: u64,
     rows: u64,
-    /// Blocks per row.
     row: u64,
 }
 
@@ -314,7 +309,6 @@ impl Sequence {
         place % self.pass_len
     }
 
-    /// Loads the key of the current pass.
     fn key(&mut self) {
         if let Order::Random(permutation) = &mut self.order {
             *permutation = Permutation::new(self.blocks, hash(self.seed, self.pass));
@@ -408,7 +402,6 @@ impl Order {
     }
 }
 
-/// The block of request `index` of a hot/cold pattern.
 fn hot_cold(seed: u64, index: u64, hot: u64, access: u64, blocks: u64) -> u64 {
     let random = hash(seed, index);
     // A second hash, because the first number already chose between hot and cold.

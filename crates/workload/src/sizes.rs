@@ -55,9 +55,7 @@ pub(crate) struct Varied {
     seed: u64,
     /// Alignment of the start of random requests; sequential requests are cut to multiples of it.
     pub(crate) unit: u64,
-    /// Bytes that a sequential stream visits.
     len: u64,
-    /// Start of the next sequential request.
     position: u64,
 }
 

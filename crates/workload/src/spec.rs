@@ -73,7 +73,6 @@ pub enum SizeMix {
     Range {
         /// Minimum size; all sizes are multiples of it.
         least_bytes: u32,
-        /// Maximum size.
         most_bytes: u32,
     },
     /// Each size with its share; the shares add up to 100 %.

@@ -80,7 +80,6 @@ pub enum FitError {
 /// Residuals beyond this many robust standard deviations get less weight (Huber 1964; 95 %
 /// efficient in normal noise).
 const HUBER: f64 = 1.345;
-/// Maximum rounds of reweighting; it converges in a few.
 const ROUNDS: usize = 50;
 /// Significance level for a knee, to be divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;

@@ -147,7 +147,6 @@ impl Point {
     }
 }
 
-/// Hockney's law: setting / rate = a + b x setting.
 #[derive(Debug, Clone, Copy)]
 struct Law {
     a: f64,

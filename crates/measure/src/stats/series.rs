@@ -24,7 +24,6 @@ pub(super) fn detrended(series: &[f64]) -> Vec<f64> {
     series.iter().enumerate().map(|(t, v)| v - line.at(t)).collect()
 }
 
-/// A least-squares line through a series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     mean: f64,

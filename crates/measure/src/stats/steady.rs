@@ -68,7 +68,6 @@ pub enum Verdict {
     },
     /// Steady except for slices with almost no work done.
     Stalls {
-        /// Number of stalls.
         count: usize,
         /// Stalled slices, in percent of all.
         percent: f64,
@@ -201,7 +200,6 @@ impl Shape {
         own < least || own > most
     }
 
-    /// The best step, its fit and its height.
     fn best_step(series: &[f64]) -> (Shape, Vec<f64>, f64) {
         let n = series.len();
         let all = mean(series);
@@ -214,7 +212,6 @@ impl Shape {
         (Shape::Step { at, before, after }, fit, after - before)
     }
 
-    /// The best ramp to a constant, its fit and its height.
     fn best_ramp(series: &[f64]) -> (Shape, Vec<f64>, f64) {
         let n = series.len();
         let all = mean(series);
@@ -266,7 +263,6 @@ fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     (explained > critical * critical * noise.variance).then(|| rest.iter().map(|v| v * v).sum())
 }
 
-/// Slices with almost no work done.
 struct Stalls {
     stalled: Vec<bool>,
 }

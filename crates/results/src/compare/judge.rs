@@ -17,7 +17,7 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// From separate measurements. `None` if there is no ratio. `changing`: see [`Judgement::changing`].
+    /// From separate measurements. `None` without a ratio. `changing`: see [`Judgement::changing`].
     pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading, changing: bool) -> Option<Judgement> {
         let change = match (level(a), level(b)) {
             (Some(a), Some(b)) => Some(Change::between(&a, &b)),

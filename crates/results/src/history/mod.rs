@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long to wait for another writer.
+/// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Maximum document size, as for a separate file ([`crate::DOCUMENT`]).

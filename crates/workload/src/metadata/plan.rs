@@ -61,9 +61,7 @@ pub struct PlanError {
     /// Name of the parameter.
     pub name: &'static str,
     pub value: u32,
-    /// Minimum.
     pub least: u32,
-    /// Maximum.
     pub most: u32,
 }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why there is no result.
+/// Why a metadata run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
     #[error(transparent)]
@@ -22,12 +22,7 @@ pub enum MetadataError {
     #[error(
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
-    Wrong {
-        /// What was checked.
-        what: String,
-        expected: u64,
-        got: u64,
-    },
+    Wrong { what: String, expected: u64, got: u64 },
     /// The run was interrupted.
     #[error("interrupted; the files of the run were removed and nothing is reported")]
     Interrupted,
@@ -43,7 +38,6 @@ struct Worker<W, R> {
     record: R,
 }
 
-/// State shared by all threads.
 struct Shared<'a, F> {
     system: &'a F,
     plan: &'a MetadataPlan,
@@ -62,7 +56,6 @@ impl MetadataPlan {
         FileId { location: 0, subdirectory: number % self.directories, number }
     }
 
-    /// The same file under its new name.
     fn renamed(&self, number: u32) -> FileId {
         FileId { number: number + self.files, ..self.file(number) }
     }
@@ -118,7 +111,6 @@ impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
     }
 }
 
-/// Runs one phase in all threads; returns its duration.
 fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     operation: Operation,
     workers: &mut [Worker<W, R>],

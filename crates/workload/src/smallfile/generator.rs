@@ -108,7 +108,6 @@ impl SmallFileCounts {
     }
 }
 
-/// The generator's position in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Creating,

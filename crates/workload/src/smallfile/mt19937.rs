@@ -35,7 +35,6 @@ impl Mt19937 {
     }
 }
 
-/// The output for a word of the state.
 fn tempered(mut y: u32) -> u32 {
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c_5680;

@@ -71,23 +71,17 @@ impl Default for SmallFilePlan {
 /// Why a plan is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A value outside its range.
     #[error("{name} is {value}: it must be from {least} to {most}")]
     Range {
         /// Name of the parameter.
         name: &'static str,
         value: u64,
-        /// Minimum.
         least: u64,
-        /// Maximum.
         most: u64,
     },
     /// The text for filling files does not fit into memory.
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
-    Memory {
-        /// Bytes requested.
-        bytes: u64,
-    },
+    Memory { bytes: u64 },
 }
 
 impl SmallFilePlan {

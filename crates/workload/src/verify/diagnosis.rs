@@ -12,10 +12,8 @@ const SEAM_BYTES: usize = 8;
 const TORN_SHARE: f64 = 0.25;
 /// Generations before the oldest expected one that are tried for a damaged unit.
 const OLDER: u32 = 4;
-/// Maximum number of generations tried.
 const CANDIDATES: usize = 24;
 
-/// The verdict on one unit.
 enum Verdict {
     Right,
     /// The expected data are unknown.
@@ -77,7 +75,6 @@ pub fn check_block(
     verified
 }
 
-/// Judges a unit with a correct checksum.
 fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict {
     if label.seed != seed {
         return match expected.oldest() {

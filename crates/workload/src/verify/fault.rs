@@ -50,14 +50,7 @@ pub enum Found {
     /// A valid unit of this offset and run, of the given generation.
     Generation(u32),
     /// A unit that is one generation up to a byte and another from there on.
-    Seam {
-        /// The generation before the seam.
-        before: u32,
-        /// The generation after the seam.
-        after: u32,
-        /// Bytes before the seam.
-        at: u32,
-    },
+    Seam { before: u32, after: u32, at: u32 },
     /// A unit whose first or last part belongs to a generation, with unrelated data in the rest.
     Part {
         generation: u32,

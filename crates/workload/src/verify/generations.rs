@@ -77,12 +77,10 @@ struct Write {
     ended: Option<u64>,
 }
 
-/// A block with uncertain content.
 #[derive(Debug, Clone, Default)]
 struct Open {
     /// Writes that no later one replaced, in order of their start.
     writes: Vec<Write>,
-    /// Number of starts and ends so far.
     events: u64,
     /// The latest start of a completed write.
     replaced_until: u64,
@@ -97,7 +95,6 @@ struct Open {
 /// certain again.
 #[derive(Debug, Clone)]
 pub struct Generations {
-    /// Newest generation issued.
     newest: Vec<u32>,
     open: HashMap<u64, Open>,
     /// Generations of failed writes: there are few, because the first failure ends the run.

@@ -14,13 +14,10 @@ struct Write {
     block: usize,
     generation: u32,
     data: Vec<u8>,
-    /// Which of its bytes have arrived.
     arrived: Vec<bool>,
     began: u64,
     ended: Option<u64>,
-    /// Completed without an error.
     done: bool,
-    /// Its start is in the log.
     logged: bool,
 }
 
@@ -28,7 +25,6 @@ struct Read {
     block: usize,
     issued: Expected,
     data: Vec<u8>,
-    /// Which of its bytes were copied.
     copied: Vec<bool>,
 }
 
@@ -149,7 +145,6 @@ impl Model {
         faults
     }
 
-    /// One random event.
     fn step(&mut self, fails: bool) -> Vec<Fault> {
         self.now += 1;
         let in_flight = self.in_flight();
@@ -188,7 +183,6 @@ impl Model {
         Vec::new()
     }
 
-    /// Faults of a block in its present state.
     fn look(&mut self, block: usize) -> Vec<Fault> {
         self.issue(block);
         self.complete(self.reads.len() - 1)

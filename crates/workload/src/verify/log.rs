@@ -20,7 +20,6 @@ const HEADER: usize = 56;
 const HEADER_1: usize = 48;
 const RECORD: usize = 16;
 
-/// The kind of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The block has exactly this generation.
@@ -49,11 +48,7 @@ pub enum LogError {
     #[error(
         "the verification log is damaged at byte {at}: {what}; it cannot say what was written, so verify from the start with a new run"
     )]
-    Damaged {
-        /// Byte offset in the log.
-        at: u64,
-        what: String,
-    },
+    Damaged { at: u64, what: String },
 }
 
 /// Writes the log of a run. Every record is written at once: with an unbuffered file, a killed
@@ -148,7 +143,6 @@ fn as_writes(expected: &Expected) -> Vec<(Kind, u32)> {
 
 #[cfg(test)]
 impl Log<Vec<u8>> {
-    /// Everything written so far.
     pub(super) fn written(&self) -> &[u8] {
         &self.writer
     }

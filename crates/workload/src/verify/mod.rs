@@ -38,10 +38,8 @@ pub const MAX_BLOCKS: u64 = 1 << 28;
 /// Purpose of a seed; see [`derive`].
 const PURPOSE_VERIFY: u64 = 5;
 
-/// The blocks of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
-    /// Byte offset of the first block.
     base: u64,
     /// Block size in bytes: the request size.
     request: u32,

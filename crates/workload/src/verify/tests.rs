@@ -7,7 +7,6 @@ use proptest::prelude::*;
 const BASE: u64 = 1_000_000;
 const BLOCKS: u64 = 16;
 
-/// A device in memory with a verifier.
 struct Device {
     verifier: Verifier,
     request: u64,
@@ -35,7 +34,6 @@ impl Device {
         &mut self.bytes[at..at + self.request as usize]
     }
 
-    /// Issues a write: its generation and data.
     fn begin(&self, block: u64) -> (u32, Vec<u8>) {
         let mut buffer = vec![0; self.request as usize];
         let generation = self.verifier.fill(self.offset(block), &mut buffer);
@@ -69,7 +67,6 @@ impl Device {
         (0..BLOCKS).flat_map(|block| self.check(block).1).collect()
     }
 
-    /// The only fault of the whole device.
     fn fault(&self) -> Fault {
         let faults = self.faults();
         assert_eq!(faults.len(), 1, "{faults:#?}");
