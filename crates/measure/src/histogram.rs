@@ -394,8 +394,8 @@ mod tests {
             let n = values.len();
             for p in [p, 50.0, 99.0, 99.9, 99.9999, 100.0] {
                 let truth = values[(p * n as f64 / 100.0).ceil().max(1.0) as usize - 1] as f64;
-                let told = h.percentile(p) as f64;
-                prop_assert!((told - truth).abs() <= truth * 0.004, "p{p}: {told} for {truth}");
+                let found = h.percentile(p) as f64;
+                prop_assert!((found - truth).abs() <= truth * 0.004, "p{p}: {found} for {truth}");
             }
             prop_assert_eq!(h.min(), values[0]);
             prop_assert_eq!(h.max(), values[n - 1]);

@@ -191,18 +191,18 @@ const MAX_RETRIES: usize = 3;
 pub fn unpaused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
 ) -> std::result::Result<(T, Vec<String>), E> {
-    let mut told = Vec::new();
+    let mut discarded = Vec::new();
     loop {
         let (ran, paused) = run()?;
         match paused {
-            None => return Ok((ran, told)),
-            Some(pause) if told.len() == MAX_RETRIES => {
+            None => return Ok((ran, discarded)),
+            Some(pause) if discarded.len() == MAX_RETRIES => {
                 return Ok((
                     ran,
                     vec![format!("{pause} within a run, as in each of {MAX_RETRIES} before it: do not trust it")],
                 ));
             }
-            Some(pause) => told.push(format!("a run was left out and repeated: {pause}")),
+            Some(pause) => discarded.push(format!("a run was left out and repeated: {pause}")),
         }
     }
 }
@@ -358,8 +358,11 @@ mod tests {
         assert_eq!(ran(&[None]), (1, vec![]));
         let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
         assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
-        let (runs, told) = ran(&[]);
-        assert!(runs == MAX_RETRIES + 1 && told.len() == 1 && told[0].contains("do not trust it"), "{told:?}");
+        let (runs, discarded) = ran(&[]);
+        assert!(
+            runs == MAX_RETRIES + 1 && discarded.len() == 1 && discarded[0].contains("do not trust it"),
+            "{discarded:?}"
+        );
         assert!(matches!(unpaused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
     }
 }

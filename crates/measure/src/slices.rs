@@ -3,7 +3,7 @@
 use machine::Nanos;
 
 /// Maximum number of slices kept; a longer run has wider ones.
-const MOST: usize = 2048;
+const MAX_SLICES: usize = 2048;
 
 /// Requests completed in equal time slices.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Slices {
 
 impl Slices {
     pub fn new(start: Nanos, width: Nanos) -> Slices {
-        Slices { start, width: width.max(1), totals: Vec::with_capacity(MOST) }
+        Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
     /// End of the open slice.
@@ -28,10 +28,10 @@ impl Slices {
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
-            if self.totals.len() == MOST {
+            if self.totals.len() == MAX_SLICES {
                 // Every second total is the total at the end of a slice of twice the width.
                 self.totals = self.totals.iter().skip(1).step_by(2).copied().collect();
-                self.totals.reserve(MOST - self.totals.len());
+                self.totals.reserve(MAX_SLICES - self.totals.len());
                 self.width *= 2;
                 continue;
             }
@@ -94,7 +94,7 @@ mod tests {
         assert!(slices.width_ns() > 10);
         let expected = slices.width_ns() / 10 * 3;
         assert!(slices.counts().all(|count| count == expected));
-        assert!(slices.counts().count() <= MOST);
+        assert!(slices.counts().count() <= MAX_SLICES);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
 /// Number of faults described; the rest are only counted.
-const MOST_DESCRIBED: usize = 100;
+const MAX_DESCRIBED: usize = 100;
 
 /// The result of checking the data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl Verification {
         self.unjudged_bytes += read - checked;
         for fault in faults {
             *self.faults.entry(fault.kind.name().into()).or_default() += 1;
-            if self.first_faults.len() < MOST_DESCRIBED {
+            if self.first_faults.len() < MAX_DESCRIBED {
                 self.first_faults.push(fault.to_string());
             }
         }

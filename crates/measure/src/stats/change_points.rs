@@ -8,10 +8,10 @@
 use super::change::{Change, Level};
 
 /// Minimum number of values on each side of a change.
-const LEAST_SIDE: usize = 4;
+const MIN_SIDE: usize = 4;
 /// Maximum p-value. A split is the best of many, so it must be this small: about 1 of 50 series of
 /// 80 values without a change then shows one.
-const MOST_P: f64 = 0.0005;
+const MAX_P: f64 = 0.0005;
 
 /// A lasting change in a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,7 +58,7 @@ fn search(values: &[f64], first: usize, least_share: f64, splits: &mut Vec<usize
 /// The split with the maximum energy distance between both sides, scaled by their sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
-    if count < 2 * LEAST_SIDE {
+    if count < 2 * MIN_SIDE {
         return None;
     }
     // Sums of distances within the left side, within the right side, and between them. Values move
@@ -73,7 +73,7 @@ fn best_split(values: &[f64]) -> Option<usize> {
         left += before;
         right -= after;
         between += after - before;
-        if at < LEAST_SIDE || count - at < LEAST_SIDE {
+        if at < MIN_SIDE || count - at < MIN_SIDE {
             continue;
         }
         let (m, n) = (at as f64, (count - at) as f64);
@@ -98,7 +98,7 @@ fn judge(before: &[f64], after: &[f64], least_share: f64) -> Option<Change> {
         return None;
     }
     let change = Change::between(&level(before)?, &level(after)?);
-    (change.p < MOST_P && (change.ratio - 1.0).abs() >= least_share).then_some(change)
+    (change.p < MAX_P && (change.ratio - 1.0).abs() >= least_share).then_some(change)
 }
 
 #[cfg(test)]

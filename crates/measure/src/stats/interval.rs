@@ -13,7 +13,7 @@
 //!   degrees of freedom. That is exact for any correlation within a run and any spread between
 //!   runs. Slices cannot improve on it, because the difference between runs cannot be seen within a
 //!   run. From six runs on, one more degree of freedom is spent on linear drift over the runs. If
-//!   runs agree better by chance than their slices allow, the interval is at least half the
+//!   runs agree better by chance than their slices allow, the half width is at least half the
 //!   standard error from the slices (with more, the interval of two or three runs would cover more
 //!   than 95 %).
 //! * **One run**: the variance of the mean is estimated from the spectrum of the slices near
@@ -88,7 +88,7 @@ const RUNS_FOR_DRIFT: usize = 6;
 /// Maximum relative half width for a spread that is relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
 /// Minimum half width of several runs, in standard errors from their slices.
-const LEAST_HALF_WIDTH: f64 = 0.5;
+const MIN_HALF_WIDTH: f64 = 0.5;
 
 /// The estimate from several runs in order, each a series of rates in time slices of equal length.
 ///
@@ -149,10 +149,10 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     let error = centre * (variance / runs.len() as f64).sqrt();
     let within = match runs[..] {
         [_] => alone.map_or(0.0, |alone| alone.high - alone.mean),
-        _ => LEAST_HALF_WIDTH * error_within(&runs, &weights),
+        _ => MIN_HALF_WIDTH * error_within(&runs, &weights),
     };
     let half = (student_quantile(0.975, degrees) * error).max(within);
-    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), worth(&runs, centre, error))?;
+    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), effective_values(&runs, centre, error))?;
     // The spread is relative to the true rate, not to the one seen: a run that was slow by chance
     // is farther from the true rate than it seems.
     let share = half / centre;
@@ -178,7 +178,7 @@ fn estimate_run(run: &[f64]) -> Option<Estimate> {
     let n = run.len() as f64;
     let error = (lrv.variance / n).sqrt();
     let half = student_quantile(0.975, lrv.degrees as f64) * error;
-    Estimate::new(centre, half, nonnegative(&[run]), 1, worth(&[run], centre, error))
+    Estimate::new(centre, half, nonnegative(&[run]), 1, effective_values(&[run], centre, error))
 }
 
 fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
@@ -187,8 +187,8 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     }
     let (weights, means, centre) = means_of(runs);
     let (between, degrees) = error_between(&weights, &means, centre);
-    let half = (student_quantile(0.975, degrees) * between).max(LEAST_HALF_WIDTH * error_within(runs, &weights));
-    Estimate::new(centre, half, nonnegative(runs), runs.len(), worth(runs, centre, between))
+    let half = (student_quantile(0.975, degrees) * between).max(MIN_HALF_WIDTH * error_within(runs, &weights));
+    Estimate::new(centre, half, nonnegative(runs), runs.len(), effective_values(runs, centre, between))
 }
 
 /// Standard error of the weighted mean from the difference between runs, and its degrees of
@@ -219,7 +219,7 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
 
 /// The number of independent values that give a mean with this standard error, from one to the
 /// number of values.
-fn worth(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
+fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     if error == 0.0 { n } else { (variance / (error * error)).clamp(1.0, n) }

@@ -69,12 +69,12 @@ fn ln_factor(square: f64, count: f64) -> f64 {
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// The factor no longer grows beyond this.
-    const MOST: f64 = 1e12;
+    const LIMIT: f64 = 1e12;
     let allowed = |square: f64| ln_factor(square, count) <= -ERROR.ln();
-    if allowed(MOST) {
+    if allowed(LIMIT) {
         return None;
     }
-    let (mut low, mut high) = (0.0, MOST.ln_1p());
+    let (mut low, mut high) = (0.0, LIMIT.ln_1p());
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
         *(if allowed(f64::exp_m1(middle)) { &mut low } else { &mut high }) = middle;

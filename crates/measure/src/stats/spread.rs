@@ -9,14 +9,14 @@
 //! weight.
 
 /// Minimum number of points for a common spread.
-const LEAST_GROUPS: usize = 5;
+const MIN_GROUPS: usize = 5;
 
 /// Stands for infinite degrees of freedom.
-const MOST_DEGREES: f64 = 1e6;
+const MAX_DEGREES: f64 = 1e6;
 
 /// Lower bound for a variance, as a fraction of the median: runs that agree to the last digit agree
 /// by rounding.
-const LEAST_SHARE: f64 = 1e-5;
+const MIN_SHARE: f64 = 1e-5;
 
 /// Variance of single runs relative to the square of their mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,30 +31,32 @@ impl Spread {
     pub fn in_common(points: &[Spread]) -> Option<Spread> {
         let mut sorted: Vec<f64> = points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        let least = sorted.get(sorted.len() / 2)? * LEAST_SHARE;
-        let told: Vec<Spread> = points
+        let least = sorted.get(sorted.len() / 2)? * MIN_SHARE;
+        let usable: Vec<Spread> = points
             .iter()
             .filter(|one| one.variance.is_finite() && one.degrees >= 1.0)
             .map(|one| Spread { variance: one.variance.max(least), ..*one })
             .filter(|one| one.variance > 0.0)
             .collect();
-        if told.len() < LEAST_GROUPS {
+        if usable.len() < MIN_GROUPS {
             return None;
         }
-        let n = told.len() as f64;
+        let n = usable.len() as f64;
         // The logarithm of a variance with d degrees of freedom has known mean and variance,
         // relative to the true variance.
-        let logs: Vec<f64> =
-            told.iter().map(|one| one.variance.ln() - digamma(one.degrees / 2.0) + (one.degrees / 2.0).ln()).collect();
+        let logs: Vec<f64> = usable
+            .iter()
+            .map(|one| one.variance.ln() - digamma(one.degrees / 2.0) + (one.degrees / 2.0).ln())
+            .collect();
         let mean = logs.iter().sum::<f64>() / n;
         let scatter = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let by_chance = told.iter().map(|one| trigamma(one.degrees / 2.0)).sum::<f64>() / n;
+        let by_chance = usable.iter().map(|one| trigamma(one.degrees / 2.0)).sum::<f64>() / n;
         let beyond = scatter - by_chance;
-        let degrees = if beyond > 0.0 { (2.0 * trigamma_inverse(beyond)).min(MOST_DEGREES) } else { MOST_DEGREES };
+        let degrees = if beyond > 0.0 { (2.0 * trigamma_inverse(beyond)).min(MAX_DEGREES) } else { MAX_DEGREES };
         let variance = (mean + digamma(degrees / 2.0) - (degrees / 2.0).ln()).exp();
         // However well they agree, the common spread has no more degrees of freedom than all runs
         // together.
-        let degrees = degrees.min(told.iter().map(|one| one.degrees).sum());
+        let degrees = degrees.min(usable.iter().map(|one| one.degrees).sum());
         (variance.is_finite() && variance > 0.0).then_some(Spread { variance, degrees })
     }
 
@@ -91,7 +93,7 @@ fn trigamma(mut x: f64) -> f64 {
 
 /// Inverse of trigamma, which is decreasing.
 fn trigamma_inverse(value: f64) -> f64 {
-    let (mut low, mut high) = (1e-4f64, MOST_DEGREES);
+    let (mut low, mut high) = (1e-4f64, MAX_DEGREES);
     for _ in 0..100 {
         let middle = (low * high).sqrt();
         if trigamma(middle) > value {

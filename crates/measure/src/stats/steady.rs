@@ -24,16 +24,16 @@ use super::series::{Line, mean, median};
 /// Minimum number of slices for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
 /// Smaller changes, as a fraction of the mean, are ignored.
-const LEAST_CHANGE: f64 = 0.05;
+const MIN_CHANGE: f64 = 0.05;
 /// One-sided significance level for the straight line.
 const LINE_TAIL: f64 = 0.001;
 /// The same for the step and the ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A faster start shorter than this fraction of the series is a transient, not a burst credit.
-const LEAST_BURST: f64 = 0.05;
+const MIN_BURST: f64 = 0.05;
 /// Minimum number of requests that a change moves between parts of the series; fewer are an effect
 /// of slice boundaries.
-const LEAST_MOVED: f64 = 2.0;
+const MIN_MOVED: f64 = 2.0;
 /// Slices below this fraction of the running rate are stalled.
 const STALLED: f64 = 0.2;
 /// Slices up to this fraction of the running rate are neither stalled nor running.
@@ -94,12 +94,12 @@ pub fn judge(series: &[f64]) -> Steadiness {
         return Steadiness { warm_up: 0, verdict: Verdict::TooShort { slices: n, needed: MIN_TO_JUDGE } };
     }
     let stalls = Stalls::find(series);
-    let running = stalls.bridged(series);
+    let running = stalls.without_stalls(series);
     let steady = |warm_up: usize| Steadiness { warm_up, verdict: stalls.verdict() };
-    let Some(shape) = Shape::believed(&running) else { return steady(0) };
+    let Some(shape) = Shape::best_shape(&running) else { return steady(0) };
     match shape {
         Shape::Line { percent } => Steadiness { warm_up: 0, verdict: Verdict::Drifting { percent } },
-        Shape::Step { at, before, after } if before > after && at as f64 >= LEAST_BURST * n as f64 => {
+        Shape::Step { at, before, after } if before > after && at as f64 >= MIN_BURST * n as f64 => {
             let warm_up = if at <= n / 2 { at } else { 0 };
             Steadiness { warm_up, verdict: Verdict::BurstExhausted { at, before, after } }
         }
@@ -153,10 +153,10 @@ impl Prefix {
 
 impl Shape {
     /// The best-fitting shape, if it is significant and large enough.
-    fn believed(series: &[f64]) -> Option<Shape> {
+    fn best_shape(series: &[f64]) -> Option<Shape> {
         let n = series.len();
         let scale = mean(series).abs();
-        let least_moved = LEAST_MOVED * quantum(series);
+        let min_moved = MIN_MOVED * quantum(series);
         let line = Line::through(series);
         let change = line.slope * (n - 1) as f64;
         let fit: Vec<f64> = (0..n).map(|t| line.at(t)).collect();
@@ -169,8 +169,8 @@ impl Shape {
         ];
         candidates
             .into_iter()
-            .filter(|(_, _, change, _)| change.abs() >= LEAST_CHANGE * scale)
-            .filter(|(shape, fit, _, _)| moved(fit) > least_moved && shape.is_unique(series))
+            .filter(|(_, _, change, _)| change.abs() >= MIN_CHANGE * scale)
+            .filter(|(shape, fit, _, _)| moved(fit) > min_moved && shape.is_unique(series))
             .filter_map(|(shape, fit, _, tail)| left_over(series, &fit, tail).map(|rest| (shape, rest)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map(|(shape, _)| shape)
@@ -281,7 +281,7 @@ impl Stalls {
     }
 
     /// The series with stalled slices replaced by the rate before them.
-    fn bridged(&self, series: &[f64]) -> Vec<f64> {
+    fn without_stalls(&self, series: &[f64]) -> Vec<f64> {
         let first = self.stalled.iter().position(|s| !s).unwrap_or(0);
         let mut last = series[first];
         let mut bridge = |(&v, &stalled): (&f64, &bool)| {

@@ -3,7 +3,7 @@
 use measure::stats::{ChangePoint, change_points};
 
 /// Smaller relative changes are ignored.
-const LEAST_SHARE: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 
 /// One reading with its time.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     }
     for trend in &mut all {
         let values: Vec<f64> = trend.values.iter().map(|one| one.value).collect();
-        trend.changes = change_points(&values, LEAST_SHARE);
+        trend.changes = change_points(&values, MIN_SHARE);
         let changed = |place: &usize| trend.values[*place].fingerprint != trend.values[place - 1].fingerprint;
         trend.machine_changes = (1..values.len()).filter(changed).collect();
     }

@@ -16,10 +16,10 @@ const SERVED: f64 = 0.98;
 const NEAR: f64 = 1.0 / 32.0;
 
 /// The lowest rate offered, as a fraction of the highest rate the target sustains.
-const LEAST_SHARE: f64 = 1.0 / 1024.0;
+const MIN_SHARE: f64 = 1.0 / 1024.0;
 
 /// With fewer requests the 99th percentile is the maximum.
-const LEAST_REQUESTS: f64 = 100.0;
+const MIN_REQUESTS: f64 = 100.0;
 
 /// The result of one offered rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +78,10 @@ pub fn measure_rate_within_p99<M: Machine>(
     };
     if let Some(greatest) = measure(None)?.map(|numbers| numbers.iops) {
         let in_a_run = match workload.stop {
-            Stop::AfterNs(ns) => LEAST_REQUESTS * 1e9 / ns as f64,
+            Stop::AfterNs(ns) => MIN_REQUESTS * 1e9 / ns as f64,
             Stop::AfterBytes(_) => 0.0,
         };
-        let least = (greatest * LEAST_SHARE).max(in_a_run).min(greatest);
+        let least = (greatest * MIN_SHARE).max(in_a_run).min(greatest);
         let (mut holds, mut fails, mut rate) = (0.0, None, whole(greatest));
         while let Some(numbers) = measure(Some(rate))? {
             if outcome(rate, &numbers, p99_ns, noisy).holds {

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// File numbers, and the numbers used for renaming, must fit into 32 bits.
-const MOST_FILES: u32 = 1 << 30;
-const MOST_DIRECTORIES: u32 = 1 << 20;
-const MOST_THREADS: u32 = 1024;
-const MOST_ROUNDS: u32 = 1000;
+const MAX_FILES: u32 = 1 << 30;
+const MAX_DIRECTORIES: u32 = 1 << 20;
+const MAX_THREADS: u32 = 1024;
+const MAX_ROUNDS: u32 = 1000;
 /// Metadata benchmarks need little data.
-const MOST_BYTES: u32 = 1 << 20;
+const MAX_BYTES: u32 = 1 << 20;
 
 /// A metadata workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,11 +72,11 @@ impl MetadataPlan {
     /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {
         for (name, value, least, most) in [
-            ("the number of files", self.files, 1, MOST_FILES),
-            ("the number of directories", self.directories, 1, MOST_DIRECTORIES.min(self.files)),
-            ("the number of threads", self.threads, 1, MOST_THREADS.min(self.files)),
-            ("the size of a file in bytes", self.file_bytes, 0, MOST_BYTES),
-            ("the number of rounds", self.rounds, 1, MOST_ROUNDS),
+            ("the number of files", self.files, 1, MAX_FILES),
+            ("the number of directories", self.directories, 1, MAX_DIRECTORIES.min(self.files)),
+            ("the number of threads", self.threads, 1, MAX_THREADS.min(self.files)),
+            ("the size of a file in bytes", self.file_bytes, 0, MAX_BYTES),
+            ("the number of rounds", self.rounds, 1, MAX_ROUNDS),
         ] {
             if value < least || value > most {
                 return Err(PlanError { name, value, least, most });
