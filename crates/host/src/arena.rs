@@ -132,58 +132,12 @@ impl Arena {
     }
 }
 
-<<<<<<< HEAD
-struct Mapping {
-    start: NonNull<u8>,
-    len: usize,
-    leaked: bool,
-}
-
-impl Mapping {
-    /// Returns a mapping of `len` bytes or more, and its first usable byte.
-    fn new(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
-        let huge = memory == Memory::Huge && len >= HUGE_FROM;
-        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let whole = if huge {
-            len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE)).ok_or_else(too_large)?
-        } else {
-            len
-        };
-        let access = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address that the kernel chooses.
-        let start = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), whole, access, mm::MapFlags::PRIVATE)? };
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
-        let mapping = Mapping { start, len: whole, leaked: false };
-        if !huge {
-            return Ok((mapping, start));
-        }
-        // SAFETY: the mapping is one huge page longer than needed, so the aligned start and all
-        // bytes after it are inside. A kernel without huge pages refuses the advice; the buffers
-        // then use normal pages.
-        let base = unsafe {
-            let base = start.add(start.as_ptr().align_offset(HUGE));
-            #[cfg(target_os = "linux")]
-            let _ = mm::madvise(base.as_ptr().cast(), whole - HUGE, mm::Advice::LinuxHugepage);
-            base
-        };
-        Ok((mapping, base))
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        if !self.leaked {
-            // SAFETY: unmaps what `new` mapped, once. It cannot fail: the range is the mapping's.
-            let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
-        }
-=======
 /// Memory with room for `len` bytes, and where in it they begin.
 fn mapped(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
     if memory != Memory::Huge || len < HUGE_FROM {
         let mapping = Mapping::new(len)?;
         let start = mapping.start();
         return Ok((mapping, start));
->>>>>>> i-z
     }
     let whole = len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE));
     let mapping = Mapping::new(whole.ok_or(io::ErrorKind::OutOfMemory)?)?;

@@ -1,17 +1,10 @@
 //! This computer, behind one interface: no crate above this one names an operating system.
 //!
-<<<<<<< HEAD
 //! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. This level holds
 //! the portable parts: the serving loops, the start of the streams, stripes, buffers, the rules of
 //! test files. Each system has a folder with its engines, facts, counters and calls; so far only
-//! `linux/`. On other systems the crate builds, and [`Host`] reports that it cannot measure.
-=======
-//! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. What every system shares stands here:
-//! the serving loops, the start of the streams, stripes, buffers, the rules of test files. A system's own folder has
-//! its engines, facts, counters and calls: `linux/` so far. Elsewhere the crate builds, and [`Host`] says that it
-//! cannot measure. The shared part finds its system as `system`: the memory of buffers, and what the result of a failed
-//! request means.
->>>>>>> i-z
+//! `linux/`. On other systems the crate builds, and [`Host`] reports that it cannot measure. The
+//! portable parts use the system's folder as `system`: buffer memory, and errors of failed requests.
 
 // Nothing uses the loops on an unsupported system.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

@@ -18,13 +18,7 @@ const GRACE_NS: Nanos = 150_000_000;
 /// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-<<<<<<< HEAD
-/// EINTR as a result, the same number on every system.
-const INTERRUPTED_CALL: i32 = -4;
-
-=======
-/// What is kept of a request until it completes.
->>>>>>> i-z
+/// Kept for a request until it completes.
 #[derive(Clone, Copy)]
 struct Outstanding {
     offset: u64,
@@ -339,11 +333,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-<<<<<<< HEAD
-/// Repeats a call interrupted by a signal (EINTR) unless the run must end.
-=======
-/// Repeats a call that a signal interrupted, unless the run is to end. Any other result is returned.
->>>>>>> i-z
+/// Repeats a call that a signal interrupted, unless the run must end. Returns any other result.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

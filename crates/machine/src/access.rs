@@ -1,4 +1,4 @@
-//! How a target is reached: buffering, durability, allocation, cache state.
+//! Access to a target: buffering, durability, allocation, cache state.
 
 use crate::{Engine, Nanos};
 use schemars::JsonSchema;
@@ -6,41 +6,43 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What stands in for the target where the driver alone is to be measured: its ceiling.
+/// A backend that replaces the target to measure the driver's ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullBackend {
-    /// Nothing: each request is done when it is issued. The limit of the generator.
+    /// Each request completes when it is issued: the limit of the generator.
     Null,
-    /// io_uring's no-op: each request goes to the kernel and back, and no further. The limit of the generator and its mechanism.
+    /// io_uring's no-op: each request only goes to the kernel and back. The limit of the generator
+    /// with io_uring.
     NoOp,
 }
 
-/// Whether the file-system cache takes part, and when a write counts as done.
+/// Whether the page cache is used, and when a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffering {
-    /// Past the file-system cache (O_DIRECT).
+    /// Bypass the page cache (O_DIRECT).
     Direct,
-    /// Through the file-system cache.
+    /// Through the page cache.
     Buffered,
-    /// Past the file-system cache, each write on stable storage before it counts (O_DIRECT and O_DSYNC).
+    /// Bypass the page cache; each write is on stable storage before it counts (O_DIRECT and
+    /// O_DSYNC).
     DirectDsync,
-    /// Through the file-system cache, each write on stable storage before it counts (O_DSYNC).
+    /// Through the page cache; each write is on stable storage before it counts (O_DSYNC).
     BufferedDsync,
 }
 
 impl Buffering {
-    /// Past the file-system cache.
+    /// Whether it bypasses the page cache.
     pub fn is_direct(self) -> bool {
         matches!(self, Buffering::Direct | Buffering::DirectDsync)
     }
 
-    /// Each write on stable storage before it counts.
+    /// Whether each write is on stable storage before it counts.
     pub fn is_dsync(self) -> bool {
         matches!(self, Buffering::DirectDsync | Buffering::BufferedDsync)
     }
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Buffering::Direct => "direct",
@@ -51,11 +53,11 @@ impl Buffering {
     }
 }
 
-/// What the program tells the cache of its intentions (`posix_fadvise`).
+/// The access hint for the page cache (`posix_fadvise`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
-    /// Nothing.
+    /// No hint.
     #[default]
     None,
     /// Access will be sequential.
@@ -65,10 +67,9 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// Every hint.
     pub const ALL: [Hint; 3] = [Hint::None, Hint::Sequential, Hint::Random];
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Hint::None => "none",
@@ -78,27 +79,26 @@ impl Hint {
     }
 }
 
-/// The state in which a write finds the file's space.
+/// State of the file's space before a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Allocation {
-    /// Every block written before.
+    /// Every block was written before.
     #[default]
     Written,
-    /// Blocks reserved (`fallocate`) but never written.
+    /// Blocks are reserved (`fallocate`) but unwritten.
     Reserved,
     /// A new file that grows as it is written.
     Extend,
-    /// A file that existed, cut to nothing first, then written.
+    /// An existing file that is truncated to zero, then written.
     Truncate,
 }
 
 impl Allocation {
-    /// Every state.
     pub const ALL: [Allocation; 4] =
         [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Allocation::Written => "written",
@@ -109,24 +109,23 @@ impl Allocation {
     }
 }
 
-/// What the file-system cache holds of the target when a run begins.
+/// The target's state in the page cache when a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// Whatever was there.
+    /// Unchanged.
     #[default]
     AsIs,
-    /// Nothing: dropped for this target alone.
+    /// Empty: the target's pages are dropped.
     Cold,
-    /// All of the region that the run uses.
+    /// The whole region of the run is cached.
     Warm,
 }
 
 impl CacheState {
-    /// Every state.
     pub const ALL: [CacheState; 3] = [CacheState::AsIs, CacheState::Cold, CacheState::Warm];
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             CacheState::AsIs => "as_is",
@@ -140,22 +139,22 @@ impl CacheState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// Whatever the system gives a program that asks for memory: ordinary pages, as a rule.
+    /// The default of the system, usually normal pages.
     Pages,
-    /// Such pages, registered with the kernel where the interface allows (io_uring's fixed buffers). Small requests are cheaper then; a large
-    /// one may be cut in two where it would not be otherwise.
+    /// Normal pages, registered with the kernel if the interface supports it (io_uring's fixed
+    /// buffers). Cheaper for small requests; a large one may be split when it would not be
+    /// otherwise.
     Registered,
-    /// Huge pages for large buffers, where the system has them. A large request is then few pieces of memory.
-    /// Registered, too.
+    /// Huge pages for large buffers, if the system has them, so that a large request consists of
+    /// few segments. Also registered.
     #[default]
     Huge,
 }
 
 impl Memory {
-    /// Every kind.
     pub const ALL: [Memory; 3] = [Memory::Pages, Memory::Registered, Memory::Huge];
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Memory::Pages => "pages",
@@ -167,27 +166,27 @@ impl Memory {
 
 /// How a stream waits for completions before it issues the next requests.
 ///
-/// Each wait is a sleep and a wake, which the program and the kernel's side pay: fewer of them cost less processor time, and some latency.
-/// Polling has no wakes, and keeps a processor busy.
+/// Each wait costs a sleep and a wakeup, in the program and in the kernel. Fewer waits save
+/// processor time but add some latency. Polling avoids wakeups but keeps a processor busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reap {
-    /// For this many; once one is there, for [`REAP_WAIT_NS`] at the most.
+    /// Wait for this many, but after the first for at most [`REAP_WAIT_NS`].
     AtLeast(u32),
-    /// For one, polling before it sleeps: for [`POLL_MOST_NS`] where sleeps are shorter than that, and not at all where they are longer, or
-    /// where a run has as many streams as there are processors.
+    /// Wait for one, polling before sleeping: for up to [`POLL_MOST_NS`] if sleeps are shorter than
+    /// that. Does not poll if they are longer, or if a run has as many streams as processors.
     Poll,
-    /// As pays, learned at the beginning of the run: for how many, or polling where that gains more.
+    /// Choose the best number, or polling, in a learning phase at the start of the run.
     Auto,
 }
 
-/// The longest that a completion waits for others ([`Reap`]).
+/// The longest time that a completion waits for others ([`Reap`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
-/// The longest that a stream polls for a completion before it sleeps ([`Reap::Poll`]).
+/// The longest time that a stream polls before it sleeps ([`Reap::Poll`]).
 pub const POLL_MOST_NS: Nanos = 100_000;
 
-/// The time at the start of a run in which [`Reap::Auto`] learns, which is not to be measured.
+/// The time at the start of a run in which [`Reap::Auto`] learns; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -197,7 +196,6 @@ impl Default for Reap {
 }
 
 impl fmt::Display for Reap {
-    /// As `--reap` takes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reap::AtLeast(completions) => write!(f, "{completions}"),
@@ -210,38 +208,40 @@ impl fmt::Display for Reap {
 impl FromStr for Reap {
     type Err = String;
 
-    /// Reads what `--reap` takes.
     fn from_str(text: &str) -> Result<Reap, String> {
         match text.parse() {
             Ok(completions) if completions > 0 => Ok(Reap::AtLeast(completions)),
             _ if text == "poll" => Ok(Reap::Poll),
             _ if text == "auto" => Ok(Reap::Auto),
-            _ => Err(format!("'{text}' is no number of completions; write 1, 8, poll or auto")),
+            _ => Err(format!("'{text}' is not a number of completions; write 1, 8, poll or auto")),
         }
     }
 }
 
-/// How a run reaches its target.
+/// How a run accesses its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// The mechanism.
+    /// The I/O engine.
     pub engine: Engine,
     /// Cache and durability.
     pub buffering: Buffering,
-    /// Where each write is on stable storage before it counts: the file's metadata too (O_SYNC), and not only what reading back needs.
+    /// If each write must be on stable storage: including the file's metadata (O_SYNC), not only
+    /// what reading back needs.
     pub metadata_sync: bool,
-    /// What the cache is told.
+    /// Hint for the page cache.
     pub hint: Hint,
-    /// What the buffers are made of.
+    /// Memory of the buffers.
     pub memory: Memory,
     /// State of the file's space.
     pub allocation: Allocation,
     /// State of the cache at the start.
     pub cache: CacheState,
-    /// For how many completions each stream waits.
+    /// How each stream waits for completions.
     pub reap: Reap,
-    /// Bring everything to stable storage after the last request, and time it ([`crate::Usage::sync_ns`]).
+    /// Bring everything to stable storage after the last request, and time it
+    /// ([`crate::Usage::sync_ns`]).
     pub sync_at_end: bool,
-    /// First byte and length of the region of each target that the sources use; preparation is limited to it.
+    /// First byte and length of the region of each target that the sources use; preparation is
+    /// limited to it.
     pub region: (u64, u64),
 }

@@ -1,8 +1,9 @@
 //! Incompressible data.
 
-/// Fills `buffer` with bytes that no compressor makes smaller, the same for the same seed.
+/// Fills `buffer` with incompressible bytes, reproducible from the seed.
 ///
-/// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 8 bytes in some 7 instructions.
+/// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 8 bytes in about 7
+/// instructions.
 pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     let mut state = seed;
     let mut next = || {
@@ -21,20 +22,20 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// A test file is filled in pieces of this many bytes, each with a seed of its own.
+/// A test file is filled in pieces of this many bytes, each with its own seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
-/// The seed of the piece of a test file that begins at this byte.
+/// The seed of the piece that starts at byte `piece`.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// What a test file holds from this byte on after it was filled with this seed.
+/// The bytes from `offset` of a test file filled with this seed.
 pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
     for (byte, at) in buffer.iter_mut().zip(offset..) {
         let within = at % FILL_STEP;
         let mut word = [0; 8];
-        // Each word of the generator is one step on from the seed.
+        // Each word advances the generator by one step.
         let before = (within / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         fill_random(fill_seed(seed, at - within).wrapping_add(before), &mut word);
         *byte = word[(within % 8) as usize];
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_part_of_a_filled_file_is_known() {
+    fn filled_matches_the_whole_file_at_any_offset() {
         let mut file = vec![0; 2 * FILL_STEP as usize + 5003];
         for (piece, data) in (0..).step_by(FILL_STEP as usize).zip(file.chunks_mut(FILL_STEP as usize)) {
             fill_random(fill_seed(7, piece), data);
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_for_the_same_seed_and_even() {
+    fn reproducible_and_uniform() {
         let (mut a, mut b, mut c) = (vec![0; 65_537], vec![0; 65_537], vec![0; 65_537]);
         fill_random(1, &mut a);
         fill_random(1, &mut b);
@@ -71,7 +72,7 @@ mod tests {
         a.iter().for_each(|&byte| counts[byte as usize] += 1);
         let expected = a.len() as f64 / 256.0;
         let chi2: f64 = counts.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
-        // 255 degrees of freedom: beyond 350 once in 30,000.
+        // 255 degrees of freedom: more than 350 once in 30,000.
         assert!(chi2 < 350.0, "{chi2}");
     }
 }

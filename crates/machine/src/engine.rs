@@ -1,4 +1,5 @@
-//! The engines, and what each can do: the only place that knows, besides the file that serves it.
+//! The engines and their capabilities. Only this module and the engine's own implementation know
+//! them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +7,7 @@ use std::fmt;
 
 /// The mechanism by which requests are issued.
 ///
-/// Code outside an engine's own file asks for a capability, not for a name:
+/// Other code queries a capability instead of comparing names:
 ///
 /// ```
 /// use machine::Engine;
@@ -20,7 +21,8 @@ use std::fmt;
 pub enum Engine {
     /// One blocking call at a time: `pread`, `pwrite`. Depth is always 1.
     Sync,
-    /// As many threads as the depth, each with one blocking call at a time, sharing one sequence of requests.
+    /// As many threads as the depth, each with one blocking call at a time, sharing one sequence of
+    /// requests.
     Threads,
     /// Linux io_uring: submission and completion rings shared with the kernel.
     IoUring,
@@ -28,38 +30,37 @@ pub enum Engine {
     Libaio,
     /// Copies from and to a memory-mapped file.
     Mmap,
-    /// No I/O: each request is done when it is issued. What is measured is the generator alone.
+    /// No I/O: each request completes when it is issued. Measures only the generator.
     Null,
 }
 
-/// The most requests that one stream keeps outstanding.
+/// Maximum depth of one stream.
 pub const MAX_DEPTH: u32 = 65_536;
 
 /// How one stream keeps several requests outstanding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concurrency {
-    /// It cannot: a call returns when its request is done.
+    /// Not at all: a call returns when its request is done.
     One,
-    /// A thread for each of them.
+    /// One thread per request.
     Workers,
-    /// A queue: submitting returns before the request is done.
+    /// A queue: submission returns before the request is done.
     Queue,
 }
 
-/// A row of the table: all that anybody asks about an engine.
 struct Row {
     engine: Engine,
-    /// On the command line and in JSON.
+    /// Name on the command line and in JSON.
     name: &'static str,
     concurrency: Concurrency,
-    /// Reads and writes memory that maps one file: no direct I/O, no stripe, no growing file.
+    /// Accesses one file through mapped memory: no direct I/O, no stripe, no growing file.
     mapped: bool,
     does_io: bool,
-    /// Each request can have a priority of its own.
+    /// Supports a priority per request.
     priorities: bool,
-    /// Buffered requests are queued too, and not served while they are submitted.
+    /// Queues buffered requests too, instead of serving them during submission.
     queues_buffered: bool,
-    /// What to tell a program that should use it, without a full stop.
+    /// Advice to a program that should use it, without a full stop.
     advice: &'static str,
 }
 
@@ -74,7 +75,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// Every engine, in the order of the enum and of the command line's help.
+/// All engines, in the order of the enum and of the command line's help.
 const ENGINES: [Row; 6] = [
     BLOCKING,
     Row {
@@ -114,11 +115,11 @@ const ENGINES: [Row; 6] = [
     },
 ];
 
-/// Engines that keep several requests outstanding, the preferred first.
+/// Engines that keep several requests outstanding, in order of preference.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
-    /// Every engine, in the order of the command line's help.
+    /// All engines, in the order of the command line's help.
     pub const ALL: [Engine; ENGINES.len()] = {
         let mut all = [Engine::Null; ENGINES.len()];
         let mut index = 0;
@@ -139,7 +140,7 @@ impl Engine {
         &ENGINES[self as usize]
     }
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         self.row().name
     }
@@ -149,24 +150,26 @@ impl Engine {
         self.row().advice
     }
 
-    /// The engine to use for several requests outstanding: the first of io_uring, libaio and threads among `engines`; threads work everywhere.
+    /// The preferred engine among `engines` for several requests outstanding: io_uring, libaio or
+    /// threads, which work everywhere.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// The engine to use at a depth: blocking calls suffice for one request at a time.
+    /// The engine for a depth: blocking calls are sufficient for one request at a time.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// Says that this engine replaced the preferred one because that is not among `engines`; none if it did not.
+    /// A sentence if this engine replaced the preferred one because that is not among `engines`.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);
         replaced.then(|| format!("{preferred} is not available here, so {self} was used instead"))
     }
 
-    /// The engine that replaces this one on a machine with these `engines`; none if nothing does: it is there, or only it will do.
+    /// The engine that replaces this one on a machine with these `engines`; `None` if this one is
+    /// available or has no substitute.
     pub fn replacement(self, engines: &[Engine]) -> Option<Engine> {
         (self == PREFERRED[0] && !engines.contains(&self)).then(|| Engine::asynchronous(engines))
     }
@@ -176,7 +179,7 @@ impl Engine {
         self.row().concurrency == Concurrency::Queue
     }
 
-    /// The most requests that a stream can keep outstanding.
+    /// Maximum number of requests outstanding per stream.
     pub fn max_depth(self) -> u32 {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
@@ -186,12 +189,13 @@ impl Engine {
         if self.has_workers() { depth } else { 1 }
     }
 
-    /// Whether each outstanding request needs a thread of its own.
+    /// Whether each outstanding request needs its own thread.
     pub fn has_workers(self) -> bool {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// Whether it accesses one file through mapped memory: no direct I/O, no stripe, no file that grows.
+    /// Whether it accesses one file through mapped memory: no direct I/O, no stripe, no growing
+    /// file.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }
@@ -201,12 +205,13 @@ impl Engine {
         self.row().does_io
     }
 
-    /// Whether each request can have a priority of its own.
+    /// Whether it supports a priority per request.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }
 
-    /// Whether buffered requests stay outstanding too, instead of being served one by one while they are submitted.
+    /// Whether buffered requests are queued too, instead of being served one by one during
+    /// submission.
     pub fn queues_buffered(self) -> bool {
         self.row().queues_buffered
     }

@@ -1,66 +1,50 @@
-//! Errors of a machine. Each names the place and, where there is one, the hint.
+//! Errors of a machine. Each names the file, device or value, and the fix if there is one.
 
 use crate::Op;
 use std::path::PathBuf;
 
-/// The result of asking a machine.
+/// The result of a machine's operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error of a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller asked for something that makes no sense or must not be done: exit code 2.
+    /// An invalid or forbidden request: exit code 2.
     #[error("{what}: {why}; {hint}")]
     Refused {
-        /// The place or value.
+        /// The path or value.
         what: String,
-        /// Why not.
         why: String,
-        /// What to do about it.
         hint: String,
     },
-    /// What is to be made does not fit: exit code 2.
+    /// A new file does not fit: exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full {
-        /// The place.
         what: String,
-        /// What does not fit in what.
+        /// The size, and the available space.
         why: String,
-        /// What to do about it.
         hint: String,
     },
-    /// The target cannot do what was asked (no direct I/O, no such engine): the experiment is skipped with this reason.
+    /// The target lacks a feature (direct I/O, an engine): the experiment is skipped with this
+    /// reason.
     #[error("{0}")]
     Unsupported(String),
-    /// A system call failed.
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// What was being done ("cannot open").
+        /// The failed operation ("cannot open").
         doing: &'static str,
-        /// To which file.
         path: PathBuf,
-        /// The system's words.
         source: std::io::Error,
     },
-    /// A request of a run failed.
     #[error("{} of {len} bytes at offset {offset} failed: {source}", match op { Op::Read => "a read", Op::Write => "a write" })]
-    Request {
-        /// Read or write.
-        op: Op,
-        /// Where.
-        offset: u64,
-        /// How much was asked.
-        len: u32,
-        /// The system's words.
-        source: std::io::Error,
-    },
-    /// The user stopped it.
+    Request { op: Op, offset: u64, len: u32, source: std::io::Error },
+    /// The user's interrupt.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Error {
-    /// A refused value: `what` (the place or value), `why` not, and the `hint`.
+    /// An error with the path or value, the reason, and how to fix it.
     pub fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
@@ -71,7 +55,8 @@ impl Error {
         move |source| Error::Io { doing, path, source }
     }
 
-    /// Whether the caller should have known better (exit code 2), as against a failed measurement (exit code 1).
+    /// Whether the caller made a mistake (exit code 2), rather than a measurement failing (exit
+    /// code 1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

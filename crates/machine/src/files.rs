@@ -1,7 +1,8 @@
-//! Whole files as a unit of work: what a small-file workload or a metadata workload asks of a file system.
+//! Operations on whole files, for small-file and metadata workloads.
 //!
-//! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. A file is a number, so that a
-//! worker formats its name without allocating; everything that an area made goes with it, however the run ends.
+//! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. A file is
+//! identified by numbers, so a worker formats its name without allocating. Everything that an area
+//! created is removed with it, however the run ends.
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -10,35 +11,34 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// A file: the directory it is in and the number that is its name.
+/// A file: its directory, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     /// Index of the location in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index of the subdirectory in the location; 0 also where there are none.
+    /// Index of the subdirectory in the location; 0 if there are none.
     pub subdirectory: u32,
-    /// The file's name.
+    /// The number that is the file's name.
     pub number: u32,
 }
 
-/// The mechanism by which files are read and written.
+/// The mechanism for reading and writing files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileEngine {
-    /// Calls of the block size move data through a buffer of one file-system block, as C's standard I/O does.
+    /// Calls of the block size through a buffer of one file-system block, as in C's standard I/O.
     #[default]
     Stdio,
-    /// Each block is a system call.
+    /// One system call per block.
     Syscalls,
     /// One submission opens, reads or writes, and closes a file (Linux io_uring).
     IoUring,
 }
 
 impl FileEngine {
-    /// Every engine.
     pub const ALL: [FileEngine; 3] = [FileEngine::Stdio, FileEngine::Syscalls, FileEngine::IoUring];
 
-    /// The name in the language and in JSON.
+    /// Name in the language and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             FileEngine::Stdio => "stdio",
@@ -52,20 +52,20 @@ impl FileEngine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSync {
-    /// When the file-system cache has it.
+    /// When it is in the page cache.
     #[default]
     None,
-    /// A written file when its data is on stable storage (`fsync` before the close).
+    /// A written file counts when its data is on stable storage (`fsync` before the close).
     File,
-    /// Besides, a creation, renaming or deletion when the directory's entry is on stable storage (`fsync` of the directory).
+    /// In addition, a creation, renaming or deletion counts when the directory entry is on stable
+    /// storage (`fsync` of the directory).
     All,
 }
 
 impl FileSync {
-    /// Every degree.
     pub const ALL: [FileSync; 3] = [FileSync::None, FileSync::File, FileSync::All];
 
-    /// The name in the language and in JSON.
+    /// Name in the language and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             FileSync::None => "none",
@@ -75,47 +75,36 @@ impl FileSync {
     }
 }
 
-/// Where and how files are worked on.
+/// Location and settings of the file work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AreaSpec {
-    /// Existing directories; none: the current directory.
+    /// Existing directories; empty for the current directory.
     pub locations: Vec<PathBuf>,
-    /// Subdirectories in each location, `s0` and on; 0: the files are in the location itself.
+    /// Subdirectories in each location, named from `s0`; 0: the files are in the location itself.
     pub subdirectories: u32,
-    /// The mechanism.
     pub engine: FileEngine,
     /// When a change counts as done.
     pub sync: FileSync,
-    /// Bytes of one read call.
+    /// Bytes per read call.
     pub read_block_bytes: u32,
-    /// Bytes of one write call.
+    /// Bytes per write call.
     pub write_block_bytes: u32,
 }
 
-/// What was being done when an error came.
+/// The operation that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileAct {
-    /// Making a directory.
     MakeDirectory,
-    /// Making a file.
     Create,
-    /// Reading a file.
     Read,
-    /// Appending to a file.
     Append,
-    /// Deleting a file.
     Delete,
-    /// Reading a file's attributes.
     Stat,
-    /// Opening and closing a file.
     Open,
-    /// Renaming a file.
     Rename,
-    /// Listing a directory.
     List,
-    /// Removing a directory.
     RemoveDirectory,
-    /// Setting up the mechanism.
+    /// Setting up the engine.
     SetUp,
 }
 
@@ -140,58 +129,24 @@ impl fmt::Display for FileAct {
 /// Why file work failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The location is not there.
     #[error("the location '{}' does not exist: make the directory first or name another", .0.display())]
     NoLocation(PathBuf),
-    /// The location is something else.
     #[error("the location '{}' is not a directory: name a directory", .0.display())]
     NotADirectory(PathBuf),
-    /// The file system is full.
     #[error("no space left to {act} '{}': free some, or lower the number or the size of the files ({source})", .path.display())]
-    Full {
-        /// What was being done.
-        act: FileAct,
-        /// To what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file did not have the size that it was given.
+    Full { act: FileAct, path: PathBuf, source: io::Error },
     #[error("'{}' has {got} bytes where {expected} were written: something else changed it during the run", .path.display())]
-    Size {
-        /// The file.
-        path: PathBuf,
-        /// Bytes that it should have.
-        expected: u64,
-        /// Bytes that it has.
-        got: u64,
-    },
-    /// The location does not do this.
+    Size { path: PathBuf, expected: u64, got: u64 },
     #[error("{}: {why}", .path.display())]
     Refused {
-        /// The location.
         path: PathBuf,
-        /// What it does not do, and what to do instead.
+        /// What is not supported, and the alternative.
         why: String,
     },
-    /// Anything else.
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
-    Io {
-        /// What was being done.
-        act: FileAct,
-        /// To what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The engine is not to be had here.
+    Io { act: FileAct, path: PathBuf, source: io::Error },
     #[error("the engine {engine} is not available: {why}; use stdio or syscalls")]
-    Engine {
-        /// Its name.
-        engine: &'static str,
-        /// Why not.
-        why: String,
-    },
+    Engine { engine: &'static str, why: String },
 }
 
 fn hint(error: &io::Error) -> &'static str {
@@ -205,7 +160,7 @@ fn hint(error: &io::Error) -> &'static str {
 }
 
 impl FileError {
-    /// Sorts a system error by what would fix it.
+    /// Classifies a system error by how to fix it.
     pub fn of(act: FileAct, path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FileError::Full { act, path, source },
@@ -214,95 +169,91 @@ impl FileError {
     }
 }
 
-/// What the process has used so far; two of them bracket a run.
+/// Resource use of the process so far; a run is the difference of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     /// User time, all threads.
     pub user_ns: Nanos,
     /// System time, all threads.
     pub system_ns: Nanos,
-    /// Bytes fetched from block devices, and bytes dirtied that will have to be written to them, where counted.
+    /// Bytes read from block devices, and bytes dirtied that will be written to them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
-/// Files can be worked on here, and time passes.
+/// A file system with a clock.
 pub trait FileSystem: Sync {
-    /// An opened area.
     type Area: FileArea;
 
-    /// Nanoseconds on a clock that never goes back.
+    /// Nanoseconds on a monotonic clock.
     fn now(&self) -> Nanos;
 
-    /// What the process has used so far.
+    /// Resource use of the process so far.
     fn usage(&self) -> FileUsage;
 
-    /// Does the work, and tells the longest time in it in which the program did not run, where there was one.
+    /// Runs `work`; also returns the longest time during which the program was stopped, if it was.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
 
-    /// What keeps everything measured here from being trusted.
+    /// Reasons not to trust measurements made here.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Makes a directory of its own in each location.
+    /// Creates a private directory in each location.
     ///
     /// # Errors
-    /// A location that is not there, is not a directory or may not be written; an engine that is not to be had.
+    /// A location that does not exist, is not a directory or is not writable; an engine that is not
+    /// available.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// Directories made for a run. Dropping it removes them and everything in them.
+/// Directories created for a run. Dropping the area removes them with their contents.
 pub trait FileArea: Sync {
-    /// What one thread works with.
     type Work: FileWork + Send;
 
-    /// Makes the subdirectories.
+    /// Creates the subdirectories.
     ///
     /// # Errors
-    /// What the file system says, with the path.
+    /// As the file system, with the path.
     fn make_subdirectories(&self) -> Result<(), FileError>;
 
     /// Removes the subdirectories, which must be empty.
     ///
     /// # Errors
-    /// What the file system says, with the path.
+    /// As the file system, with the path.
     fn remove_subdirectories(&self) -> Result<(), FileError>;
 
-    /// Makes a worker for one thread.
+    /// Creates a worker for one thread.
     ///
     /// # Errors
-    /// No memory, or no resources for the engine.
+    /// Not enough memory, or no resources for the engine.
     fn work(&self) -> Result<Self::Work, FileError>;
 }
 
-/// Operations on whole files, by one thread.
+/// Operations on whole files by one thread.
 ///
 /// # Errors
-/// Every operation fails with what the file system says, with the path.
+/// Every operation returns the file system's error with the path.
 pub trait FileWork {
-    /// Makes a new file with this content.
+    /// Creates a file with this content.
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// Reads a file of so many bytes from start to end.
+    /// Reads a file of this many bytes from start to end.
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError>;
 
-    /// Appends this content to a file.
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// Deletes a file.
     fn delete(&mut self, file: FileId) -> Result<(), FileError>;
 
     /// Reads a file's attributes; returns its size in bytes.
     fn stat(&mut self, file: FileId) -> Result<u64, FileError>;
 
-    /// Opens a file and closes it.
     fn open(&mut self, file: FileId) -> Result<(), FileError>;
 
-    /// Gives a file another number, in the same or another directory.
+    /// Renames a file, in the same or another directory.
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
-    /// Lists a directory from start to end; returns how many files it has.
+    /// Lists a directory; returns the number of files.
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError>;
 }

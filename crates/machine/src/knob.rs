@@ -1,64 +1,61 @@
-//! Knobs of a machine: settings that can be changed while it runs.
+//! Tunable settings of a running machine.
 
-/// One knob, at all its places under a target.
+/// One setting, for all devices or files under a target that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knob {
     /// Its name (`read_ahead_kb`).
     pub name: String,
-    /// What it belongs to (`vda`, `/srv`, `this computer`).
+    /// Its owner (`vda`, `/srv`, `this computer`).
     pub of: String,
-    /// What it does, in a few words.
+    /// Its effect in a few words.
     pub about: String,
-    /// Its value now; where its places differ, all values.
+    /// The current value; all values if they differ.
     pub present: String,
-    /// Values worth trying.
     pub alternatives: Vec<Alternative>,
-    /// Which workloads it can matter to.
+    /// The workloads that it can affect.
     pub matters: Matters,
-    /// Other knobs that it sets anew when it changes: the two cannot be tried together.
+    /// Other settings that it resets when it changes: the two cannot be tried together.
     pub resets: Vec<String>,
 }
 
-/// A value that a knob can be given.
+/// An alternative value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Alternative {
-    /// The value.
     pub value: String,
-    /// How data can be lost with it; none where it cannot.
+    /// How it can lose data; `None` if it cannot.
     pub risk: Option<String>,
-    /// What keeps it after a restart.
+    /// How to make it permanent.
     pub keep: Vec<Keep>,
-    /// The shell command that sets it; none where no command does.
+    /// The shell command that sets it, if there is one.
     pub command: Option<String>,
-    /// The option of a command line that sets it (`--chunk 64k`).
+    /// The command-line option that sets it (`--chunk 64k`).
     pub option: Option<String>,
-    /// The shell command that puts the present value back.
+    /// The shell command that restores the current value.
     pub put_back: Option<String>,
 }
 
-/// A line that keeps a setting.
+/// A line that makes a setting permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
-    /// Where it goes: a file, or what it is.
+    /// The file for the line, or a description.
     pub place: String,
-    /// The line.
     pub line: String,
 }
 
-/// Which workloads a knob can matter to.
+/// The workloads that a setting can affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Matters {
-    /// To every workload.
+    /// All workloads.
     #[default]
     Always,
-    /// To reads through the file-system cache.
+    /// Reads through the page cache.
     BufferedReads,
-    /// To writes through the file-system cache.
+    /// Writes through the page cache.
     BufferedWrites,
-    /// To requests through the file-system cache.
+    /// All requests through the page cache.
     Buffered,
-    /// To writes.
+    /// All writes.
     Writes,
-    /// To requests past the file-system cache.
+    /// Requests that bypass the page cache.
     Direct,
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub enum LayerKind {
     /// A mounted file system.
     FileSystem,
-    /// A mapping of several devices into one: device mapper, md, a file system's own RAID.
+    /// Several devices mapped into one: device mapper, md, a file system's own RAID.
     Volume,
     /// A partition.
     Partition,
@@ -27,32 +27,31 @@ pub enum LayerKind {
     Bus,
     /// The I/O bus between adapters and memory.
     Pci,
-    /// A network to where the data are.
+    /// The network to the data.
     Network,
-    /// A limit set from outside (a control-group throttle).
+    /// A configured limit (a control-group throttle).
     Throttle,
 }
 
 /// One layer under a target, from the top down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
-    /// Its kind.
     pub kind: LayerKind,
     /// Its name (`ext4 on /`, `vda`, `PCIe 4.0 x4`).
     pub name: String,
-    /// The rate it advertises, if known: peak advertised performance in the 1997 study's words.
+    /// The advertised rate, if known: peak advertised performance in the terms of the 1997 study.
     pub advertised_bytes_per_s: Option<f64>,
     /// The formula or the source of that rate (`8 GT/s x 4 lanes x 128/130`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertised_formula: Option<String>,
-    /// Requests per second that it admits, if limited.
+    /// Limit in requests per second, if any.
     pub advertised_iops: Option<f64>,
     /// Facts that decisions depend on.
     #[serde(default, skip_serializing_if = "LayerFacts::is_empty")]
     pub facts: LayerFacts,
-    /// Its settings by the system's names (`scheduler`, `mount`, ...), for display only.
+    /// Settings by the system's names (`scheduler`, `mount`, ...), for display only.
     pub settings: BTreeMap<String, String>,
-    /// How much of the target's bytes passes through it.
+    /// Share of the target's bytes that passes through this layer.
     #[serde(default, skip_serializing_if = "Share::is_all")]
     pub share: Share,
 }
@@ -64,46 +63,44 @@ pub struct LayerFacts {
     /// Whether a disk rotates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
-    /// Whether a device has a volatile write cache in use.
+    /// Whether a device has an active volatile write cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<bool>,
-    /// How far the system reads ahead of sequential reads.
+    /// Read-ahead size for sequential reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead_bytes: Option<u64>,
-    /// Reads further ahead if the program announces sequential access.
+    /// Whether it reads further ahead if the program announces sequential access.
     #[serde(skip_serializing_if = "is_false")]
     pub follows_hints: bool,
-    /// Requests that a device's queue holds.
+    /// Size of a device's queue in requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<u32>,
-    /// The request size that suits a device best, a full stripe for example.
+    /// The preferred request size of a device, such as a full stripe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimal_io_bytes: Option<u64>,
-    /// Where a partition begins.
+    /// Alignment of a partition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartitionFacts>,
-    /// How an array spreads data over its members.
+    /// Layout of an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayFacts>,
-    /// Written data stays in a cache device until it is copied to the volume.
+    /// Whether written data stays in a cache device until it is copied to the volume.
     #[serde(skip_serializing_if = "is_false")]
     pub writeback_device: bool,
-    /// How a file system treats writes.
+    /// How a file system handles writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<FileSystemFacts>,
-    /// Limits of a throttle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
-    /// The address or port of a link, as warnings name it.
+    /// The address or port of a link, as in warnings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_address: Option<String>,
-    /// The file under a loop device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing_file: Option<PathBuf>,
 }
 
 impl LayerFacts {
-    /// Nothing is known.
+    /// True if nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == LayerFacts::default()
     }
@@ -113,45 +110,44 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Where a partition begins, against the sizes that matter.
+/// Start of a partition, and the sizes it should be aligned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionFacts {
     /// First byte on the disk.
     pub start_bytes: u64,
     /// The disk's physical block, if known.
     pub physical_block_bytes: Option<u64>,
-    /// The stripe of the array below, if it has one.
+    /// The stripe of the array below, if there is one.
     pub stripe_bytes: Option<u64>,
 }
 
 impl PartitionFacts {
-    /// Whether it begins at a multiple of 4 KiB and of the physical block.
+    /// Whether the start is a multiple of 4 KiB and of the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
     }
 
-    /// Whether it begins at a multiple of the stripe below.
+    /// Whether the start is a multiple of the stripe below.
     pub fn is_stripe_aligned(&self) -> bool {
         self.stripe_bytes.is_none_or(|stripe| self.start_bytes.is_multiple_of(stripe))
     }
 }
 
-/// How an array spreads data over its members.
+/// How an array distributes data over its members.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArrayFacts {
-    /// Members whose chunks hold data in a row, if the layout has rows of chunks.
+    /// Members with data chunks per row, if the layout has rows of chunks.
     pub data_members: Option<u64>,
-    /// Bytes of a chunk.
     pub chunk_bytes: Option<u64>,
-    /// Members that are missing.
+    /// Number of missing members.
     pub missing: u64,
 }
 
-/// How a file system treats writes.
+/// How a file system handles writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystemFacts {
-    /// Data go through the journal too.
+    /// Data also goes through the journal.
     pub journals_data: bool,
     /// Each write waits for stable storage.
     pub synchronous: bool,
@@ -159,24 +155,24 @@ pub struct FileSystemFacts {
     pub no_barriers: bool,
 }
 
-/// Limits of a throttle that differ for writes, or hold for a kind of requests only.
+/// Limits of a throttle that differ for writes, or apply only to some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ThrottleFacts {
-    /// Bytes per second of writes.
+    /// Limit for writes in bytes per second.
     pub write_bytes_per_s: Option<f64>,
-    /// Writes per second.
+    /// Limit for writes in requests per second.
     pub write_iops: Option<f64>,
-    /// The limits of requests per second come from a model of requests in random order.
+    /// The limits in requests per second come from a model of random requests.
     pub random_only: bool,
 }
 
-/// Bytes that pass through a layer for each byte of the target: 1 where all do, 0.5 for a disk of two in a stripe. A layer that several
-/// members share has the sum of theirs.
+/// Bytes that pass through a layer per byte of the target: 1 for all, 0.5 for one of two disks in a
+/// stripe. A layer shared by several members has the sum of their shares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
-    /// For each byte read.
+    /// Per byte read.
     pub reads: f64,
-    /// For each byte written; mirrors take each byte once more.
+    /// Per byte written; each mirror adds one.
     pub writes: f64,
 }
 
@@ -190,12 +186,11 @@ impl Share {
     /// Every byte, once.
     pub const ALL: Share = Share { reads: 1.0, writes: 1.0 };
 
-    /// The share of an operation.
     pub fn of(self, writes: bool) -> f64 {
         if writes { self.writes } else { self.reads }
     }
 
-    /// Every byte, once.
+    /// Whether every byte passes through the layer exactly once.
     pub fn is_all(&self) -> bool {
         [self.reads, self.writes].iter().all(|share| (share - 1.0).abs() < 1e-9)
     }
@@ -205,19 +200,19 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// This share, or the other where that is more.
+    /// The maximum of both shares.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// What two ways to the same layer bring it.
+    /// The sum over two paths to the same layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
 }
 
 impl Layer {
-    /// A layer of which only this is known.
+    /// A layer with only its kind and name.
     pub fn new(kind: LayerKind, name: impl Into<String>) -> Layer {
         Layer {
             kind,
@@ -231,22 +226,23 @@ impl Layer {
         }
     }
 
-    /// Whether it is a disk that rotates.
+    /// Whether it is a rotating disk.
     pub fn is_rotational(&self) -> bool {
         self.facts.rotational == Some(true)
     }
 
-    /// The rate that it advertises for reads or for writes, in bytes per second.
+    /// The advertised rate for reads or for writes, in bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }
 
-    /// Requests per second that it admits, reads or writes.
+    /// The limit in requests per second for reads or for writes.
     pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// The rate of the whole target at which this layer reaches its advertised rate, in bytes per second.
+    /// The rate of the whole target at which this layer reaches its advertised rate, in bytes per
+    /// second.
     pub fn target_rate(&self, writes: bool) -> Option<f64> {
         self.advertised_rate(writes).map(|rate| rate / self.share.of(writes)).filter(|rate| rate.is_finite())
     }
@@ -256,12 +252,12 @@ impl Layer {
         self.admitted_iops(writes).map(|iops| iops / self.share.of(writes)).filter(|iops| iops.is_finite())
     }
 
-    /// The same layer, met on another way through the target.
+    /// Whether both are the same layer, reached on different paths.
     pub fn is_same(&self, other: &Layer) -> bool {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
-    /// A throttle has limits of its own for writes.
+    /// Separate limits for writes, if the throttle has them.
     fn limit(
         &self,
         writes: bool,

@@ -1,9 +1,9 @@
-//! What a machine is: anything that serves I/O requests and keeps time.
+//! A machine: anything that serves I/O requests and keeps time.
 //!
-//! This computer through its kernel and a simulated computer in virtual time are the same thing to
-//! everything above this crate: a [`Machine`] that opens a [`TargetSpec`] and runs [`RequestSource`]s (the
-//! streams of a workload) against it. Time and the CPU meter come from the machine, so nothing
-//! above needs to know which of the two it talks to.
+//! This computer (through its kernel) and a simulated computer in virtual time look the same to
+//! every crate above this one: a [`Machine`] that opens a [`TargetSpec`] and runs
+//! [`RequestSource`]s (the streams of a workload) on it. Time and processor use come from the
+//! machine, so no code above needs to know which of the two it uses.
 
 mod access;
 mod data;
@@ -39,78 +39,80 @@ pub use usage::{
 
 use std::path::PathBuf;
 
-/// Where the machine chooses the size of a new file by the time that filling it takes: the least that it fills, if there is room for it.
+/// Minimum size of a test file, space permitting, if the machine chooses the size by fill time.
 pub const LEAST_FILLED_BYTES: u64 = 32 * units::MIB;
 
-/// What to open, and what may be done to it.
+/// The target to open, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TargetSpec {
-    /// One place, or several to be striped: directories (a test file is made in each), files, block devices.
+    /// One path, or several for a stripe: directories (a test file is created in each), files,
+    /// block devices.
     pub places: Vec<PathBuf>,
-    /// Bytes of the test file to be made, or of the region to be used in a file or device that exists,
-    /// over all places together. `None`: the machine chooses.
+    /// Bytes of the new test file, or of the region to use in an existing file or device, over all
+    /// members. `None`: the machine chooses.
     pub size: Option<u64>,
-    /// Where the machine chooses the size: the time that filling the test file may take.
+    /// If the machine chooses the size: the time that filling the test file may take.
     pub fill_ns: Option<Nanos>,
-    /// Names of existing files or devices that may be overwritten.
+    /// Existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Overwrite them even if they hold a file system, a partition table or the like, or if the kernel does not show whether they are in use.
+    /// Overwrite them even if they hold a file system, a partition table or the like, or if the
+    /// kernel does not show whether they are in use.
     pub destroy_signed: bool,
-    /// Bytes of a stripe chunk where there are several places, or where the one place has several disks. Zero: the machine's own.
+    /// Bytes of a stripe chunk, for several paths or a path on several disks. Zero: the machine's
+    /// default.
     pub chunk: u64,
-    /// The places form a RAID 5 set; otherwise several are a plain stripe. Its parity is made when it is opened, unless it is only read
-    /// or stays [`TargetSpec::as_is`].
+    /// The paths form a RAID 5 set instead of a plain stripe. Parity is computed on opening, unless
+    /// the set is only read or stays [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
-    /// Seeds the data of the test file.
+    /// Seed of the test file's data.
     pub seed: u64,
-    /// A place that is not there is made as a file of this very name; otherwise it is refused.
+    /// Create a missing path as a file of that name; otherwise it is an error.
     pub create: bool,
-    /// What exists stays as it is until a run writes it: it is not filled beforehand, not even where it may be overwritten.
+    /// Leave existing data unchanged until a run writes it: no initial fill, even if overwriting is
+    /// allowed.
     pub as_is: bool,
-    /// What a new test file holds.
+    /// Initial contents of a new test file.
     pub new_file: NewFile,
 }
 
 /// The device below a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Below {
-    /// Its name.
     pub name: String,
-    /// How it is opened.
+    /// How to open it.
     pub spec: TargetSpec,
-    /// The bytes of it that hold the largest piece of the file: the first, and how many.
+    /// The largest extent of the file on the device: first byte and length.
     pub region: (u64, u64),
 }
 
-/// What a new test file holds before the first run. All but [`NewFile::Filled`] need its size.
+/// Contents of a new test file before the first run. All but [`NewFile::Filled`] require a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewFile {
-    /// Incompressible data.
     #[default]
     Filled,
-    /// Space that is reserved and not written; none where the file system reserves no space.
+    /// Reserved but unwritten space; none if the file system cannot reserve space.
     Reserved,
-    /// No space: it has its length alone.
+    /// A hole of the file's length.
     Sparse,
-    /// Nothing: a run with [`Allocation::Extend`] writes the file itself, and not a scratch file beside it. Who asks for it sees to it
-    /// that it is written before it is read.
+    /// Empty: a run with [`Allocation::Extend`] writes the file itself instead of a separate
+    /// scratch file. The caller must write it before reading it.
     Empty,
 }
 
 /// A machine: serves I/O requests and keeps time.
 ///
 /// # Contract
-/// * [`Machine::now`] never goes back and is the clock that sources see.
-/// * [`Machine::run`] returns when every source said [`Next::Done`] and nothing is in flight, or on the
-///   first error. It never loses a completion.
+/// * [`Machine::now`] is monotonic, and the clock that sources see.
+/// * [`Machine::run`] returns when every source has returned [`Next::Done`] and nothing is in
+///   flight, or on the first error. It never loses a completion.
 pub trait Machine {
-    /// An opened target: files made, devices held. Dropping it removes what was made.
+    /// An opened target with its files and devices. Dropping it removes created files.
     type Target;
 
-    /// What this machine is.
+    /// Properties of this machine.
     fn facts(&self) -> MachineFacts;
 
-    /// What this machine can do.
+    /// Capabilities of this machine.
     fn capabilities(&self) -> Capabilities;
 
     /// Nanoseconds on the machine's own clock, from an arbitrary start.
@@ -119,19 +121,20 @@ pub trait Machine {
     /// Lets the machine's time pass without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Opens a target, making its test files (and filling them with incompressible data) where a directory is named.
+    /// Opens a target. For a directory, creates a test file and fills it with incompressible data.
     ///
     /// # Errors
-    /// No such place, no permission, not enough space, a device in use, an existing file that would be overwritten.
+    /// A path that does not exist, missing permission, not enough space, a device in use, or an
+    /// existing file that would be overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// Opens several targets for one command. `check` gets what is known of all of them before anything that was there is overwritten:
-    /// what it refuses is as it was.
+    /// Opens several targets for one command. `check` receives the facts of all of them before any
+    /// existing data is overwritten, so a target that it rejects is unchanged.
     ///
-    /// Where the machine chooses the size, a target may have less than the facts say once it is filled.
+    /// If the machine chooses the size, a filled target may be smaller than in those facts.
     ///
     /// # Errors
-    /// As [`Machine::open`], and what `check` returns.
+    /// As [`Machine::open`] and `check`.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -142,7 +145,7 @@ pub trait Machine {
         Ok(targets)
     }
 
-    /// [`Machine::open_all`] for one.
+    /// [`Machine::open_all`] for one target.
     ///
     /// # Errors
     /// As [`Machine::open_all`].
@@ -155,24 +158,25 @@ pub trait Machine {
         one.into_iter().next().ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Refuses streams that run at the same time and whose buffers the machine's memory cannot hold: to be asked before anything is made
-    /// or written for them.
+    /// Checks that the buffers of concurrent streams fit into memory. Call it before anything is
+    /// created or written for them.
     ///
     /// # Errors
-    /// They need more than is left.
+    /// Not enough memory.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
 
-    /// What lies under an opened target.
+    /// Properties of an opened target and of the layers under it.
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;
 
-    /// Brings the targets of all parts into the state that each part's access asks for (allocation, cache), starts all parts together
-    /// and runs their sources to the end.
+    /// Brings the targets of all parts into the state that each part's access requires (allocation,
+    /// cache), starts all parts together and runs their sources to the end.
     ///
     /// # Errors
-    /// A refused access mode (for example direct I/O where the file system has none) or a failed request; the error names which.
-    /// Under [`OnFailure::EndPart`] an error of one part stands in [`RunUsage::parts`]. The targets stay usable.
+    /// An unsupported access mode (for example direct I/O) or a failed request, which the error
+    /// names. Under [`OnFailure::EndPart`] the error of a part is in [`RunUsage::parts`]. The
+    /// targets stay usable.
     fn run<S: RequestSource>(&self, parts: &mut [Part<'_, Self::Target, S>], options: RunOptions) -> Result<RunUsage>;
 
     /// [`Machine::run`] with one part.
@@ -183,8 +187,9 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Runs the sources with a stand-in for the target: what they measure then is the driver's own limit. Nothing is read or written.
-    /// `false`: this machine has no such limit (its driver is not what takes the time), or its engine no such stand-in; nothing ran.
+    /// Runs the sources with a null backend instead of the target, which measures the driver's own
+    /// limit. No data is read or written. Returns `false` without running if this machine's driver
+    /// has no limit, or if its engine has no such backend.
     ///
     /// # Errors
     /// As [`Machine::run`].
@@ -198,30 +203,31 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// The device on which a target's file lies, to be read only; none where there is none of its own, or where the file's place on it
-    /// is not told.
+    /// The device that holds a target's file, for reading only; `None` if there is no single
+    /// device, or if the file's extents are unknown.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }
 
-    /// Changes what a target of several places is: these of them (by number, in order), striped in chunks of `chunk` bytes; one
-    /// alone is no stripe. Their files and devices stay as they are.
+    /// Changes a target of several members to these members (by number, in order), striped in
+    /// chunks of `chunk` bytes; a single member is not striped. Files and devices stay unchanged.
     ///
     /// # Errors
-    /// No such member, a chunk that makes no sense, a machine without stripes.
+    /// A member that does not exist, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// Leaves the files that were made under a name of the user's ([`TargetSpec::create`]) where they are when the target is dropped.
+    /// Keeps files that were created under a name the user chose ([`TargetSpec::create`]) when the
+    /// target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
-    /// The times of each processor so far; none where the machine does not tell them apart.
+    /// Times of each processor so far; empty if the machine does not count them.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }
 
-    /// Measures the machine's memory: the ceiling of everything that is buffered.
+    /// Measures the memory rates: the ceiling of all buffered I/O.
     ///
     /// # Errors
-    /// A way of moving memory failed, or too little of it is free.
+    /// A kind of memory access failed, or not enough memory is free.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>>;
 }

@@ -1,7 +1,7 @@
-//! The mark of what halfpower made: how a file that a killed run left is told from everybody else's.
+//! The mark of halfpower's own files, to recognize what a killed run left.
 
-/// The mark: a random number, and a check of it with a file's own number. A copy of the file, or a file that somebody
-/// gave such a name, does not bear the mark of its own number.
+/// The mark: a random number, and its hash with the file's inode number. A copy of the file, or a
+/// file that someone gave such a name, fails the check because its inode differs.
 pub fn mark(random: u64, inode: u64) -> String {
     let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -9,19 +9,21 @@ pub fn mark(random: u64, inode: u64) -> String {
     format!("{random:016x}-{:08x}", z >> 32)
 }
 
-/// Whether a mark is that of the file with this number.
+/// Whether a mark belongs to the file with this inode number.
 pub fn is_mark(text: &str, inode: u64) -> bool {
     let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
     random.is_some_and(|random| mark(random, inode) == text)
 }
 
-/// The name of a file or directory on its way to another name. What is not made yet has no number of its own: it bears
-/// the mark of its directory, and may be told by that as long as it is empty.
+/// A temporary name for a file or directory that will be renamed. It has no inode number before it
+/// is created, so the name carries the mark of its directory, which is valid while the file is
+/// empty.
 pub fn part_name(random: u64, inode: u64) -> String {
     format!(".halfpower-{}.part", mark(random, inode))
 }
 
-/// Whether halfpower made what has this name, number and size in a directory of that number, on its way to another name.
+/// Whether halfpower created the file with this name, inode number and size, in a directory of that
+/// inode number, for a later rename.
 pub fn is_part(name: &str, directory: u64, inode: u64, bytes: u64) -> bool {
     let mark = name.strip_prefix(".halfpower-").and_then(|rest| rest.strip_suffix(".part"));
     mark.is_some_and(|mark| is_mark(mark, inode) || bytes == 0 && is_mark(mark, directory))
@@ -32,10 +34,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_told_by_its_own_number_or_while_it_is_empty_by_its_directory_s() {
+    fn a_part_has_its_own_inode_or_is_empty_with_its_directorys() {
         let (directory, own) = (2, 77);
         assert!(is_part(&part_name(5, directory), directory, own, 0));
-        assert!(!is_part(&part_name(5, directory), directory, own, 1), "what has content bears a mark of its own");
+        assert!(!is_part(&part_name(5, directory), directory, own, 1), "a file with content needs its own inode");
         assert!(is_part(&part_name(5, own), directory, own, 1));
         assert!(!is_part(&part_name(5, own), directory, own + 1, 0), "a copy");
         for name in

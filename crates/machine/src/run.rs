@@ -5,54 +5,56 @@ use crate::{
     Result, Usage, Waits,
 };
 
-/// A target, how it is accessed, and the request sources that ask it.
+/// A target, its access, and the request sources that use it.
 ///
-/// Several parts make one run: jobs beside each other, the files of a tool's processes, a scan beside a log. Parts may share a target.
+/// Several parts form one run: concurrent jobs, the files of a tool's processes, a scan together
+/// with a log. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// What is asked. A request names one by its number ([`crate::Request::target`]); of several, none may be a stripe.
+    /// The targets. A request selects one by index ([`crate::Request::target`]); with several, none
+    /// may be a stripe.
     pub targets: Vec<&'a T>,
-    /// How all of them are accessed.
+    /// Access to all of them.
     pub access: Access,
-    /// Who asks: a stream each.
+    /// The sources, one per stream.
     pub sources: &'a mut [S],
-    /// How the streams' threads are scheduled.
+    /// Scheduling of the streams' threads.
     pub scheduling: Scheduling<'a>,
 }
 
-/// How threads are scheduled, and their requests.
+/// Scheduling of threads and of their requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// They run on these processors alone; empty: on any.
+    /// The allowed processors; empty for all.
     pub processors: &'a [u32],
-    /// The priority of their requests; none: that of the process.
+    /// I/O priority of their requests; `None`: that of the process.
     pub io_priority: Option<IoPriority>,
-    /// Their own priority, from -20, the highest, to 19; none: that of the process.
+    /// Nice value from -20 (highest priority) to 19; `None`: that of the process.
     pub nice: Option<i32>,
 }
 
-/// A priority of requests, which the block device's scheduler may heed (ioprio_set(2)).
+/// An I/O priority, which the block device's scheduler may support (ioprio_set(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
-    /// Served class by class.
+    /// Scheduling class.
     pub class: IoClass,
-    /// From 0, the highest, to 7.
+    /// Level from 0 (highest) to 7.
     pub level: u8,
 }
 
-/// A class of requests.
+/// An I/O scheduling class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClass {
     /// Before all others.
     RealTime = 1,
-    /// What requests have that nobody gave a priority.
+    /// The default.
     BestEffort = 2,
-    /// Where there is nothing else to do.
+    /// Only if the device is otherwise idle.
     Idle = 3,
 }
 
 impl IoPriority {
-    /// As the kernel has it: the class from bit 13 on, the level below.
+    /// The kernel's encoding: the class from bit 13 on, the level below.
     pub fn bits(self) -> u16 {
         (self.class as u16) << 13 | u16::from(self.level)
     }
@@ -65,20 +67,20 @@ impl<'a, T, S> Part<'a, T, S> {
     }
 }
 
-/// The buffers of so many like streams.
+/// The buffers of several identical streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
-    /// Streams that run at the same time.
+    /// Number of concurrent streams.
     pub streams: u32,
-    /// Requests that each keeps outstanding.
+    /// Requests that each stream keeps outstanding.
     pub depth: u32,
     /// Bytes of the largest request.
     pub request_bytes: u32,
-    /// They write.
+    /// Whether they write.
     pub writes: bool,
 }
 
-/// When a run starts.
+/// Start of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// As soon as every stream is ready.
@@ -88,79 +90,83 @@ pub enum Start {
     At(Nanos),
 }
 
-/// What the failure of one part does to the others.
+/// Effect of one part's failure on the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// The run ends, with the first error.
+    /// The run ends with the first error.
     #[default]
     EndRun,
-    /// They go on; the part has an error instead of figures.
+    /// The other parts continue; the failed one has an error instead of figures.
     EndPart,
 }
 
-/// How a run is made.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunOptions {
-    /// When it starts.
     pub start: Start,
-    /// What the failure of one part does to the others.
     pub on_failure: OnFailure,
-    /// Read the processor's counters during the run. It costs time: never in a run whose rate counts.
+    /// Read the processor counters. This costs time, so do not use the run's rate.
     pub count_instructions: bool,
-    /// Note when the block layer has each request. It costs time: never in a run whose rate counts.
+    /// Trace requests in the block layer. This costs time, so do not use the run's rate.
     pub trace: bool,
-    /// Bytes that it may bring into an empty page cache: a machine whose memory is not always there has it ready. 0: as the memory is.
+    /// Bytes that the run may bring into an empty page cache. A machine whose memory is not always
+    /// present faults it in before the run. 0: no preparation.
     pub cache_bytes: u64,
 }
 
-/// What a run used.
+/// Resource use of a run.
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// When the sources began, on the machine's clock.
+    /// Start of the sources, on the machine's clock.
     pub began: Nanos,
-    /// The same since the program began.
+    /// The same, relative to the start of the program.
     pub since_start_ns: Nanos,
     /// Processor time of the whole run.
     pub cpu: CpuTimes,
-    /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
+    /// Bytes (read, write) that this process requested from the block layer; fewer than requested
+    /// in all means that a cache served some.
     pub block_bytes: Option<(u64, u64)>,
-    /// The parts of the machine that count their own busy time, the busiest first: those of a simulated machine.
+    /// The parts of a simulated machine that count their own busy time, busiest first.
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
-    /// Time in which the program did not run, if there was any.
+    /// Time during which the program was stopped, if it was.
     pub paused: Option<Pause>,
-    /// Other users of the computer.
+    /// Interference from other users of the computer.
     pub disturbance: Disturbance,
-    /// When the block layer had requests, of all parts ([`Usage::block_times`]).
+    /// Times of requests in the block layer, for all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
-    /// What each part used, in the order of the parts.
+    /// Resource use by part, in the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
 }
 
-/// What one part of a run used.
+/// Resource use of one part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
-    /// From the beginning of the run to the part's last completion.
+    /// From the start of the run to the part's last completion.
     pub elapsed_ns: Nanos,
-    /// From the last completion to stable storage, where [`Access::sync_at_end`] asked for it.
+    /// From the last completion to stable storage, if [`Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
-    /// Processor time of the process from the beginning of the run to the part's last completion ([`Usage::process_ns`]).
+    /// Processor time of the process from the start of the run to the part's last completion
+    /// ([`Usage::process_ns`]).
     pub process_ns: Option<Nanos>,
-    /// Time in which its threads could have run and had no processor ([`Usage::unserved_ns`]).
+    /// Time that its threads were runnable but not scheduled ([`Usage::unserved_ns`]).
     pub unserved_ns: Option<Nanos>,
     /// Dirty pages while it wrote ([`Usage::dirty`]).
     pub dirty: Option<DirtyUse>,
-    /// The counters of the devices under the part's targets, over the whole run; `None` where nothing counts.
+    /// Counters of the devices under the part's targets, over the whole run; `None` without
+    /// counters.
     pub device: Option<DeviceUse>,
-    /// How the part's streams waited; none where each request is a call of its own, or nothing counts.
+    /// How the part's streams waited; `None` if each request is a separate call, or waits are not
+    /// counted.
     pub waits: Option<Waits>,
-    /// What the part's streams computed of parity; none where they computed none.
+    /// Parity computation in the part's streams, if any.
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Usage by part; processor time, block-layer bytes and warnings are the whole run's, for nothing tells the parts apart.
+    /// Usage by part. Processor time, block-layer bytes and warnings are those of the whole run,
+    /// because they cannot be attributed to parts.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,

@@ -1,167 +1,178 @@
-//! The two halves of a conversation: a source issues requests, a machine completes them.
+//! The interface between request sources and machines: a source issues requests, a machine
+//! completes them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds, on the machine's own clock where it is a point in time.
+/// Nanoseconds; points in time are on the machine's own clock.
 pub type Nanos = u64;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// Data comes from the target.
+    /// From the target.
     Read,
-    /// Data goes to the target.
+    /// To the target.
     Write,
 }
 
 /// One I/O request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Read or write.
     pub op: Op,
-    /// Which of the part's targets, by number ([`crate::Part::targets`]); 0 where there is one.
+    /// Index into the part's targets ([`crate::Part::targets`]); 0 for a single target.
     pub target: u32,
     /// Byte offset in the target.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// Which of the source's outstanding requests this is, below [`RequestSource::depth`]; it names the buffer too.
+    /// Slot of the request in its source, below [`RequestSource::depth`]; also identifies the
+    /// buffer.
     pub slot: u32,
 }
 
-/// The end of a request.
+/// The completion of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The slot of the request that ended.
+    /// Slot of the completed request.
     pub slot: u32,
     /// Bytes done; below zero a failure, by the negated number that fio gives it, which is Linux's.
     pub result: i32,
 }
 
-/// What a source does next.
+/// The next action of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Issue this request now, then ask again.
+    /// Issue this request now, then call again.
     Issue(Request),
-    /// Give the bytes of this request, a write that moves no data, back to the target (discard), and wait for it: it
-    /// completes before the source is asked again. A machine that cannot fails the run.
+    /// Discard the bytes of this request (a write without data) and wait for it: it completes
+    /// before the next call. A machine without discard fails the run.
     Discard(Request),
-    /// Nothing before this point in time (a rate limit, a think time); completions are still taken.
+    /// Issue nothing before this point in time (a rate limit, a think time); completions are still
+    /// processed.
     WaitUntil(Nanos),
-    /// Nothing before a completion.
+    /// Issue nothing before a completion.
     WaitForCompletion,
-    /// Nothing more, and nothing in flight.
+    /// Finished, with nothing in flight.
     Done,
 }
 
-/// What is to be on stable storage, or out of the cache.
+/// Kind of synchronization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// What reading the data back needs (`fdatasync`).
+    /// The data and what reading it back needs (`fdatasync`).
     Data,
-    /// The file's times and other metadata too (`fsync`).
+    /// Also the file's times and other metadata (`fsync`).
     File,
-    /// Nothing: what need not be written is dropped from the cache, so that the next pass reads it anew.
+    /// No sync: clean pages are dropped from the cache, so the next pass reads them again.
     Uncached,
 }
 
-/// The unit that asks: a state machine that keeps its requests outstanding and issues the next on each completion.
+/// A source of requests: a state machine that keeps its requests outstanding and issues the next
+/// one on each completion.
 ///
 /// The machine owns the loop, the clock and the buffers. All methods are on the hot path and are
 /// called with static dispatch.
 pub trait RequestSource: Send {
-    /// The most requests outstanding at any time; slots are `0..depth`.
+    /// Maximum number of requests outstanding; slots are `0..depth`.
     fn depth(&self) -> u32;
 
-    /// The largest request in bytes; every slot has a buffer at least this long.
+    /// Maximum request size in bytes; every slot has a buffer at least this long.
     fn max_request(&self) -> u32;
 
     /// Whether any request may be a write.
     fn writes(&self) -> bool;
 
-    /// Whether everything written so far is to be brought to stable storage, or out of the cache, before anything else is asked. The
-    /// machine looks after it took completions, and answers with [`RequestSource::synced`].
+    /// A sync that must happen before the next request. The machine checks after it has processed
+    /// completions, and answers with [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
     }
 
-    /// What [`RequestSource::sync_due`] asked for was done, from `began` to `ended`.
+    /// Reports that the sync requested by [`RequestSource::sync_due`] ran from `began` to `ended`.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills the buffers of a writer once, before the run. Where a writer has one request outstanding, its writes walk through 256 KiB of buffers
-    /// at least before one comes again. Machines without data never call it.
+    /// Fills the buffers of a writer once, before the run. A writer with one request outstanding
+    /// cycles through at least 256 KiB of buffers. Machines without data never call it.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Called once, when all sources of a run are ready, just before the first [`RequestSource::next`].
+    /// Called once when all sources of a run are ready, just before the first
+    /// [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
-    /// What to do now.
+    /// The next action.
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// The request to be issued now, where that alone is the answer; `None`: ask [`RequestSource::next`]. A machine whose loop asks this first has a
-    /// shorter way for nearly all requests.
+    /// Fast path: the request to issue now, if that is the whole answer; `None`: call
+    /// [`RequestSource::next`]. A machine whose loop calls this first saves time for almost all
+    /// requests.
     #[inline(always)]
     fn next_at_once(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Whether [`RequestSource::submitted`] is wanted. A machine that submits in a call of its own then makes that
-    /// call and the wait for completions two, so that it can tell when the first returned.
+    /// Whether to call [`RequestSource::submitted`]. The machine then submits and waits in separate
+    /// calls, so that it knows when the first returned.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
     }
 
-    /// Whether [`RequestSource::priority`] is wanted for each request.
+    /// Whether to call [`RequestSource::priority`] for each request.
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
     }
 
-    /// The priority of the request that is about to be issued in this slot ([`crate::IoPriority::bits`]); 0: that of the part. A machine whose calls
-    /// carry none never asks.
+    /// The I/O priority of the request about to be issued in this slot
+    /// ([`crate::IoPriority::bits`]); 0: that of the part. Machines whose calls have no priority
+    /// never call it.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// All requests issued so far are with the machine. `now` is when the call that gave them returned. Machines whose
-    /// calls wait for the request never call it.
+    /// Reports that all requests issued so far have been submitted; the call returned at `now`.
+    /// Machines with blocking calls never call it.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
-    /// A request ended. `now` is when the program learned of it.
+    /// Reports a completion. `now` is when the program noticed it.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
-    /// A request failed, or did less than it was asked. `true`: the source counted it, its slot is free, and the run goes on without
-    /// [`RequestSource::complete`]. `false`: the run of this source ends with the error.
+    /// Reports a failed or short request. Returns `true` if the source has counted it and freed its
+    /// slot: the run continues without [`RequestSource::complete`]. `false` ends this source's run
+    /// with the error.
     #[cold]
     fn failed(&mut self, _completion: Completion, _now: Nanos) -> bool {
         false
     }
 
-    /// The request to be issued now in slot 0, where that is the whole answer and no other is outstanding; `None`: ask [`RequestSource::next`].
-    /// A machine that waits in the call of each request may ask this first; the answer to such a request is [`RequestSource::complete_alone`],
-    /// so that a source need not keep what the caller keeps.
+    /// Fast path for blocking calls: the request to issue now in slot 0, if that is the whole
+    /// answer and no other request is outstanding; `None`: call [`RequestSource::next`]. Such a
+    /// request completes with [`RequestSource::complete_alone`], so the source need not store what
+    /// the caller knows.
     #[inline(always)]
     fn next_alone(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// All of a request of [`RequestSource::next_alone`], which was issued at `since`, was done. `now` is when the program learned of it.
+    /// Reports the full completion of a request from [`RequestSource::next_alone`], issued at
+    /// `since`. `now` is when the program noticed it.
     #[inline(always)]
     fn complete_alone(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Puts data into the buffer of a write about to be issued. Machines without data never call it.
+    /// Puts data into the buffer of a write about to be issued. Machines without data never call
+    /// it.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// Whether [`RequestSource::check`] wants the data of reads.
+    /// Whether to call [`RequestSource::check`] with the data of reads.
     fn checks(&self) -> bool {
         false
     }
 
-    /// Looks at the data of a read that ended well, before [`RequestSource::complete`] or [`RequestSource::complete_alone`].
+    /// Checks the data of a successful read, before [`RequestSource::complete`] or
+    /// [`RequestSource::complete_alone`].
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

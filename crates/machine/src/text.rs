@@ -1,9 +1,11 @@
-//! Text that is safe to show. Names of files, devices and jobs may hold anything: terminal escapes, line breaks, marks of writing direction.
+//! Makes text safe to display. Names of files, devices and jobs may contain terminal escapes, line
+//! breaks or bidirectional controls.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Characters that cannot be seen, that control a terminal, that HTML forbids, or that make a name read as another.
+/// Invisible characters, terminal controls, characters forbidden in HTML, and those that make a
+/// name look like another.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -11,20 +13,21 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// One line that is safe to show: hidden characters are escaped (`\u{1b}`), line breaks and tabs become spaces.
+/// Makes one line safe to display: hidden characters are escaped (`\u{1b}`), line breaks and tabs
+/// become spaces.
 pub fn printable(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\r' | '\t') { Some(' ') } else { None })
 }
 
-/// Lines that are safe to show: as [`printable`], but line feeds and tabs stay.
+/// Makes lines safe to display, like [`printable`], but keeps line feeds and tabs.
 pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }
 
-/// Serializes a path for people: bytes that are not UTF-8 are replaced, where serde would fail.
+/// Serializes a path for people: replaces bytes that are not UTF-8, on which serde would fail.
 ///
 /// # Errors
-/// The serializer's own.
+/// As the serializer.
 pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -41,7 +44,8 @@ fn escaped(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// Writes lines so that they are safe to show. Each call must hold whole characters, as formatting macros write them.
+/// Makes lines safe to display as they are written. Each call must contain whole characters, as
+/// with formatting macros.
 #[derive(Debug)]
 pub struct PrintableWriter<W>(pub W);
 

@@ -1,6 +1,7 @@
-//! Sizes and times as people write them.
+//! Sizes and times in the usual notation.
 //!
-//! Sizes parse as `4k`, `64KiB`, `1M` (binary), `1MB` (decimal) and are shown in KiB, MiB. Rates are shown in MiB/s.
+//! Sizes parse as `4k`, `64KiB`, `1M` (binary), `1MB` (decimal) and are displayed in KiB, MiB.
+//! Rates are displayed in MiB/s.
 
 /// 2^10 bytes.
 pub const KIB: u64 = 1 << 10;
@@ -9,12 +10,13 @@ pub const MIB: u64 = 1 << 20;
 /// 2^30 bytes.
 pub const GIB: u64 = 1 << 30;
 
-/// Parses a size in bytes: a number (a fraction is allowed where the result is whole) and a unit.
+/// Parses a size in bytes: a number (a fraction is allowed if the result is whole) and a unit.
 ///
-/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal; no unit is bytes.
+/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal;
+/// no unit is bytes.
 ///
 /// # Errors
-/// A sentence that names the value and what would be right.
+/// A sentence that names the value and how to fix it.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong =
         |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
@@ -53,10 +55,11 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     whole_bytes.checked_add((fraction_bytes / scale) as u64).ok_or_else(too_large)
 }
 
-/// Parses a time in nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds.
+/// Parses a time in nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is
+/// seconds.
 ///
 /// # Errors
-/// A sentence that names the value and what would be right.
+/// A sentence that names the value and how to fix it.
 pub fn parse_time(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("'{text}' is not a time: {why}; write it as 90s, 3m, 250ms or 10us");
     let trimmed = text.trim();
@@ -73,11 +76,11 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
         _ => return Err(wrong("its unit is unknown")),
     };
     let ns = number * multiple;
-    // A century: beyond it a time is a slip of the pen, and the sum of two still fits.
+    // A century: a longer time is surely a typo, and the sum of two still fits.
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// A size as people read it, exact: `512 B`, `4 KiB`, `31.5 KiB`, `1 MiB`; a size that no unit fits is in bytes.
+/// An exact size: `512 B`, `4 KiB`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
 pub fn show_size(bytes: u64) -> String {
     for (unit, multiple) in [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)] {
         if bytes >= multiple {
@@ -95,7 +98,7 @@ pub fn show_size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// A size rounded to three digits, for sizes that need not be exact: `1.86 GiB`.
+/// A size rounded to three digits: `1.86 GiB`.
 pub fn show_size_rounded(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = bytes;
@@ -112,7 +115,7 @@ pub fn show_rate(bytes_per_s: f64) -> String {
     format!("{} MiB/s", significant(bytes_per_s / MIB as f64, 3))
 }
 
-/// A time with three significant digits and the unit that suits it, from nanoseconds.
+/// A time with three significant digits and a suitable unit, from nanoseconds.
 pub fn show_time(ns: f64) -> String {
     let magnitude = ns.abs();
     let (value, unit) = if magnitude >= 1e9 {

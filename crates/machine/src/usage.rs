@@ -1,4 +1,4 @@
-//! What a run used: processor, device, cache.
+//! Resource use of a run: processor, device, cache.
 
 use crate::Nanos;
 use schemars::JsonSchema;
@@ -11,62 +11,65 @@ pub struct CpuTimes {
     pub user_ns: Nanos,
     /// System time of this process, all threads.
     pub system_ns: Nanos,
-    /// Busy time of the whole machine, all processors, less what an idle machine shows. Kernel threads are in here alone.
+    /// Busy time of all processors, minus that of an idle machine. Only this figure includes kernel
+    /// threads.
     pub machine_ns: Nanos,
-    /// Time that a hypervisor took away.
+    /// Time taken by the hypervisor.
     pub steal_ns: Nanos,
-    /// User-space instructions of the process, where counted.
+    /// User-space instructions of the process, if counted.
     pub instructions_user: Option<u64>,
 }
 
-/// What one processor has done since the system started.
+/// Times of one processor since the system started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorTimes {
-    /// Its number.
+    /// Number of the processor.
     pub processor: u32,
-    /// In programs.
+    /// Time in programs.
     pub user_ns: Nanos,
-    /// In the kernel, interrupts included.
+    /// Time in the kernel, including interrupts.
     pub system_ns: Nanos,
-    /// With nothing to do, waiting for I/O included.
+    /// Idle time, including waiting for I/O.
     pub idle_ns: Nanos,
 }
 
-/// What the devices under the target counted themselves.
+/// Counters of the devices under the target.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUse {
-    /// Reads that the devices completed.
+    /// Completed reads.
     pub reads: u64,
-    /// Bytes of them.
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Writes that the devices completed.
+    /// Completed writes.
     pub writes: u64,
-    /// Bytes of them.
+    /// Bytes written.
     pub write_bytes: u64,
     /// Requests merged before they reached a device.
     pub merges: u64,
     /// Time with at least one request in flight, mean over the devices.
     pub busy_ns: Nanos,
-    /// Sum over requests of their time at the device: divided by the run's time it is the mean depth at the device.
+    /// Sum over requests of their time at the device; divided by the run's time it is the mean
+    /// depth at the device.
     pub weighted_ns: Nanos,
-    /// Cache flushes that the devices completed.
+    /// Completed cache flushes.
     pub flushes: u64,
-    /// Part of `weighted_ns` before a device took the request, where the machine knows it: a simulated one.
+    /// Part of `weighted_ns` before a device accepted the request; only known on a simulated
+    /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_ns: Option<Nanos>,
-    /// Time in which a link, a bus or a network worked for these requests, where the machine knows it.
+    /// Time that a link, a bus or a network was busy with these requests, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_ns: Option<Nanos>,
-    /// Time in which the media worked, where the machine knows it.
+    /// Time that the media was busy, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_ns: Option<Nanos>,
 }
 
-/// What kind of part of a machine works on a request.
+/// Kind of machine part that serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
-    /// The processors together.
+    /// All processors together.
     Processor,
     /// The I/O bus between all adapters and memory.
     Pci,
@@ -78,47 +81,44 @@ pub enum ResourceKind {
     Link,
     /// The network to a volume of another computer.
     Network,
-    /// What stores the data: platters and heads.
+    /// Platters and heads.
     Media,
-    /// A device whose parts are not told apart, or its electronics.
+    /// A whole device, or its electronics.
     Device,
-    /// A quota that is set from outside.
+    /// A configured limit.
     Throttle,
 }
 
-/// How busy a part of a machine was in a run.
+/// Busy time of one part of a machine in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceUse {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub kind: ResourceKind,
-    /// Share of the run in which it worked, in percent; of several of its kind, that of the busiest.
+    /// Share of the run that it was busy, in percent; for several of a kind, that of the busiest.
     pub busy_percent: f64,
-    /// Of a bus: what each of its phases took of the time in which it worked, in the order in which a command passes them.
+    /// For a bus: shares of its phases in the busy time, in the order of a command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseUse>,
 }
 
-/// A phase of a bus, as a bus analyser tells them apart.
+/// A phase of a bus, as on a bus analyser.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseUse {
-    /// Its name.
     pub name: String,
-    /// Its share of the time in which the bus was not free, in percent.
+    /// Share of the time that the bus was not free, in percent.
     pub percent: f64,
 }
 
-/// Time within a run in which the program did not run at all: what was measured then is not the target.
+/// Time within a run during which the program was stopped; it is not due to the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause {
-    /// How long, in all.
+    /// Total length.
     pub ns: Nanos,
-    /// How often.
+    /// Number of pauses.
     pub times: u64,
-    /// Its share of the run, in percent.
+    /// Share of the run, in percent.
     pub percent: f64,
-    /// Who had it, as the beginning of a sentence that goes on with `for 5.0 s`.
+    /// The cause, as the start of a sentence that continues with `for 5.0 s`.
     pub cause: &'static str,
 }
 
@@ -136,43 +136,45 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// When the block layer had requests during a run, by its trace points: sums over its own requests (bios), on the machine's clock.
+/// Times of requests in the block layer during a run, from its trace points: sums over bios, on the
+/// machine's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockTimes {
-    /// How many there were.
+    /// Number of bios.
     pub bios: u64,
-    /// Sum of the times at which the block layer got them, modulo 2^64: only its difference to another such sum means anything.
+    /// Sum of the times at which the block layer received them, modulo 2^64; only differences are
+    /// meaningful.
     pub queued_at_sum: u64,
-    /// From there until the device driver got the first part of each.
+    /// From then until the device driver received the first part of each.
     pub queue_ns: Nanos,
-    /// From there until the device had done all of it.
+    /// From then until the device had completed all of it.
     pub device_ns: Nanos,
 }
 
-/// A stage of a request's way.
+/// A stage in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// From the program to the block layer, the wait at a throttle included.
+    /// From the program to the block layer, including the wait at a throttle.
     Submit,
-    /// In the block layer: split, merged, sorted, waiting for a free request of the device.
+    /// In the block layer: splitting, merging, sorting, waiting for a free request of the device.
     Queue,
-    /// At the device and its driver; without link and media where those are told apart.
+    /// At the device and its driver; excludes link and media if those are measured separately.
     Device,
     /// On the link between the device and the computer.
     Link,
     /// At the platters.
     Media,
-    /// From the device until the program knows.
+    /// From the device until the program notices.
     Completion,
-    /// Queue and device, where nothing tells them apart.
+    /// Queue and device together, if not measured separately.
     QueueAndDevice,
-    /// Submit and completion, where nothing tells them apart.
+    /// Submission and completion together, if not measured separately.
     SubmitAndCompletion,
 }
 
 impl Stage {
-    /// In a word or three.
+    /// One to three words.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Submit => "submit",
@@ -190,159 +192,165 @@ impl Stage {
 /// A stage with the time that requests spend in it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageTime {
-    /// The stage.
     pub stage: Stage,
-    /// Mean time.
     pub mean_ns: f64,
-    /// Its share of a request's time, in percent.
+    /// Share of a request's time, in percent.
     pub percent: f64,
 }
 
-/// Who told the times of the stages.
+/// Source of the stage times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimesSource {
-    /// The kernel's trace points, in a run of their own.
+    /// The kernel's trace points, in a separate run.
     TracePoints,
-    /// The devices' counters.
+    /// The device counters.
     DeviceCounters,
 }
 
-/// Where the time of a request goes.
+/// Breakdown of a request's time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestTimes {
-    /// Who told it.
     pub source: TimesSource,
-    /// Of how many requests.
+    /// Number of requests measured.
     pub requests: u64,
-    /// How many of the devices' requests one of the program's is, where that is not one. More: each was split, and the time in the devices
-    /// is that of a part, the least that the whole took. Fewer: they were merged, and it is that of what they became, the most.
+    /// Device requests per request of the program, if not one. More than one: each was split, and
+    /// the time in the devices is that of a part, a lower bound for the whole. Less: they were
+    /// merged, and it is that of the merged request, an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_requests_per_request: Option<f64>,
     /// The stages in the order in which a request passes them.
     pub stages: Vec<StageTime>,
 }
 
-/// How often streams slept until requests completed.
+/// How often streams slept to wait for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
-    /// How often, over all streams, the whole run.
+    /// Number of waits over all streams in the whole run.
     pub waits: u64,
-    /// For how many completions each: what [`crate::Reap`] asked or, of several streams, the most that was learned.
+    /// Completions awaited each time: as requested by [`crate::Reap`] or, for several streams, the
+    /// maximum learned.
     pub completions: u32,
-    /// Whether streams polled before they slept: what [`crate::Reap`] asked, or what a stream learned.
+    /// Whether streams polled before they slept: as requested by [`crate::Reap`], or as learned.
     pub polled: bool,
 }
 
-/// Dirty pages of the whole system while a part wrote, seen every 50 ms and when its last write returned.
+/// Dirty pages of the whole system while a part wrote, sampled every 50 ms and when its last write
+/// returned.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DirtyUse {
-    /// The most, in percent of where the kernel begins to hold writers back to the rate of the write-back.
+    /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
     pub most_percent: f64,
-    /// In how many of all looks, in percent, there were so many that writers were held; they swing around that number.
+    /// Percentage of samples above the throttling threshold; dirty pages oscillate around it.
     pub held_percent: f64,
 }
 
-/// The effect of a control group's processor quota on the processes in it.
+/// The effect of a control group's processor quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaUse {
-    /// Periods in which they wanted a processor.
+    /// Periods in which the processes wanted a processor.
     pub periods: u64,
-    /// Periods in which they used all of the quota and were held until the next one.
+    /// Periods in which they used up the quota and were throttled until the next one.
     pub throttled: u64,
-    /// For how long they were held, all processors together.
+    /// Total throttled time over all processors.
     pub throttled_ns: Nanos,
 }
 
-/// For how long tasks waited for a resource, by the kernel's pressure stall information: `some` of them, or all that were not idle (`full`).
+/// Time that tasks waited for a resource, from the kernel's pressure stall information: `some` of
+/// them, or all that were not idle (`full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PressureUse {
     /// Some waited for a processor.
     pub cpu_some_ns: Nanos,
     /// Some waited for memory: reclaim, swap, refaults.
     pub memory_some_ns: Nanos,
-    /// All did.
+    /// All waited for memory.
     pub memory_full_ns: Nanos,
     /// Some waited for storage.
     pub io_some_ns: Nanos,
-    /// All did.
+    /// All waited for storage.
     pub io_full_ns: Nanos,
 }
 
-/// Other users of the computer while a run was made, by the kernel's counts.
+/// Interference from other users of the computer during a run, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Disturbance {
-    /// The effect of a processor quota; none without a quota.
+    /// The effect of a processor quota, if there is one.
     pub quota: Option<QuotaUse>,
-    /// Pressure of this program's control group, or of the system if it is in the root group; none if the kernel does not count it.
+    /// Pressure of this program's control group, or of the system for the root group; `None` if the
+    /// kernel does not count it.
     pub pressure: Option<PressureUse>,
     /// Processors that other programs kept busy.
     pub others_processors: f64,
 }
 
-/// What streams computed of parity.
+/// Parity computation in streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParityUse {
-    /// Time that it took.
+    /// Time spent.
     pub ns: Nanos,
-    /// Bytes that it was computed from.
+    /// Bytes of input.
     pub bytes: u64,
 }
 
-/// What one part of a run used, processor time and block-layer bytes of the whole run included.
+/// Resource use of one part of a run; processor time and block-layer bytes are those of the whole
+/// run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// When the sources began, on the machine's clock.
+    /// Start of the sources, on the machine's clock.
     pub began: Nanos,
-    /// The same since the program began.
+    /// The same, relative to the start of the program.
     pub since_start_ns: Nanos,
-    /// From the beginning to the last completion.
+    /// From the start to the last completion.
     pub elapsed_ns: Nanos,
-    /// From the last completion to stable storage, where [`crate::Access::sync_at_end`] asked for it.
+    /// From the last completion to stable storage, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
-    /// Processor time.
     pub cpu: CpuTimes,
-    /// Processor time of this process, all threads, until the last completion: what came after it, a final synchronisation, is not
-    /// in it. `None` where that is not told apart.
+    /// Processor time of this process, all threads, until the last completion; excludes a final
+    /// sync. `None` if not measured separately.
     pub process_ns: Option<Nanos>,
-    /// Time in which the threads that issue requests could have run and had no processor, all together: other programs had it, or a
-    /// control group or a hypervisor took it. `None` where that is not counted.
+    /// Total time that the issuing threads were runnable but not scheduled: other programs had the
+    /// processor, or a control group or a hypervisor took it. `None` if not counted.
     pub unserved_ns: Option<Nanos>,
-    /// Dirty pages while it wrote through the page cache; none where it did not, or where the system does not tell.
+    /// Dirty pages while the part wrote through the page cache; `None` if it did not, or if they
+    /// are not counted.
     pub dirty: Option<DirtyUse>,
-    /// The devices' own counters; `None` where nothing below the target counts.
+    /// Device counters; `None` if no device under the target has any.
     pub device: Option<DeviceUse>,
-    /// How its streams waited; none where each request is a call of its own, or nothing counts.
+    /// How its streams waited; `None` if each request is a separate call, or waits are not counted.
     pub waits: Option<Waits>,
-    /// What its streams computed of parity; none where they computed none.
+    /// Parity computation in its streams, if any.
     pub parity: Option<ParityUse>,
-    /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
+    /// Bytes (read, write) that this process requested from the block layer; fewer than requested
+    /// in all means that a cache served some.
     pub block_bytes: Option<(u64, u64)>,
-    /// The counters of the devices if those count what other parts of the run asked, too, and [`Usage::device`] is none for that.
+    /// Device counters that also include requests of other parts of the run; [`Usage::device`] is
+    /// then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Bytes (read, written) that other parts of the run asked of the same devices through the page cache.
+    /// Bytes (read, written) that other parts of the run requested from the same devices through
+    /// the page cache.
     pub others_cached_bytes: [u64; 2],
-    /// And past it.
+    /// Bytes (read, written) of other parts that bypassed the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// The parts of the machine that count their own busy time, the busiest first: those of a simulated machine.
+    /// The parts of a simulated machine that count their own busy time, busiest first.
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
-    /// Time in which the program did not run, if there was any.
+    /// Time during which the program was stopped, if it was.
     pub paused: Option<Pause>,
-    /// Other users of the computer.
+    /// Interference from other users of the computer.
     pub disturbance: Disturbance,
-    /// When the block layer had requests, where that was asked and can be seen: those of the program's threads, and those of anybody. A
-    /// throttle lets a thread of the kernel's send what it held back.
+    /// Times in the block layer, if traced: requests of the program's threads, and those of any
+    /// thread, because a throttle lets a kernel thread submit what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 
-/// One way of moving memory, measured.
+/// One kind of memory access, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
-    /// What was done: `read`, `write`, `copy`.
+    /// The operation: `read`, `write`, `copy`.
     pub kind: String,
-    /// By how many threads.
+    /// Number of threads.
     pub threads: u32,
     /// Rate of each repeat in bytes per second.
     pub rates_bytes_per_s: Vec<f64>,

@@ -1,4 +1,5 @@
-//! What the driver's loop costs a request: with nothing behind it, and with a no-op in the kernel for each request.
+//! Cost of the driver's loop per request: with a null backend, and with a no-op in the kernel for
+//! each request.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use host::Host;
@@ -38,7 +39,7 @@ fn benches(c: &mut Criterion) {
         let access = workload.access(facts.size_bytes);
         let once = || {
             let mut sources = streams(&workload, &facts, 0).expect("a workload that fits");
-            // Where there is no io_uring nothing runs, and nothing is to be told.
+            // Without io_uring there is nothing to measure.
             match host.measure_ceiling(&target, &access, backend, &mut sources) {
                 Ok(true) => Duration::from_nanos(sources.iter().map(Stream::measured_ns).sum()),
                 _ => Duration::ZERO,

@@ -1,11 +1,11 @@
-//! What the latency histogram costs: a request recorded, two histograms merged, a percentile read.
+//! Cost of the latency histogram: record a request, merge two histograms, read a percentile.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use measure::histogram::Histogram;
 
-/// Latencies as a disk gives them: most near 80 us, a tail to 100 ms; xorshift, fixed seed.
+/// Latencies of a disk: most near 80 us, with a tail up to 100 ms; xorshift, fixed seed.
 fn latencies(n: usize) -> Vec<u64> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {

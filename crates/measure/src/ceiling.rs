@@ -1,26 +1,28 @@
-//! The driver's own ceiling: the loop of a workload with nothing behind it.
+//! The driver's own ceiling: the loop of a workload with a null backend.
 
 use crate::sample::streams;
 use machine::{Engine, Machine, Nanos, NullBackend};
 use workload::{Stop, Workload};
 
-/// How long the loop runs against each stand-in at a time: some thousand requests.
-const REHEARSAL_NS: Nanos = 2_000_000;
+/// Run time of the loop per attempt: a few thousand requests.
+const ATTEMPT_NS: Nanos = 2_000_000;
 
-/// How often it does. A ceiling is the best of them: what holds the computer up for a moment only lowers one.
-const REHEARSALS: usize = 3;
+/// Attempts per backend. The ceiling is the best of them, because brief interference can only lower
+/// it.
+const ATTEMPTS: usize = 3;
 
-/// Requests per second that the driver reaches where nothing else takes time.
+/// Requests per second of the driver if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ceiling {
-    /// Every request is done when it is issued: the limit of the generator.
+    /// With requests that complete when issued: the limit of the generator.
     pub generator_iops: f64,
-    /// Every request is a no-op in the kernel: the limit of the generator and the io_uring mechanism; absent for other engines.
+    /// With no-op requests in the kernel: the limit of the generator and io_uring; absent for other
+    /// engines.
     pub no_op_iops: Option<f64>,
 }
 
 impl Ceiling {
-    /// The lower of the two.
+    /// The lower of the two ceilings.
     pub fn lowest_iops(&self) -> f64 {
         self.no_op_iops.unwrap_or(self.generator_iops).min(self.generator_iops)
     }
@@ -33,13 +35,14 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// The ceiling of a workload's loop on this machine, in the target's shape. Workloads that differ only in what the loop does not
-    /// see share one. None: this machine's driver has no limit of its own, or the data are verified and need to be there.
+    /// The ceiling of a workload's loop on this machine with the target's geometry. Workloads whose
+    /// differences are invisible to the loop share one. `None` if this machine's driver has no
+    /// limit of its own, or if verification needs real data.
     pub fn of<M: Machine>(&mut self, machine: &M, target: &M::Target, workload: &Workload) -> Option<Ceiling> {
         if workload.data.verify {
             return None;
         }
-        let alike = as_the_loop_sees(workload);
+        let alike = loop_settings(workload);
         if let Some((_, ceiling)) = self.known.iter().find(|(known, _)| *known == alike) {
             return *ceiling;
         }
@@ -52,8 +55,8 @@ impl Ceilings {
     }
 }
 
-/// The workload without all that its loop does not see.
-fn as_the_loop_sees(workload: &Workload) -> Workload {
+/// Removes everything from the workload that does not affect the loop.
+fn loop_settings(workload: &Workload) -> Workload {
     let mut alike = Workload {
         read_percent: workload.read_percent,
         pattern: workload.pattern,
@@ -63,12 +66,12 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
         depth: workload.depth,
         threads: workload.threads,
         engine: workload.engine,
-        stop: Stop::AfterNs(REHEARSAL_NS),
+        stop: Stop::AfterNs(ATTEMPT_NS),
         data: workload.data,
         ..Workload::default()
     };
     if !alike.writes() {
-        // The data of reads are not looked at.
+        // The loop never looks at the data of reads.
         alike.request_bytes = alike.request_bytes.min(4096);
     }
     if alike.engine.has_workers() && alike.depth == 1 {
@@ -77,14 +80,13 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
     alike
 }
 
-/// Requests per second against a stand-in.
 fn measure_ceiling<M: Machine>(
     machine: &M,
     target: &M::Target,
     workload: &Workload,
     backend: NullBackend,
 ) -> Option<f64> {
-    (0..REHEARSALS).map_while(|_| rehearse(machine, target, workload, backend)).max_by(f64::total_cmp)
+    (0..ATTEMPTS).map_while(|_| rehearse(machine, target, workload, backend)).max_by(f64::total_cmp)
 }
 
 fn rehearse<M: Machine>(machine: &M, target: &M::Target, workload: &Workload, backend: NullBackend) -> Option<f64> {

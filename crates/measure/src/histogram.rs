@@ -1,51 +1,51 @@
-//! A latency histogram: log-linear buckets, 128 to the octave.
+//! A latency histogram with log-linear buckets, 128 per octave.
 //!
-//! Values below 256 ns have a bucket each. Above, every octave is cut into 128 equal buckets, so a
-//! bucket is at most 1/128 of its lower bound wide and the value that stands for it, its middle, is
-//! within 0.4 % of everything in it. All of `u64` is covered: nothing is clamped, whatever the clock says.
+//! Values below 256 ns have one bucket each. Above that, every octave is divided into 128 equal
+//! buckets, so the middle of a bucket is within 0.4 % of every value in it. The buckets cover all
+//! of `u64`, so no value is clamped.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// log2 of the buckets in an octave.
+/// log2 of the buckets per octave.
 const SUB_BITS: u32 = 7;
-/// Buckets in an octave.
 const SUB: u64 = 1 << SUB_BITS;
-/// Buckets that a `u64` can fall into.
+/// Buckets needed for all of `u64`.
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
-/// Length of the table: a power of two, so that masking an index replaces the bounds check.
+/// Table size: a power of two, so that masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
 /// The latencies of a run, in nanoseconds.
 ///
 /// Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. The table (64 KiB) is
-/// allocated once; recording touches one of its words and never allocates or panics.
+/// allocated once; recording touches one word of it and never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// Wider than a latency: 64 bits would be full after 584 years, and to look for that costs more than the carry.
+    /// 128 bits: 64 would overflow after 584 years of latencies, and checking for that costs more
+    /// than the carry.
     sum: u128,
     min: u64,
     max: u64,
 }
 
-/// Values that share a bucket.
+/// A histogram bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// The smallest value that falls into it, ns.
+    /// The smallest value in the bucket, ns.
     pub low: u64,
-    /// The largest value that falls into it, ns.
+    /// The largest value in the bucket, ns.
     pub high: u64,
-    /// Values recorded.
+    /// Number of values recorded.
     pub count: u64,
 }
 
 impl Bucket {
-    /// The value that stands for the bucket: its middle, ns.
+    /// The middle of the bucket, ns.
     pub fn middle(&self) -> u64 {
         self.low + (self.high - self.low) / 2
     }
@@ -53,7 +53,7 @@ impl Bucket {
 
 #[inline]
 fn index_of(ns: u64) -> usize {
-    // Below 128 the shift is 0 and the value is its own index; above, ns >> shift lies in 128..256.
+    // Below 128 the shift is 0 and the value is the index; above, ns >> shift is in 128..256.
     let shift = (63 - SUB_BITS) - (ns | SUB).leading_zeros();
     ((u64::from(shift) << SUB_BITS) + (ns >> shift)) as usize
 }
@@ -68,7 +68,7 @@ fn bounds_of(index: usize) -> (u64, u64) {
     (low, low + ((1 << shift) - 1))
 }
 
-/// By what can be asked of them.
+/// Compares only what the public methods return.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         let exact = |h: &Self| (h.count, h.sum(), h.min, h.max);
@@ -97,19 +97,18 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. This is the one place that allocates.
+    /// An empty histogram. Only this function allocates.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
-    /// Counts one latency.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.counts[index_of(ns) & (TABLE - 1)] += 1;
         self.count += 1;
         self.sum += u128::from(ns);
-        // Extremes are rare, so a branch is less than two moves.
+        // New extremes are rare, so a branch is cheaper than two moves.
         if ns < self.min {
             self.new_min(ns);
         }
@@ -128,7 +127,7 @@ impl Histogram {
         self.max = ns;
     }
 
-    /// Counts the same latency `times` times.
+    /// Records the same latency `times` times.
     pub fn record_n(&mut self, ns: u64, times: u64) {
         if times == 0 {
             return;
@@ -141,7 +140,7 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    /// Adds everything `other` recorded, as if it had been recorded here.
+    /// Adds everything recorded in `other`.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -155,7 +154,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything; keeps the memory.
+    /// Removes all values; keeps the allocation.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.counts[index_of(self.min)..=index_of(self.max)].fill(0);
@@ -163,19 +162,18 @@ impl Histogram {
         (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
     }
 
-    /// Latencies recorded.
+    /// Number of latencies recorded.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether nothing was recorded.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The sum of all latencies, ns, exact up to 584 years; at most that.
+    /// The sum of all latencies, ns; saturates after 584 years.
     pub fn sum(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
@@ -195,10 +193,10 @@ impl Histogram {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// The latency that `p` percent of the requests did not exceed, ns (nearest rank).
+    /// The latency in ns that `p` percent of the requests did not exceed (nearest rank).
     ///
-    /// Within 0.4 % of the value of that rank; the first and the last rank (so `p` = 0 and 100) are exact, and
-    /// nothing is ever below the minimum or above the maximum. `p` is clamped to 0..=100. 0 when empty.
+    /// Within 0.4 % of the value at that rank, and never outside minimum and maximum. The first and
+    /// the last rank (`p` = 0 and 100) are exact. `p` is clamped to 0..=100. 0 when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -217,7 +215,7 @@ impl Histogram {
         self.max
     }
 
-    /// The buckets that hold something, from the smallest values up.
+    /// The nonempty buckets in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
         range.filter(|&index| self.counts[index] > 0).map(|index| {
@@ -227,39 +225,38 @@ impl Histogram {
     }
 }
 
-/// The rank, from 1, of the smallest value that at least `p` percent of `count` values do not exceed.
+/// The rank, from 1, of the smallest value that at least `p` percent of `count` values do not
+/// exceed.
 fn nearest_rank(p: f64, count: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * count as f64 / 100.0;
     let whole = exact.round();
-    // 99.9999 % of a million is 999,999, although the product in binary is a hair above it.
+    // 99.9999 % of a million is 999,999, although the binary product is slightly larger.
     let rank = if (exact - whole).abs() <= exact * 4.0 * f64::EPSILON { whole } else { exact.ceil() };
     (rank as u64).clamp(count.min(1), count)
 }
 
-/// A latency histogram as stored: only the buckets that hold something.
+/// A latency histogram as stored: only its nonempty buckets.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
 struct Sparse {
-    /// Sum of all latencies, ns, exact.
     sum_ns: u64,
     /// Smallest latency, ns, exact; 0 when empty.
     min_ns: u64,
     /// Largest latency, ns, exact; 0 when empty.
     max_ns: u64,
-    /// Pairs of the smallest latency that falls into a bucket, ns, and the requests counted in it. Buckets are 1 ns wide below 256 ns,
-    /// and a 128th of their octave above.
+    /// Pairs of a bucket's smallest latency in ns and its number of requests. Buckets are 1 ns wide
+    /// below 256 ns, and 1/128 of their octave above.
     buckets: Vec<(u64, u64)>,
 }
 
-/// A stored histogram that cannot have been written by [`Histogram`].
+/// A stored histogram that [`Histogram`] cannot have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
-    /// A bucket's bound is not one.
+    /// The value is not the lower bound of a bucket.
     #[error("no histogram bucket begins at {low_ns} ns; the nearest below begins at {nearest_ns} ns")]
     NotABound {
-        /// As stored.
         low_ns: u64,
-        /// Where that value's bucket begins.
+        /// Lower bound of the bucket that contains the value.
         nearest_ns: u64,
     },
     /// Buckets and extremes contradict each other.
@@ -269,11 +266,8 @@ pub enum SparseError {
         what: &'static str,
         /// "first" or "last".
         end: &'static str,
-        /// As stored.
         value_ns: u64,
-        /// Lower bound of the bucket.
         low_ns: u64,
-        /// Upper bound of the bucket.
         high_ns: u64,
     },
 }
@@ -338,7 +332,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Values spread evenly over the octaves, as latencies are.
+    /// Log-uniform values, like latencies.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }
@@ -363,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_reach_the_last_of_a_million() {
+    fn high_percentiles_of_a_million_are_exact() {
         let mut h = Histogram::new();
         h.record_n(200, 999_998);
         h.record(50_000);
@@ -376,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_says_zero() {
+    fn an_empty_histogram_returns_zeros() {
         let h = Histogram::new();
         assert_eq!((h.count(), h.min(), h.max(), h.percentile(50.0), h.mean()), (0, 0, 0, 0, 0.0));
         assert_eq!(h.iter().count(), 0);
@@ -400,8 +394,8 @@ mod tests {
             let n = values.len();
             for p in [p, 50.0, 99.0, 99.9, 99.9999, 100.0] {
                 let truth = values[(p * n as f64 / 100.0).ceil().max(1.0) as usize - 1] as f64;
-                let told = h.percentile(p) as f64;
-                prop_assert!((told - truth).abs() <= truth * 0.004, "p{p}: {told} for {truth}");
+                let found = h.percentile(p) as f64;
+                prop_assert!((found - truth).abs() <= truth * 0.004, "p{p}: {found} for {truth}");
             }
             prop_assert_eq!(h.min(), values[0]);
             prop_assert_eq!(h.max(), values[n - 1]);

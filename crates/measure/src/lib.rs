@@ -1,9 +1,10 @@
-//! The driver, latency histograms, statistics, repeats.
+//! The driver, latency histograms, statistics and repeats.
 //!
-//! A [`Sample`] is one run of one workload; [`measure`] repeats runs until the interval of their rate is narrow enough.
+//! A [`Sample`] is one run of one workload; [`measure`] repeats runs until the interval of their
+//! rate is narrow enough.
 
-mod beside;
 mod ceiling;
+mod concurrent;
 mod course;
 pub mod histogram;
 mod repeat;
@@ -15,8 +16,8 @@ mod stream;
 pub mod turns;
 mod verified;
 
-pub use beside::{Company, Job, measure_beside};
 pub use ceiling::{Ceiling, Ceilings};
+pub use concurrent::{Job, JobRuns, measure_concurrent};
 pub use course::{Course, RatePhase, course, course_of_runs};
 pub use repeat::{
     Measured, Repeated, Repeats, Standing, await_throttle, cached_before, counted, ends_with_flush, measure, next_run,

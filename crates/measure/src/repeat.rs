@@ -1,4 +1,5 @@
-//! The one loop that repeats: points in turn, until each is precise enough or the time or the number of runs is used up.
+//! The loop that repeats points in turn until each is precise enough, or the time or the number of
+//! runs is used up.
 
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::sample::{Options, Sample, sample};
@@ -10,74 +11,72 @@ use workload::Workload;
 /// How often a point is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeats {
-    /// At least so many runs, as far as the time allows.
+    /// Minimum number of runs, if the time allows.
     pub least: u32,
-    /// At most so many.
+    /// Maximum number of runs.
     pub most: u32,
-    /// Enough when half the 95 % interval is within this share of the rate.
+    /// Target precision: half the 95 % interval as a fraction of the rate.
     pub precision: f64,
-    /// No run begins that would end after this point in time on the machine's clock.
+    /// Deadline on the machine's clock. No run starts that would end later.
     pub until: Nanos,
 }
 
 impl Repeats {
-    /// So many runs of each point.
+    /// A fixed number of runs per point.
     pub fn exactly(runs: u32) -> Repeats {
         Repeats { least: runs, most: runs, ..Repeats::default() }
     }
 }
 
 impl Default for Repeats {
-    /// From 3 to 10 runs, to within 3 %, however long that takes.
+    /// 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
         Repeats { least: 3, most: 10, precision: 0.03, until: Nanos::MAX }
     }
 }
 
-/// What [`repeat`] has to know of a point before it decides about another run.
+/// The state of a point, from which [`repeat`] decides about another run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Standing {
-    /// Runs so far.
     pub runs: u32,
-    /// It has failed, or has all the runs that it wants: it is not run again.
+    /// The point has failed or needs no more runs.
     pub closed: bool,
-    /// How much its precision matters beside that of the others.
+    /// How much its precision matters relative to other points.
     pub weight: f64,
-    /// Time that another run is expected to take.
+    /// Expected duration of another run.
     pub cost_ns: Nanos,
 }
 
 /// Points measured in turn on one machine.
 pub trait Repeated {
-    /// How far a point is.
     fn standing(&self, point: usize) -> Standing;
 
-    /// Half the 95 % interval of a point's rate as a share of the rate; infinite where there is no interval yet.
+    /// Half the 95 % interval as a fraction of a point's rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
 
-    /// Runs a point once more. A run that fails closes its point; the others go on.
+    /// Runs a point again. A failed run closes its point; the others continue.
     ///
     /// # Errors
-    /// What ends the whole measurement, for example the user's interrupt.
+    /// An error that ends the whole measurement, such as the user's interrupt.
     fn run(&mut self, point: usize) -> Result<()>;
 
-    /// Now, on the machine's clock.
+    /// The current time on the machine's clock.
     fn now(&self) -> Nanos {
         0
     }
 
-    /// The order of a round.
+    /// The order of the points in a round.
     fn order(&mut self, points: &[usize]) -> Vec<usize> {
         points.to_vec()
     }
 }
 
-/// Measures points in turn. First come rounds: every point once, then every point again, so drift affects all of them equally. When each
-/// has its least number of runs, the point that another run helps most is next, until all are precise, or have their greatest number
-/// of runs, or the time is up.
+/// Measures points in turn. Each round runs every point once, so drift affects all of them equally.
+/// When all have the minimum number of runs, the point that gains most from another run is next,
+/// until all are precise or have the maximum number of runs, or the time is up.
 ///
 /// # Errors
-/// What [`Repeated::run`] returns.
+/// As [`Repeated::run`].
 pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
     let in_time = |subject: &_, standing: &Standing| -> bool {
         Repeated::now(subject).saturating_add(standing.cost_ns) <= repeats.until
@@ -100,14 +99,16 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
                 && subject.half_width(point) > repeats.precision
                 && in_time(subject, &standing)
         });
-        // The wider the interval the more another run helps, and the less the more runs there were and the longer it takes: the variance of a
-        // mean falls by variance / runs^2 with another run (Neyman's allocation, J. Royal Statistical Society 97, 1934).
+        // Another run helps more the wider the interval, and less the more runs there are and the
+        // longer they take: it reduces the variance of a mean by variance / runs^2 (Neyman's
+        // allocation, J. Royal Statistical Society 97, 1934).
         let urgency = |&point: &usize| {
             let standing = subject.standing(point);
             let cost = (standing.cost_ns.max(1) as f64).sqrt();
             subject.half_width(point).min(2.0) * standing.weight / (f64::from(standing.runs).sqrt() * cost)
         };
-        // Two runs one after the other would see the machine at the same time, and agree for that.
+        // Consecutive runs of one point see the same state of the machine and agree for that
+        // reason.
         let rested = open.iter().copied().filter(|&point| open.len() == 1 || last != Some(point));
         last = rested.max_by(|a, b| urgency(a).total_cmp(&urgency(b)).then(b.cmp(a)));
         match last {
@@ -117,10 +118,11 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     }
 }
 
-/// Calls `run` with each of `points` in turn, round after round: `rounds` times each, or until it says `false` of a point.
+/// Calls `run` with each of `points` in turn, for `rounds` rounds. A point for which it returns
+/// `false` is dropped.
 ///
 /// # Errors
-/// What `run` returns.
+/// As `run`.
 pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>) -> Result<()> {
     struct Turns<F> {
         runs: Vec<u32>,
@@ -146,24 +148,24 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
     repeat(&mut turns, &(0..points).collect::<Vec<_>>(), Repeats::exactly(rounds))
 }
 
-/// What was measured of one workload.
+/// The measurements of one workload.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// Its runs, in the order they were made.
+    /// Its runs, in order.
     pub samples: Vec<Sample>,
-    /// Why it could not be measured; no run follows.
+    /// Why the workload failed; no run follows.
     pub failure: Option<Error>,
-    /// What the driver alone would reach.
+    /// The driver's own limit.
     pub ceiling: Option<Ceiling>,
-    /// Computed once asked for: the statistics cost more than some runs.
+    /// Cached, because the statistics take longer than some runs.
     half_width: OnceCell<f64>,
 }
 
 impl Measured {
-    /// Adds how a run ended.
+    /// Adds the result of a run.
     ///
     /// # Errors
-    /// The user's interrupt: it is no failure of the workload.
+    /// The user's interrupt, which is not a failure of the workload.
     pub fn push(&mut self, run: Result<Sample>) -> Result<()> {
         self.half_width = OnceCell::new();
         match run {
@@ -174,18 +176,17 @@ impl Measured {
         Ok(())
     }
 
-    /// Leaves its runs out, as if they had not been made.
+    /// Discards all runs.
     pub fn begin_again(&mut self) {
         self.samples.clear();
         self.half_width = OnceCell::new();
     }
 
-    /// How far the workload is.
     pub fn standing(&self) -> Standing {
         Standing { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
     }
 
-    /// Half the 95 % interval of the rate as a share of it; infinite where there is no interval yet.
+    /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
     pub fn half_width(&self) -> f64 {
         *self
             .half_width
@@ -193,43 +194,47 @@ impl Measured {
     }
 }
 
-/// The runs that a rate and its latencies are made of. A run that shows a warm-up is followed by runs that leave it out from their
-/// start, latencies too ([`ramp`]); once there are two without one, only those count.
+/// The runs that count for the rate and the latencies. After a run with a warm-up, later runs
+/// exclude it from their start, latencies included ([`ramp`]). If at least two runs have no
+/// warm-up, only those count.
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
 }
 
-/// The rate of some runs in requests per second with its interval: the mean of the runs' rates, each for its time. `None` where there
-/// is no interval.
+/// The rate of some runs in requests per second with its interval: the mean of the runs' rates
+/// weighted by time. `None` without an interval.
 pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// The same of a point that is one of many, whose runs have this spread in common ([`stats::estimate_beside`]).
+/// The same for one of many points whose runs share this spread ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
     if !ends_with_flush(&counted) {
         return stats::estimate_beside(&rates_of(&counted), common);
     }
-    // The mean time of a request is all time over all requests if runs have as many; the mean of the rates is not.
+    // With equal requests per run, the mean time of a request is total time over total requests;
+    // the mean of the rates is not.
     let times: Vec<[f64; 1]> = counted.iter().map(|sample| [1e9 / sample.iops()]).collect();
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Whether the rate of these runs counts their flush: then a run is one value, for its slices end before it.
+/// Whether the rate of these runs includes their flush. Each run is then a single value, because
+/// its slices end before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
 
-/// How far the rates of some runs are apart; `None` where there are fewer than two.
+/// The spread of the rates; `None` with fewer than two runs.
 pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// The rates of runs, slice by slice, in slices of one width: a run counts by its time, and so by the number of its slices. A slow run, which
-/// leaves more slices empty and has wider ones for that, would count for half of a fast one otherwise. Slices give an interval only where there are
-/// enough, and runs in bytes may be shorter than one: then a run is a single rate.
+/// The rates of runs in slices of equal width, so that each run is weighted by its time. (A slow
+/// run has more empty slices and therefore wider ones; it would count for half of a fast one.)
+/// Slices only give an interval if there are enough; a run by bytes may be shorter than one slice,
+/// and is then a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -239,7 +244,8 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// The slices of a run, made this wide and scaled to its rate: slices end with the last whole one, and a rate until the deadline before it.
+/// The slices of a run, converted to this width and scaled to its rate: slices end with the last
+/// complete one, before the end of the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> =
@@ -287,7 +293,8 @@ where
     }
 }
 
-/// Measures workloads in turn, each run made by `sample`. Where runs do not differ there is one of each.
+/// Measures workloads in turn; `sample` makes each run. If runs do not differ, each workload runs
+/// once.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -307,10 +314,11 @@ pub(crate) fn repeat_workloads<M: Machine>(
     Ok(subject.measured)
 }
 
-/// Measures several workloads on one target in turn ([`repeat`]); `on_progress` gets each run as it ends (workload, its runs so far).
+/// Measures several workloads on one target in turn ([`repeat`]). `on_progress` is called after
+/// each run with the workload and its runs so far.
 ///
 /// # Errors
-/// The user's interrupt. What else goes wrong with a workload is its own failure.
+/// The user's interrupt. Other errors are failures of the workload.
 pub fn measure<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -327,31 +335,35 @@ pub fn measure<M: Machine>(
     Ok(all)
 }
 
-/// How a run is made where a throttle admits requests in bursts: from the middle between two of them, at least `ramp_ns` after the start, to the
-/// middle between two others. The first burst, which the throttle lets through without having waited for it, lies before, and so does the second:
-/// a first burst that takes more than half a slice, as one on a busy computer does, would count as one too many.
+/// Options for a run whose requests a throttle admits in bursts: the run starts midway between two
+/// bursts, at least `ramp_ns` after the beginning, and also ends midway between two. This excludes
+/// the first burst, which the throttle admits immediately, and the second: on a busy computer a
+/// burst may take more than half a slice and would count as one too many.
 ///
-/// `idle_ns` is how long the target has had no request of this kind. The throttle's last slice is over when this returns: only then do bursts count
-/// from a run's first request. In an old slice they come at its times, which may be the ends of the window, and one too many counts.
+/// `idle_ns` is the time since the target's last request of this kind. This function waits for the
+/// end of the throttle's last slice, so that bursts are timed from the run's first request. In an
+/// old slice they follow that slice's timing and may fall on the ends of the window, which adds one
+/// too many.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// Waits until the throttle's last slice is over; `idle_ns` is how long the target has had no request of the kind that follows. In an old slice
-/// the first requests get what is left of it: more, or less, than the limit.
+/// Waits for the end of the throttle's last slice; `idle_ns` is the time since the target's last
+/// request of this kind. Requests in an old slice get its remaining quota, which may be more or
+/// less than the limit.
 pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// How the next run on this target is made: after the [`ramp`], and where there is a throttle after its last slice, [`of_whole_bursts`] where the
-/// run is made of those.
+/// Options for the next run on this target: with the [`ramp`]; under a throttle after its last
+/// slice, and with [`of_whole_bursts`] if requests are admitted in bursts.
 pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
     let ramp_ns = ramp(workload, before);
     let in_bursts = workload.rate_iops.is_none() && workload.think_ns == 0;
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
-    // A simulated throttle has no such slices.
+    // A simulated throttle has no slices.
     if facts.is_throttled() && workload.buffering.is_direct() && machine.capabilities().noisy {
         if in_bursts && long {
             return of_whole_bursts(machine, ramp_ns, 0);
@@ -361,12 +373,12 @@ pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workloa
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// The most bytes that runs before moved.
+/// The maximum number of bytes that a previous run moved.
 pub fn cached_before(before: &[Sample]) -> Option<u64> {
     before.iter().map(|sample| sample.bytes_with_ramp).max()
 }
 
-/// The ramp of the next run: what the runs before showed to be warm-up, so that latencies leave it out too.
+/// The ramp of the next run: the warm-up seen in previous runs, so that latencies exclude it too.
 pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
     let workload::Stop::AfterNs(run) = workload.stop else { return 0 };
     before.iter().map(|sample| sample.warm_up_ns).max().unwrap_or(0).min(run / 2)
@@ -376,13 +388,13 @@ pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Points whose intervals narrow with every run, on a clock that a run moves by its cost.
+    /// Points whose intervals narrow with every run. Each run advances the clock by its cost.
     #[derive(Default)]
     struct Fake {
         runs: Vec<u32>,
         /// Half width after one run.
         width: Vec<f64>,
-        /// Fails in this run of this point.
+        /// The point and the run that fail.
         fails: Option<(usize, u32)>,
         failed: Vec<usize>,
         order: Vec<usize>,
@@ -427,9 +439,10 @@ mod tests {
     const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, until: Nanos::MAX };
 
     #[test]
-    fn rounds_come_first_then_the_least_certain_until_all_are_precise() {
+    fn rounds_first_then_the_widest_interval() {
         let order = Fake::new(&[0.1, 0.5, 0.3]).repeat(USUAL).unwrap();
-        // Two rounds; then 0.25 and 0.15 are wider than 0.1: the wider first, each until it is precise or has five runs.
+        // Two rounds; then 0.25 and 0.15 exceed 0.1: the wider first, each until it is precise or
+        // has five runs.
         assert_eq!(order[..6], [0, 1, 2, 0, 1, 2]);
         assert_eq!(order[6], 1);
         let runs = |point| order.iter().filter(|one| **one == point).count();
@@ -437,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_runs_more_often_than_it_may_or_than_it_needs() {
+    fn runs_stop_at_the_maximum_or_the_precision() {
         let mut fake = Fake::new(&[9.0, 9.0]);
         fake.repeat(USUAL).unwrap();
         assert_eq!(fake.runs, [5, 5]);
@@ -448,20 +461,20 @@ mod tests {
     }
 
     #[test]
-    fn no_run_begins_that_would_end_too_late() {
+    fn no_run_exceeds_the_deadline() {
         let mut fake = Fake::new(&[9.0, 9.0]);
         let order = fake.repeat(Repeats { until: 55, ..USUAL }).unwrap();
         assert_eq!((order.len(), fake.clock), (5, 50));
     }
 
     #[test]
-    fn a_failure_ends_its_own_point_alone() {
+    fn a_failure_closes_only_its_point() {
         let mut fake = Fake { fails: Some((1, 1)), ..Fake::new(&[0.0, 9.0, 0.0]) };
         assert_eq!(fake.repeat(USUAL).unwrap(), [0, 1, 2, 0, 2]);
     }
 
     #[test]
-    fn closures_take_turns_until_they_have_enough() {
+    fn rounds_drop_finished_points() {
         let mut order = Vec::new();
         let once = |point| {
             order.push(point);
@@ -474,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_is_no_failure_of_a_workload() {
+    fn an_interrupt_is_not_a_workload_failure() {
         let mut measured = Measured::default();
         assert!(matches!(measured.push(Err(Error::Interrupted)), Err(Error::Interrupted)));
         assert!(measured.failure.is_none() && !measured.standing().closed);

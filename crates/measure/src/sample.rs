@@ -13,63 +13,64 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Stop, Workload};
 
-/// Requests that are quick and yet complete in fewer slices than the rest of this share are admitted in bursts.
+/// Fast requests are bursty if at least this fraction of the slices has no completion.
 const BURSTY_SHARE: f64 = 0.6;
 
-/// How a run is made.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Time at the start that is run but not measured.
+    /// Time at the start that is not measured.
     pub ramp_ns: Nanos,
-    /// Read the processor's counters; the rate of such a run is not to be used.
+    /// Read the processor's counters. Do not use the rate of such a run.
     pub count_instructions: bool,
-    /// Note when the block layer has each request; the rate of such a run is not to be used either.
+    /// Trace requests in the block layer. Do not use the rate of such a run.
     pub trace: bool,
-    /// The rate is what completes until the deadline, over the time until then: right where as many requests are under way at the
-    /// beginning as at the end (after a ramp), or where they are admitted in bursts. Otherwise it is what completes until the last does.
+    /// Count completions until the deadline, and divide by the time until then. This is right if as
+    /// many requests are in flight at the beginning as at the end (after a ramp), or if they are
+    /// admitted in bursts. Otherwise the run counts until the last completion.
     pub until_deadline: bool,
-    /// Bytes that such a run brought into an empty page cache before; none: unknown.
+    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
     pub cache_bytes: Option<u64>,
 }
 
-/// What one run measured.
+/// The measurements of one run.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// Length of the measured part.
     pub measured_ns: Nanos,
-    /// Requests completed in it.
+    /// Requests completed in the measured part.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of those requests.
     pub bytes: u64,
-    /// Requests per second over all streams, the whole measured part.
+    /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
     /// Latencies of reads and of writes.
     pub latency: [Histogram; 2],
-    /// Width of a time slice.
     pub slice_ns: Nanos,
-    /// Share of the finest slices in which nothing completed.
+    /// Fraction of the finest slices without a completion.
     pub empty_share: f64,
-    /// Requests per second in each slice, all streams together, the warm-up left out.
+    /// Requests per second in each slice over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
-    /// Time at the start that the data themselves show to be warm-up, or a burst before the long-run rate.
+    /// Time at the start that the data show to be a warm-up, or a burst above the long-run rate.
     pub warm_up_ns: Nanos,
-    /// How steady the run was, the warm-up included.
+    /// How steady the run was, including the warm-up.
     pub verdict: stats::Verdict,
     /// Mean requests in flight over all streams.
     pub mean_depth: f64,
     /// Mean time from issue to completion.
     pub mean_service_ns: f64,
-    /// Processor, device, cache; over the whole run, ramp included.
+    /// Processor, device and cache use over the whole run, including the ramp.
     pub usage: Usage,
-    /// Requests of the whole run, ramp included: what [`Sample::usage`] belongs to.
+    /// Requests of the whole run, including the ramp; matches [`Sample::usage`].
     pub requests_with_ramp: u64,
-    /// Their bytes.
+    /// Bytes of those requests.
     pub bytes_with_ramp: u64,
 }
 
 impl Sample {
-    /// The rate of the run in requests per second. If it ends with a flush: all requests over all the time until they are on stable storage.
-    /// Otherwise until the last request returned, the warm-up left out.
+    /// The rate of the run in requests per second. With a flush at the end, total requests over the
+    /// time until the data are on stable storage; otherwise until the last request returned,
+    /// without the warm-up.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -79,7 +80,8 @@ impl Sample {
         }
     }
 
-    /// Requests per second until the last one returned, the warm-up left out: of writes through a cache the rate at which the cache took them.
+    /// Requests per second until the last one returned, without the warm-up. For buffered writes it
+    /// is the rate at which the cache absorbed them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -88,21 +90,23 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// Bytes that were read and written, ramp included.
+    /// Bytes read and written, including the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
         [reads * each, writes * each]
     }
 
-    /// Whether requests completed in bursts far apart although each alone is quick: something admits them by time slices.
+    /// Whether fast requests completed in bursts far apart, because something admits them in time
+    /// slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
         self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
-    /// How far rate, mean latency and mean depth are from Little's law, as a share: L = X R (Little, 1961).
+    /// Relative deviation of rate, mean latency and mean depth from Little's law: L = X R (Little,
+    /// 1961).
     pub fn little_error(&self) -> f64 {
         let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
@@ -112,7 +116,7 @@ impl Sample {
 /// Runs a workload once.
 ///
 /// # Errors
-/// A workload that makes no sense on this target, an access mode that the target refuses, or a failed request.
+/// A workload or an access mode that the target does not support, or a failed request.
 pub fn sample<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -122,7 +126,7 @@ pub fn sample<M: Machine>(
     sample_as(machine, target, workload, options, |stream| stream)
 }
 
-/// The same with streams that do more than stream.
+/// The same for sources that wrap a stream.
 pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     machine: &M,
     target: &mut M::Target,
@@ -149,21 +153,22 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     if (options.until_deadline || ramp_ns > 0)
         && let Some(rate) = rate_until_deadline(&streams)
     {
-        // The mean time is that of the same window, by Little's law: what is cut off at its ends is not.
+        // The mean time for the same window, by Little's law, which needs no requests cut off at
+        // its ends.
         sample.mean_service_ns = sample.mean_depth / rate * 1e9;
         sample.rate = rate;
         if options.until_deadline {
-            // The window was chosen: cut for a warm-up it would begin elsewhere in the rhythm of the bursts.
+            // The window was chosen to match the bursts; cutting a warm-up would shift it.
             sample.warm_up_ns = 0;
         }
     }
     Ok(sample)
 }
 
-/// No page cache is filled faster, as long as nothing else is known.
+/// Upper bound for the fill rate of a page cache if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
-/// Bytes that a run may bring into an empty page cache: a quarter more than one before.
+/// Bytes that a run may bring into an empty page cache: 25 % more than the previous one.
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
@@ -175,41 +180,43 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
     most.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(size_bytes).1)
 }
 
-/// A run in which the program was paused is left out and repeated at most so often.
-const AGAIN: usize = 3;
+/// Maximum number of repetitions of a run in which the program was paused.
+const MAX_RETRIES: usize = 3;
 
-/// Makes a run, and makes it again where the program was paused in it; with sentences that tell what was left out.
+/// Makes a run and repeats it if the program was paused; also returns sentences about discarded
+/// runs.
 ///
 /// # Errors
-/// What `run` returns.
+/// As `run`.
 pub fn unpaused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
 ) -> std::result::Result<(T, Vec<String>), E> {
-    let mut told = Vec::new();
+    let mut discarded = Vec::new();
     loop {
         let (ran, paused) = run()?;
         match paused {
-            None => return Ok((ran, told)),
-            Some(pause) if told.len() == AGAIN => {
+            None => return Ok((ran, discarded)),
+            Some(pause) if discarded.len() == MAX_RETRIES => {
                 return Ok((
                     ran,
-                    vec![format!("{pause} within a run, as in each of {AGAIN} before it: do not trust it")],
+                    vec![format!("{pause} within a run, as in each of {MAX_RETRIES} before it: do not trust it")],
                 ));
             }
-            Some(pause) => told.push(format!("a run was left out and repeated: {pause}")),
+            Some(pause) => discarded.push(format!("a run was left out and repeated: {pause}")),
         }
     }
 }
 
-/// What requests must be multiples of.
+/// The required alignment of requests.
 fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
-/// The sources of a workload: one a stream, or, for an engine that has one request outstanding, as many as the depth with a common cursor.
+/// The sources of a workload: one per stream or, for an engine with one request outstanding, one
+/// per unit of depth with a shared cursor.
 ///
 /// # Errors
-/// A workload that does not fit the target.
+/// The workload does not fit the target.
 pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
     let region = workload.region(facts.size_bytes);
     let together = workload.engine.workers(workload.depth);
@@ -226,7 +233,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// Requests per second until the deadline; none where a stream ended before it.
+/// Requests per second until the deadline; `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> = streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
     let windows = windows?;
@@ -234,12 +241,12 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
 }
 
-/// What the streams of a workload measured in one run.
+/// Combines the measurements of a workload's streams.
 ///
 /// # Errors
-/// Not one request completed.
+/// No request completed.
 pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Workload) -> Result<Sample> {
-    // Reads leave nothing to flush.
+    // Reads need no flush.
     usage.sync_ns = usage.sync_ns.filter(|_| workload.writes());
     let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
     let requests: u64 = streams.iter().map(|stream| stream.completed()).sum();
@@ -257,16 +264,17 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
     let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(|stream| stream.slices()));
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
-    // Slices in which nothing completed tell of the request's length, not of the rate.
+    // Empty slices reflect the length of a request, not the rate.
     while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         slice_ns *= 2;
     }
-    // A flush at the end is of all that was written, so the rate is that of the whole run.
+    // A final flush covers all writes, so the rate is that of the whole run.
     let timed =
         matches!(workload.stop, Stop::AfterNs(_)) && workload.cache != CacheState::Cold && usage.sync_ns.is_none();
-    // After the deadline nothing new is asked: what is still under way has the target more and more to itself. For the rate it counts, but a slow
-    // run, which is longer for it, does not count for more than a fast one.
+    // After the deadline no new requests are issued, and those in flight have less and less
+    // competition. They count for the rate, but a slow run must not weigh more than a fast one
+    // because it takes longer to drain.
     if let Stop::AfterNs(run) = workload.stop {
         slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
     }
@@ -274,7 +282,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
-    // Streams that ended before the longest one count for the time they were there.
+    // Streams that ended early count for the time they ran.
     let mean_depth = streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
         / measured_ns.max(1) as f64;
     Ok(Sample {
@@ -296,7 +304,8 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
     })
 }
 
-/// Notes in the samples of workloads that ran at the same time how many bytes the others asked of the same devices.
+/// Stores in the samples of concurrent workloads how many bytes the others requested from the same
+/// devices.
 pub fn note_others<'s>(samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>) {
     let mut all: Vec<_> = samples.into_iter().collect();
     let asked: Vec<[u64; 2]> = all.iter().map(|one| one.0.bytes_by_op().map(|bytes| bytes as u64)).collect();
@@ -319,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_brings_no_more_into_an_empty_cache_than_its_region_and_its_limit() {
+    fn cache_bytes_stay_within_region_and_limit() {
         let cold = Workload {
             buffering: machine::Buffering::Buffered,
             cache: CacheState::Cold,
@@ -336,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_run_is_left_out_and_repeated_but_not_for_ever() {
+    fn paused_runs_are_repeated_a_limited_number_of_times() {
         let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" });
         let ran = |pauses: &[Option<Pause>]| {
             let mut runs = 0;
@@ -349,8 +358,11 @@ mod tests {
         assert_eq!(ran(&[None]), (1, vec![]));
         let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
         assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
-        let (runs, told) = ran(&[]);
-        assert!(runs == AGAIN + 1 && told.len() == 1 && told[0].contains("do not trust it"), "{told:?}");
+        let (runs, discarded) = ran(&[]);
+        assert!(
+            runs == MAX_RETRIES + 1 && discarded.len() == 1 && discarded[0].contains("do not trust it"),
+            "{discarded:?}"
+        );
         assert!(matches!(unpaused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
     }
 }

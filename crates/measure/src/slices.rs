@@ -1,39 +1,37 @@
-//! Work done in equal slices of time: the series from which warm-up, drift and intervals are found.
+//! Requests completed in equal time slices: the series used to find warm-up, drift and intervals.
 
 use machine::Nanos;
 
-/// The most slices kept; a longer run has wider ones.
-const MOST: usize = 2048;
+/// Maximum number of slices kept; a longer run has wider ones.
+const MAX_SLICES: usize = 2048;
 
-/// Requests completed in equal slices of time.
+/// Requests completed in equal time slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slices {
-    /// Start of the first slice.
     start: Nanos,
     width: Nanos,
-    /// Requests completed up to the end of each finished slice.
+    /// Total requests completed at the end of each finished slice.
     totals: Vec<u64>,
 }
 
 impl Slices {
-    /// Slices of `width` from `start`.
     pub fn new(start: Nanos, width: Nanos) -> Slices {
-        Slices { start, width: width.max(1), totals: Vec::with_capacity(MOST) }
+        Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// The end of the slice that is open.
+    /// End of the open slice.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// Closes every slice that ended by `now`, with `total` requests completed before now.
+    /// Closes every slice that ended by `now`, with `total` requests completed so far.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
-            if self.totals.len() == MOST {
+            if self.totals.len() == MAX_SLICES {
                 // Every second total is the total at the end of a slice of twice the width.
                 self.totals = self.totals.iter().skip(1).step_by(2).copied().collect();
-                self.totals.reserve(MOST - self.totals.len());
+                self.totals.reserve(MAX_SLICES - self.totals.len());
                 self.width *= 2;
                 continue;
             }
@@ -41,7 +39,6 @@ impl Slices {
         }
     }
 
-    /// Width of a slice.
     pub fn width_ns(&self) -> Nanos {
         self.width
     }
@@ -53,13 +50,14 @@ impl Slices {
     }
 }
 
-/// The sum of several streams' slices, as requests per second in each slice; streams with finer slices are made coarser first.
+/// The sum of several streams' slices, as requests per second in each slice. Finer slices are
+/// merged first.
 pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
     let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
     let mut sums: Vec<f64> = Vec::new();
     let mut shortest = usize::MAX;
     for slices in streams {
-        // Widths are one width times powers of two.
+        // All widths are a common width times a power of two.
         let group = (width / slices.width) as usize;
         let counts: Vec<u64> = slices.counts().collect();
         let coarse: Vec<u64> = counts.chunks_exact(group.max(1)).map(|chunk| chunk.iter().sum()).collect();
@@ -78,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_hold_what_was_done_in_them() {
+    fn slices_count_their_requests() {
         let mut slices = Slices::new(100, 10);
         slices.close(109, 5);
         assert_eq!(slices.counts().count(), 0);
@@ -88,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_widens_its_slices_and_loses_nothing() {
+    fn long_runs_have_wider_slices_with_the_same_total() {
         let mut slices = Slices::new(0, 10);
         for step in 1..=10_000u64 {
             slices.close(step * 10, step * 3);
@@ -96,7 +94,7 @@ mod tests {
         assert!(slices.width_ns() > 10);
         let expected = slices.width_ns() / 10 * 3;
         assert!(slices.counts().all(|count| count == expected));
-        assert!(slices.counts().count() <= MOST);
+        assert!(slices.counts().count() <= MAX_SLICES);
     }
 
     #[test]

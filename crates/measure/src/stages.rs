@@ -1,4 +1,4 @@
-//! Where the time of a request goes: to the block layer, in it, at the device, and back.
+//! Breaks down the time of a request: to the block layer, in it, at the device, and back.
 
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
@@ -11,22 +11,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Stop, Workload};
 
-/// So many requests tell their mean well, and their trace is small.
+/// Enough requests for a good mean, and few enough for a small trace.
 const TRACED_REQUESTS: f64 = 4000.0;
 
-/// A traced run is as long as those take, within these.
+/// Bounds for the length of a traced run.
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// The devices' requests are the program's where they are as many, but for this share.
+/// The devices' requests are the program's if their numbers differ by at most this fraction.
 const AS_MANY: f64 = 0.02;
 
-/// The stages by the devices' own counters, or why they do not tell them.
+/// The stages from the device counters, or the reason why they are unknown.
 ///
-/// The devices' requests are the program's where they are as many. Past the page cache they still are where they have moved the same bytes and
-/// are more or fewer: each of the program's was split into as many, or so many of them were merged into one.
+/// The counters match the program's requests if both count the same number. Past the page cache
+/// they also match if the same bytes were moved in more or fewer requests: every request was split
+/// into the same number of parts, or the same number was merged into one.
 ///
 /// # Errors
-/// The reason, in words that follow "because".
+/// The reason, as a clause that follows "because".
 pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::Result<RequestTimes, String> {
     let requests: u64 = samples.iter().map(|sample| sample.requests_with_ramp).sum();
     let bytes: u64 = samples.iter().map(|sample| sample.bytes_with_ramp).sum();
@@ -50,8 +51,9 @@ pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::R
     let measured: u64 = samples.iter().map(|sample| sample.requests).sum();
     let whole = samples.iter().map(|sample| sample.mean_service_ns * sample.requests as f64).sum::<f64>()
         / measured.max(1) as f64;
-    // Of requests of one size, parts are as large as one another, and so is what was merged: a mean over the devices' requests is one over
-    // bytes and over the program's requests, too. The kernel counts in ticks of a millisecond or more on some systems.
+    // Requests have one size, so their parts are equal, and so are merged requests. A mean over the
+    // devices' requests is therefore also a mean over bytes and over the program's requests. Some
+    // kernels count in ticks of a millisecond or more.
     let mean = |ns: u64| ns as f64 / at_devices as f64;
     let inside = mean(sum(|device| device.weighted_ns)).min(whole);
     let around = (Stage::SubmitAndCompletion, whole - inside);
@@ -61,7 +63,8 @@ pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::R
             let queue = mean(queue).min(inside);
             let mut stages = vec![around, (Stage::Queue, queue)];
             let mut left = inside - queue;
-            // A device may fetch ahead while nobody waits for it, so its parts may have worked for longer than requests waited.
+            // A device may read ahead while no request waits for it, so its parts may be busy for
+            // longer than requests waited.
             let mut part = |stage: Stage, worked: fn(&DeviceUse) -> Option<u64>| {
                 if let Some(worked) = devices.iter().map(worked).sum::<Option<u64>>() {
                     let ns = mean(worked).min(left);
@@ -81,20 +84,21 @@ pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::R
     })
 }
 
-/// The stages by trace points, in a short run of its own; none where the machine cannot trace, where others' requests come between,
-/// or where a request of the program is several of the block layer's.
+/// The stages from trace points in a short separate run. `None` if the machine cannot trace, if
+/// requests of others interfere, or if the block layer splits the program's requests.
 ///
 /// `iops` is the rate of the workload's runs so far.
 ///
 /// # Errors
-/// The user's interrupt. What else goes wrong shows in the runs that count.
+/// The user's interrupt. Any other error would also show in the runs that count.
 pub fn traced_times<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     workload: &Workload,
     iops: f64,
 ) -> Result<Option<RequestTimes>> {
-    // A run more must not move bytes that were counted out, nor find what the one before it left.
+    // An extra run must not move bytes beyond a byte limit, nor reuse data that the previous run
+    // left.
     let counted_out = workload.limit_bytes.is_some() || !matches!(workload.stop, Stop::AfterNs(_));
     let again = workload.allocation == Allocation::Written && workload.cache != CacheState::Cold && !counted_out;
     if !workload.buffering.is_direct() || !again || !machine.capabilities().traces_requests || iops <= 0.0 {
@@ -104,7 +108,7 @@ pub fn traced_times<M: Machine>(
     let short = Workload { stop: Stop::AfterNs(long as Nanos), ..workload.clone() };
     let sums = Arc::new(Sums::default());
     let options = Options { trace: true, ..Options::default() };
-    let made = sample_as(machine, target, &short, options, |stream| Noting { stream, sums: sums.clone() });
+    let made = sample_as(machine, target, &short, options, |stream| TimedStream { stream, sums: sums.clone() });
     match made {
         Ok(sample) => Ok(sample.usage.block_times.iter().find_map(|&seen| stages_of(seen, &sums))),
         Err(Error::Interrupted) => Err(Error::Interrupted),
@@ -112,7 +116,7 @@ pub fn traced_times<M: Machine>(
     }
 }
 
-/// Sums of times modulo 2^64: only differences are used.
+/// Sums of times modulo 2^64; only differences are used.
 #[derive(Debug, Default)]
 struct Sums {
     requests: AtomicU64,
@@ -131,14 +135,14 @@ impl Sums {
     }
 }
 
-/// The stages between the sums of the program and those of the block layer, where both are of the same requests.
+/// The stages from the sums of the program and of the block layer, if both cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {
         return None;
     }
     let done_at = seen.queued_at_sum.wrapping_add(seen.queue_ns).wrapping_add(seen.device_ns);
-    // The trace tells microseconds, so a stage that takes none may come out below nothing.
+    // The trace has microsecond resolution, so a stage that takes no time may come out negative.
     let between = |from: u64, to: u64| (to.wrapping_sub(from) as i64).max(0) as f64;
     let requests = seen.bios as f64;
     let stages = [
@@ -157,19 +161,18 @@ fn told(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestT
     RequestTimes { source, requests, device_requests_per_request: None, stages: stages.iter().map(stage).collect() }
 }
 
-/// A stream that notes when its requests were issued and returned.
-struct Noting {
+struct TimedStream {
     stream: Stream,
     sums: Arc<Sums>,
 }
 
-impl Borrow<Stream> for Noting {
+impl Borrow<Stream> for TimedStream {
     fn borrow(&self) -> &Stream {
         &self.stream
     }
 }
 
-impl RequestSource for Noting {
+impl RequestSource for TimedStream {
     fn depth(&self) -> u32 {
         self.stream.depth()
     }
@@ -215,7 +218,7 @@ mod tests {
     use crate::stats::Verdict;
     use machine::{Buffering, Usage};
 
-    /// A thousand requests of 64 KiB, each a millisecond under way, with these counters.
+    /// A thousand requests of 64 KiB, each in flight for a millisecond, with these counters.
     fn sample(device: DeviceUse) -> Sample {
         Sample {
             measured_ns: 1_000_000_000,
@@ -249,12 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn merged_and_split_requests_are_counted_by_what_they_became() {
+    fn merged_and_split_requests_have_stages() {
         let direct = |reads, weighted| counted(at_devices(reads, weighted), Buffering::Direct).unwrap();
         let one = direct(1000, 600_000_000);
         assert_eq!(means(&one), [(Stage::SubmitAndCompletion, 4e5), (Stage::QueueAndDevice, 6e5)]);
         assert_eq!(one.device_requests_per_request, None);
-        // Eight of them are one, which is under way for 800 us; each is four, of 150 us.
+        // Merged: eight requests became one, in flight for 800 us. Split: each became four of 150
+        // us.
         let merged = direct(125, 100_000_000);
         assert_eq!(means(&merged), [(Stage::SubmitAndCompletion, 2e5), (Stage::QueueAndDevice, 8e5)]);
         assert_eq!(merged.device_requests_per_request, Some(0.125));
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_counters_do_not_tell_has_a_reason() {
+    fn missing_stages_have_a_reason() {
         let why = |device, buffering| counted(device, buffering).unwrap_err();
         assert!(why(at_devices(125, 1), Buffering::Buffered).contains("page cache"));
         let copies = DeviceUse { read_bytes: 131_072_000, ..at_devices(2000, 1) };
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_knows_its_parts_tells_them_apart() {
+    fn link_and_media_are_separate_if_known() {
         let known = DeviceUse {
             queue_ns: Some(100_000_000),
             link_ns: Some(200_000_000),
@@ -297,7 +301,7 @@ mod tests {
     #[test]
     fn the_stages_are_the_differences_of_the_sums() {
         let sums = Sums::default();
-        // Two requests, issued at 10 and 20 us before the clock's number wraps, each 100 us under way.
+        // Two requests issued 10 and 20 us before the clock wraps, each in flight for 100 us.
         let start = u64::MAX - 5_000;
         for at in [start, start.wrapping_add(10_000)] {
             sums.issued(at);

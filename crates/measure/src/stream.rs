@@ -1,7 +1,9 @@
-//! The stream: a small state machine that keeps its requests outstanding and issues the next on each completion.
+//! The stream: a small state machine that keeps its requests outstanding and issues the next one on
+//! each completion.
 //!
-//! It is the same code on the host and on the twin, and all of it is the hot path: no allocation, no
-//! lock, no formatting, one histogram entry a request, time passed in.
+//! The same code runs on the host and in the simulator, and all of it is the hot path: no
+//! allocation, no lock, no formatting, one histogram entry per request, and the caller passes the
+//! time.
 
 use crate::histogram::Histogram;
 use crate::slices::Slices;
@@ -11,59 +13,58 @@ use workload::{Cursor, Filler, Sequence, Stop, Workload};
 /// Width of the time slices in which completions are counted.
 pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
-/// One outstanding request, or the slot of one.
+/// An outstanding request, or a free slot.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// From when its latency counts: the intended time in an open loop, the issue otherwise.
+    /// Start of the latency: the scheduled time in an open loop, otherwise the issue.
     since: Nanos,
     op: Op,
-    /// Of a free slot: the one to be used after it.
+    /// Next entry in the list of free slots.
     next: u32,
 }
 
-/// The end of the list of free slots.
+/// End of the list of free slots.
 const NO_SLOT: u32 = u32::MAX;
 
-/// What number `k` of `parts` has of `whole`; the parts differ by one at most.
+/// Share number `k` when `whole` is divided into `parts`; shares differ by at most one.
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
 }
 
-/// When requests are issued by the clock.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Between two requests, in 2^-16 ns: rates of millions per second need fractions.
+    /// Time between two requests in 2^-16 ns, because rates of millions per second need fractions.
     interval: u64,
-    /// Intended time of the next request, relative to the beginning, in 2^-16 ns.
+    /// Scheduled time of the next request, relative to the beginning, in 2^-16 ns.
     next: u64,
-    /// Times are drawn as those of a Poisson process: the seed, and how many have been.
+    /// For Poisson arrivals: the seed, and the number of times drawn.
     drawn: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// From this request to the next.
+    /// Time from this request to the next.
     fn step(&mut self) -> u64 {
         let Some((seed, count)) = &mut self.drawn else { return self.interval };
         *count += 1;
         let chance = workload::rng::unit(workload::rng::hash(*seed, *count));
-        // Exponential, with this mean.
+        // Exponential with this mean.
         (self.interval as f64 * -(1.0 - chance).ln()) as u64
     }
 }
 
-/// A stream of a workload, and what it has measured.
+/// A stream of a workload with its measurements.
 #[derive(Debug)]
 pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// The free slot to be used next: the one that became free last, and where slots rest the one that became free first.
+    /// The free slot to use next: last in, first out; if slots pause, first in, first out.
     free: u32,
-    /// The end of the list of free slots, where slots rest.
+    /// End of the list of free slots, if slots pause.
     free_last: u32,
     in_flight: u32,
-    /// Where requests pause between completion and issue: until when each slot rests.
+    /// If requests pause between completion and issue: the end of each slot's pause.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -71,46 +72,48 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Bytes still to be asked for; counts down to 0.
+    /// Bytes left to request; counts down to 0.
     budget: i64,
-    /// The last request has its whole size, and may so be more than was left.
+    /// The last request has full size, and may exceed the remaining bytes.
     ends_whole: bool,
-    /// Bytes by which the last request was more than that.
+    /// Bytes by which the last request exceeded the remaining bytes.
     beyond: i64,
     deadline: Nanos,
-    /// Until then a free slot is reason enough to issue: the deadline, or 0 where more must be looked at.
+    /// Until this time a free slot is sufficient to issue: the deadline, or 0 if other conditions
+    /// apply.
     plain_until: Nanos,
     began: Nanos,
-    /// When what is measured begins: the end of the ramp.
+    /// Start of the measured part: the end of the ramp.
     measured_from: Nanos,
     last_event: Nanos,
     slice_end: Nanos,
-    /// The next time at which something is to be noted: the end of a slice, or the first nanosecond past the deadline.
+    /// Time of the next event: the end of a slice, or the first nanosecond past the deadline.
     next_mark: Nanos,
     measuring: bool,
-    /// Completed in the ramp.
     before: u64,
-    /// Completed in the measured part until the deadline, once that passed.
+    /// Requests completed in the measured part until the deadline, once it has passed.
     in_time: Option<u64>,
-    /// Bytes of the completed requests, and those of the ramp.
+    /// Bytes of the completed requests, and of those in the ramp.
     bytes: u64,
     bytes_before: u64,
-    /// Integral of the requests in flight over time.
+    /// Time integral of the requests in flight.
     depth_area: u128,
-    /// Part of the latencies that is no service: from the intended time to the issue, and what lies in the ramp.
+    /// Part of the latencies that is not service time: from the scheduled time to the issue, and
+    /// time within the ramp.
     not_served: u64,
     latency: [Histogram; 2],
     slices: Slices,
 }
 
 impl Stream {
-    /// Stream `index` of a workload in a region of the target (first byte, length); of sources that share one cursor, the one numbered
-    /// `hand`.
+    /// Stream `index` of a workload in a region of the target (first byte, length). `hand` numbers
+    /// the sources that share one cursor.
     ///
-    /// Where the workload's bytes are limited, the sources share them out: their requests are together as many as the limit takes.
+    /// If the workload's bytes are limited, the sources divide the limit among them, and their
+    /// requests add up to it.
     ///
     /// # Errors
-    /// A workload that does not fit the region.
+    /// The workload does not fit the region.
     pub fn new(
         workload: &Workload,
         region: (u64, u64),
@@ -126,7 +129,7 @@ impl Stream {
         let together = sources / streams.max(1);
         let source = u64::from(index) * together + u64::from(hand);
         let unit = u64::from(workload.least_request_bytes());
-        // Requests of one size are whole ones; the last of several sizes is cut.
+        // Requests of a single size are never cut; the last of several sizes is.
         let requests = |bytes: u64| if workload.sizes.is_some() { bytes.div_ceil(unit) } else { bytes / unit };
         let share = |bytes: u64| part_of(requests(bytes), source, sources).saturating_mul(unit);
         let (run_ns, mut budget) = match workload.stop {
@@ -137,13 +140,13 @@ impl Stream {
         let grows = workload.writes() && workload.allocation != Allocation::Written;
         let cold = workload.cache == CacheState::Cold && !workload.buffering.is_direct();
         if grows || cold {
-            // A second pass would find its space written, or its data in the cache, by the first.
+            // A second pass would find the space already written or the data cached.
             let pass = if workload.sizes.is_some() { sequence.span().1.div_ceil(unit) } else { sequence.len_blocks() };
             budget = budget.min(part_of(pass, u64::from(hand), together).saturating_mul(unit));
         }
         let pace = workload.rate_iops.map(|rate| {
             let interval = (sources as f64 / rate * 1e9 * 65536.0) as u64;
-            // Streams take turns: their requests are spread over the interval.
+            // Streams take turns, so their requests are spread over the interval.
             Pace { interval, next: interval / sources * u64::from(index), drawn: None }
         });
         Ok(Stream {
@@ -185,7 +188,7 @@ impl Stream {
         })
     }
 
-    /// Starts the measured part at `from`, noticed at `now`, and forgets what the ramp counted.
+    /// Starts the measured part at `from`, noticed at `now`, and discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.measuring = true;
@@ -198,14 +201,15 @@ impl Stream {
         self.slices = Slices::new(from, SLICE_NS);
         self.slices.close(now, 0);
         self.slice_end = self.slices.end();
-        // A request that began in the ramp counts from here in the depth, so in the service time too.
+        // A request that started in the ramp counts from here for the depth, and thus also for the
+        // service time.
         let before = |slot: &Slot| from.saturating_sub(slot.since);
         let all: u64 = self.slots.iter().map(before).sum();
         let free = std::iter::successors(self.slots.get(self.free as usize), |slot| self.slots.get(slot.next as usize));
         self.not_served = all - free.map(before).sum::<u64>();
     }
 
-    /// Forgets what was measured so far, where nothing is in flight, and gives the run its whole time again.
+    /// Discards the measurements so far and restarts the run's time. Nothing may be in flight.
     #[cold]
     pub fn measure_anew(&mut self, now: Nanos) {
         self.pass_to(now);
@@ -215,7 +219,7 @@ impl Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    /// Notes what is to be noted by now: ends of slices, the deadline.
+    /// Handles the ends of slices and the deadline.
     #[cold]
     #[inline(never)]
     fn at_mark(&mut self, now: Nanos) {
@@ -237,7 +241,7 @@ impl Stream {
     /// Accounts for the time since the last event.
     #[inline(always)]
     fn pass_to(&mut self, now: Nanos) {
-        // All events of one turn have one time.
+        // All events of one turn have the same time.
         if now != self.last_event {
             self.depth_area += u128::from(now - self.last_event) * u128::from(self.in_flight);
             self.last_event = now;
@@ -254,7 +258,7 @@ impl Stream {
         self.budget -= i64::from(len);
         if self.budget <= 0 {
             self.beyond = -self.budget;
-            // The last request takes what is left.
+            // The last request takes the remaining bytes.
             len = if self.ends_whole { len } else { (i64::from(len) + self.budget) as u32 };
             self.budget = 0;
             self.plain_until = 0;
@@ -275,7 +279,7 @@ impl Stream {
         request
     }
 
-    /// [`Stream::at_mark`] when a request that has no slot has come back and is not counted yet.
+    /// [`Stream::at_mark`] for a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -284,7 +288,7 @@ impl Stream {
         (self.free, self.in_flight) = (0, 0);
     }
 
-    /// Puts a free slot at the end of the list, to rest.
+    /// Appends a free slot to the list of pausing slots.
     #[inline(never)]
     fn rest(&mut self, index: u32, now: Nanos) {
         self.rests[index as usize] = now + self.think;
@@ -297,9 +301,9 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// [`RequestSource::next`] where a slot is free and that alone does not decide.
+    /// The slow path of [`RequestSource::next`]: a free slot exists, but other conditions apply.
     #[inline(never)]
-    fn next_of_any(&mut self, now: Nanos) -> Next {
+    fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
             return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
         }
@@ -319,12 +323,12 @@ impl Stream {
             since = intended;
         }
         let request = self.issue(self.free, now, since);
-        // After `issue`: the ramp may end with it, and what lay before is not this request's.
+        // After `issue`: it may end the ramp, and earlier time does not belong to this request.
         self.not_served += now - since;
         Next::Issue(request)
     }
 
-    /// Requests of a rate come at random times, as those of a Poisson process, and not evenly.
+    /// Switches from evenly spaced requests to a Poisson process.
     pub fn arrive_at_random(&mut self, seed: u64) {
         if let Some(pace) = &mut self.pace {
             pace.drawn = Some((seed, 0));
@@ -332,29 +336,30 @@ impl Stream {
         }
     }
 
-    /// The last request is not cut to what is left of the bytes asked for.
+    /// Issues the last request in full instead of cutting it to the remaining bytes.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
     }
 
-    /// The request that is about to be issued is so many bytes shorter (or longer, where negative) than the sequence says.
+    /// The next request is `bytes` shorter than the sequence says (longer if negative).
     pub fn moves_less(&mut self, bytes: i64) {
-        // Where the last request was cut, or whole and beyond the end, that is no byte to be asked for again.
+        // Bytes by which the last request was cut, or exceeded the end, are not requested again.
         let beyond = if self.ends_whole && self.budget == 0 { self.beyond } else { 0 };
         self.budget = self.budget.saturating_add(bytes - bytes.clamp(0, beyond)).max(0);
     }
 
-    /// Whether nothing more is issued at this time or after it.
+    /// Whether the stream issues nothing from this time on.
     pub fn is_over(&self, now: Nanos) -> bool {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// The request in this slot, which is about to be issued, does something else than the sequence says.
+    /// Sets another operation for the request in this slot, which is about to be issued.
     pub fn serves_as(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
 
-    /// The request in this slot failed, and a source around this one lets the run go on: the slot is free again, and nothing is counted.
+    /// Drops a failed request without counting it and frees its slot, for a source that continues
+    /// after errors.
     #[cold]
     pub fn abandon(&mut self, slot: u32, now: Nanos) {
         self.pass_to(now);
@@ -367,7 +372,7 @@ impl Stream {
         }
     }
 
-    /// Time passes until now without a request of this stream: what is measured of it lasts until then.
+    /// Extends the measured time to now, without a request.
     pub fn lasts_until(&mut self, now: Nanos) {
         self.pass_to(now);
     }
@@ -377,17 +382,17 @@ impl Stream {
         self.latency[0].count() + self.latency[1].count()
     }
 
-    /// Requests completed in all.
+    /// Requests completed, including the ramp.
     pub fn completed_with_ramp(&self) -> u64 {
         self.before + self.completed()
     }
 
-    /// Bytes of the requests completed in the measured part.
+    /// Bytes completed in the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
 
-    /// Bytes of the requests completed in all.
+    /// Bytes completed, including the ramp.
     pub fn completed_bytes_with_ramp(&self) -> u64 {
         self.bytes
     }
@@ -398,7 +403,8 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Requests of the measured part that completed until the deadline, and the time until then; none where the stream ended before.
+    /// Requests completed in the measured part until the deadline, and the time until then; `None`
+    /// if the stream ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
@@ -410,7 +416,8 @@ impl Stream {
         self.depth_area as f64 / self.measured_ns().max(1) as f64
     }
 
-    /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it must obey Little's law.
+    /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it obeys
+    /// Little's law.
     pub fn mean_service_ns(&self) -> f64 {
         let latencies = self.latency[0].sum().saturating_add(self.latency[1].sum());
         latencies.saturating_sub(self.not_served) as f64 / self.completed().max(1) as f64
@@ -421,7 +428,7 @@ impl Stream {
         &self.latency
     }
 
-    /// Completions by time.
+    /// Completions by time slice.
     pub fn slices(&self) -> &Slices {
         &self.slices
     }
@@ -461,7 +468,7 @@ impl RequestSource for Stream {
         match self.next_at_once(now) {
             Some(request) => Next::Issue(request),
             None if self.free == NO_SLOT => Next::WaitForCompletion,
-            None => self.next_of_any(now),
+            None => self.next_slow(now),
         }
     }
 
@@ -476,7 +483,7 @@ impl RequestSource for Stream {
         self.pass_to(now);
         let slot = &mut self.slots[completion.slot as usize];
         self.latency[slot.op as usize].record(now - slot.since);
-        // A request that failed ends the run: its error is no count of bytes, and nobody asks for one.
+        // A failed request ends the run, so its byte count is never used.
         self.bytes += u64::from(completion.result as u32);
         slot.next = self.free;
         self.in_flight -= 1;

@@ -1,102 +1,101 @@
-//! Questions put to two arms in turn, in random blocks of four runs, until each is decided or the time is up.
+//! Measures two arms in turn, in random blocks of four runs, until each question is decided or the
+//! time is up.
 //!
-//! A block is ABBA or BAAB: a drift through it cancels out, and neither arm is always first. Whoever compares two results of now (`compare`)
-//! or a setting with its alternatives (`tune`) asks here.
+//! A block is ABBA or BAAB: drift within it cancels out, and neither arm is always first. Used by
+//! `compare` (two live results) and `tune` (a setting against its alternatives).
 
 use crate::stats::{LEAST_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
 use workload::rng::SplitMix64;
 
-/// A 95 % interval: a chance below this is no chance.
+/// Significance level of a 95 % interval.
 const CHANCE: f64 = 0.05;
 
-/// What the four runs of a block gave: by arm, by value, by turn.
+/// The values of the four runs of a block: by arm, by value, by turn.
 pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
-/// When the turns end.
+/// Stopping rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question is decided where no change larger than this share can be there.
+    /// A question is decided when changes larger than this fraction are excluded.
     pub until: f64,
-    /// Time for all questions. Each gets its least number of blocks even where that takes longer.
+    /// Time for all questions. Each gets its minimum number of blocks even if that takes longer.
     pub budget_ns: Nanos,
-    /// Blocks of a question at most; where they differ at least [`LEAST_BLOCKS`].
+    /// Maximum number of blocks per question; if runs differ, at least [`LEAST_BLOCKS`].
     pub most_blocks: usize,
-    /// A question is closed as soon as arm 1 cannot be faster than arm 0 by this share: whether it is slower is not asked any longer.
+    /// Closes a question as soon as arm 1 cannot be faster than arm 0 by this fraction, without
+    /// deciding whether it is slower.
     pub gain_wanted: Option<f64>,
-    /// Two runs of the same differ. Otherwise one block says everything.
+    /// Whether repeated runs differ. Otherwise one block is enough.
     pub noisy: bool,
-    /// Seeds the order of the arms.
+    /// Seed for the order of the arms.
     pub seed: u64,
 }
 
 impl Limits {
-    /// Blocks of a question at most: fewer than the least say nothing.
+    /// Maximum number of blocks per question, but not below the minimum.
     fn most(&self) -> usize {
         self.most_blocks.max(LEAST_BLOCKS)
     }
 }
 
-/// Why a run of an arm gave nothing.
+/// Why a run has no result.
 #[derive(Debug)]
 pub enum Stop<E> {
-    /// This question cannot be answered; the others go on.
+    /// This question cannot be answered; the others continue.
     Question(String),
-    /// The user stopped it: what is there counts, if it is enough.
+    /// The user's interrupt; the blocks so far count if they are enough.
     Interrupted(E),
-    /// Nothing goes on.
+    /// Ends the measurement.
     All(E),
 }
 
 /// Two arms that answer questions, on a clock.
 pub trait Arms<const N: usize> {
-    /// What ends everything.
     type Error;
 
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Runs a question once on arm 0 or 1; its values, the rate first.
+    /// Runs a question once on arm 0 or 1; returns its values, the rate first.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// Told before each block: the question, the number of the block from 1, and the time since the start.
+    /// Called before each block with the question, the block's number from 1, and the elapsed time.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
-/// What the turns of one question gave.
+/// The blocks of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
-    /// In the order in which they ran.
     pub blocks: Vec<Block<N>>,
-    /// The arm that failed, and why.
+    /// The arm that failed, and the reason.
     pub failed: Option<(usize, String)>,
-    /// Decided, or failed: more blocks would say no more.
+    /// Decided or failed; no more blocks are needed.
     pub closed: bool,
 }
 
-/// What all turns gave.
+/// The blocks of all questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turns<const N: usize> {
-    /// In the order of the questions.
     pub answers: Vec<Answer<N>>,
-    /// The user stopped it before it was done.
+    /// The user interrupted the measurement.
     pub interrupted: bool,
 }
 
 impl<const N: usize> Turns<N> {
-    /// Questions that were still open when the time was up.
+    /// Number of questions still open when the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
 }
 
-/// Runs blocks of all open questions, one after the other, until each is decided or the time is up.
+/// Runs blocks of all open questions in turn until each is decided or the time is up.
 ///
 /// # Errors
-/// What ends everything; an interrupt before anything could be said.
+/// An error that ends the measurement, or an interrupt before any result.
 pub fn in_turn<const N: usize, A: Arms<N>>(
     arms: &mut A,
     questions: usize,
@@ -137,7 +136,7 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
     Ok(Turns { answers, interrupted: false })
 }
 
-/// One block: two runs of each arm.
+/// Runs one block: two runs of each arm.
 fn block<const N: usize, A: Arms<N>>(
     arms: &mut A,
     question: usize,
@@ -154,8 +153,8 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// Closes the questions that are decided: a difference is beyond chance after having looked at all of them, none larger than
-/// [`Limits::until`] can be there, or no gain of [`Limits::gain_wanted`].
+/// Closes the decided questions: the difference is significant after Holm's correction, differences
+/// above [`Limits::until`] are excluded, or a gain of [`Limits::gain_wanted`] is.
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
         answers.iter_mut().for_each(|answer| answer.closed = true);
@@ -181,13 +180,13 @@ mod tests {
 
     type HowItStops = fn() -> Stop<&'static str>;
 
-    /// Arms whose rates are known, on a clock that each run moves by a millisecond.
+    /// Arms with known rates. Each run advances the clock by a millisecond.
     struct Fake {
         rates: Vec<[f64; 2]>,
         noise: SplitMix64,
         clock: Nanos,
         order: Vec<(usize, usize)>,
-        /// Stops at this run.
+        /// The run at which it stops.
         stops: Option<(usize, HowItStops)>,
     }
 
@@ -228,7 +227,7 @@ mod tests {
     };
 
     #[test]
-    fn each_question_goes_on_until_it_is_decided() {
+    fn each_question_runs_until_decided() {
         let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 100.0]]);
         let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
         assert!(turns.open() == 0 && !turns.interrupted && arms.clock < LIMITS.budget_ns);
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_up_ends_it_after_the_least_blocks() {
+    fn the_budget_still_allows_the_minimum_of_blocks() {
         let mut arms = Fake::new(&[[100.0, 100.0]; 3]);
         let turns = in_turn(&mut arms, 3, Limits { until: 1e-9, budget_ns: 1, ..LIMITS }).unwrap();
         assert_eq!(turns.open(), 3);
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_ends_with_its_last_block() {
+    fn the_maximum_of_blocks_closes_a_question() {
         let mut arms = Fake::new(&[[100.0, 100.0], [100.0, 200.0]]);
         let turns = in_turn(&mut arms, 2, Limits { until: 1e-9, most_blocks: 9, ..LIMITS }).unwrap();
         assert_eq!((turns.open(), turns.answers[0].blocks.len()), (1, 9));
@@ -264,28 +263,29 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_faster_is_dropped_early() {
+    fn excluded_gains_close_a_question_early() {
         let blocks = |rates: [f64; 2], gain_wanted| {
             let mut arms = Fake::new(&[rates]);
             let limits = Limits { until: 1e-9, most_blocks: 400, gain_wanted, ..LIMITS };
             in_turn(&mut arms, 1, limits).unwrap().answers[0].blocks.len()
         };
-        // A loss of 0.05 % in noise of 0.6 %: hundreds of blocks would tell it, and few tell that it is no gain of 2 %.
+        // A loss of 0.05 % in noise of 0.6 %: detecting it takes hundreds of blocks, excluding a
+        // gain of 2 % only a few.
         assert!(blocks([1000.0, 999.5], Some(0.02)) <= 8);
         assert!(blocks([1000.0, 999.5], None) > 50);
-        // A gain is told as it is without.
+        // A real gain is found as without the limit.
         assert_eq!(blocks([100.0, 110.0], Some(0.02)), blocks([100.0, 110.0], None));
     }
 
     #[test]
-    fn one_block_says_everything_of_what_does_not_vary() {
+    fn one_block_is_enough_without_noise() {
         let mut arms = Fake::new(&[[100.0, 101.0]; 2]);
         let turns = in_turn(&mut arms, 2, Limits { noisy: false, ..LIMITS }).unwrap();
         assert!(turns.answers.iter().all(|answer| answer.blocks.len() == 1 && answer.closed));
     }
 
     #[test]
-    fn a_failed_question_lets_the_others_go_on() {
+    fn other_questions_continue_after_a_failure() {
         let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 200.0]]);
         arms.stops = Some((1, || Stop::Question("no such value".into())));
         let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_keeps_what_is_enough() {
+    fn an_interrupt_keeps_sufficient_blocks() {
         let mut early = Fake::new(&[[100.0, 100.0]]);
         early.stops = Some((5, || Stop::Interrupted("interrupted")));
         assert_eq!(in_turn(&mut early, 1, LIMITS).unwrap_err(), "interrupted");

@@ -1,4 +1,5 @@
-//! Runs that verify: writes describe themselves, reads are checked, and everything written is read back.
+//! Runs with verification: writes carry self-describing data, reads are checked, and everything
+//! written is read back.
 
 use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::sample::sample_as;
@@ -16,30 +17,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
-/// Faults that are kept in words; the rest are counted.
-const MOST_DESCRIBED: usize = 100;
+/// Number of faults described; the rest are only counted.
+const MAX_DESCRIBED: usize = 100;
 
-/// What checking the data found.
+/// The result of checking the data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// Bytes that were read and compared with what this run wrote there.
+    /// Bytes that were read and compared with the data this run wrote.
     pub checked_bytes: u64,
-    /// Bytes that were read and could not be judged: this run had not written them when they were read, or their write failed.
+    /// Bytes that were read but could not be checked: this run had not written them yet, or the
+    /// write failed.
     #[serde(default)]
     pub unjudged_bytes: u64,
-    /// Faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`, how many of each.
+    /// Number of faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`.
     pub faults: std::collections::BTreeMap<String, u64>,
-    /// The first of them in words.
+    /// Descriptions of the first faults.
     pub first_faults: Vec<String>,
 }
 
 impl Verification {
-    /// Faults of every kind.
     pub fn fault_count(&self) -> u64 {
         self.faults.values().sum()
     }
 
-    /// How much was read and not judged, in words; `None` if all was judged.
+    /// A sentence about the bytes that could not be checked; `None` if all were.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0)
@@ -51,25 +52,25 @@ impl Verification {
         self.unjudged_bytes += read - checked;
         for fault in faults {
             *self.faults.entry(fault.kind.name().into()).or_default() += 1;
-            if self.first_faults.len() < MOST_DESCRIBED {
+            if self.first_faults.len() < MAX_DESCRIBED {
                 self.first_faults.push(fault.to_string());
             }
         }
     }
 }
 
-/// What all streams of a verifying run share.
+/// State shared by all streams of a verifying run.
 #[derive(Debug)]
 pub struct VerifyStats {
     verifier: Verifier,
     log: Option<Mutex<Log<File>>>,
     found: Mutex<Verification>,
-    /// The log could not be written: it must not be trusted.
+    /// Set if the log could not be written and must not be trusted.
     log_error: Mutex<Option<io::Error>>,
 }
 
 impl VerifyStats {
-    /// Nothing checked yet; every write goes into `log` where one is given.
+    /// Starts with nothing checked. Every write is recorded in `log`, if any.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -78,12 +79,12 @@ impl VerifyStats {
         Ok(VerifyStats { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
     }
 
-    /// What was found so far.
+    /// The result so far.
     pub fn found(&self) -> Verification {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The first error of writing the log, once.
+    /// The first error while writing the log; returned only once.
     pub fn log_error(&self) -> Option<io::Error> {
         self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -102,37 +103,36 @@ impl VerifyStats {
     }
 }
 
-/// What a verifying stream remembers of a request.
+/// Data about an outstanding request.
 #[derive(Debug, Clone)]
-struct Asked {
+struct PendingRequest {
     op: Op,
     offset: u64,
     len: u32,
-    /// Of a write: what it carries.
+    /// For a write: the generation of its data.
     generation: u32,
-    /// Of a read: what it may find.
+    /// For a read: the data it may find.
     expected: Option<Expected>,
 }
 
-/// A stream that verifies.
 #[derive(Debug)]
 pub(crate) struct Verifying {
     stream: Stream,
     stats: Arc<VerifyStats>,
-    asked: Box<[Asked]>,
+    asked: Box<[PendingRequest]>,
 }
 
 impl Verifying {
     pub(crate) fn new(stream: Stream, stats: Arc<VerifyStats>) -> Verifying {
-        let none = Asked { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
+        let none = PendingRequest { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
         Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, stats }
     }
 }
 
 impl Verifying {
-    /// A request ended, well or not: of a write, all of it is there only if all was done.
+    /// Handles the end of a request. A write counts as complete only if all its bytes were written.
     fn ended(&self, completion: Completion) {
-        let Asked { op, offset, len, generation, .. } = self.asked[completion.slot as usize];
+        let PendingRequest { op, offset, len, generation, .. } = self.asked[completion.slot as usize];
         if op == Op::Write {
             let ok = completion.result == len as i32;
             self.stats.verifier.wrote(offset, generation, ok);
@@ -168,7 +168,7 @@ impl RequestSource for Verifying {
         let next = self.stream.next(now);
         if let Next::Issue(Request { op, offset, len, slot, .. }) = next {
             let expected = (op == Op::Read).then(|| self.stats.verifier.expected(offset));
-            self.asked[slot as usize] = Asked { op, offset, len, generation: 0, expected };
+            self.asked[slot as usize] = PendingRequest { op, offset, len, generation: 0, expected };
         }
         next
     }
@@ -201,7 +201,7 @@ impl RequestSource for Verifying {
     }
 }
 
-/// Reads every block that was written, in the order of their places, several at a time.
+/// Reads every block that was written, in ascending order, several at a time.
 struct ReadBack<'a> {
     stats: &'a VerifyStats,
     block: u32,
@@ -254,10 +254,10 @@ impl RequestSource for ReadBack<'_> {
     }
 }
 
-/// Reads back everything known to be written, past the page cache or with the cache dropped, and checks it.
+/// Reads back and checks everything known to be written, past the page cache or after dropping it.
 ///
 /// # Errors
-/// A target that cannot be read, or a failed read.
+/// The target cannot be read, or a read fails.
 pub fn read_back<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -279,12 +279,14 @@ pub fn read_back<M: Machine>(
     machine.run_one(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
 }
 
-/// Measures a workload whose data are verified: repeats as [`crate::measure`] makes them, then reads back everything that was written.
-/// What was found is returned whether or not the runs themselves went well. `run` distinguishes this run from others of
-/// the same workload; `fill_seed` is what the target was filled with, where that is known; every write goes into `log`, where one is given, before it is issued.
+/// Measures a workload with verification: repeats like [`crate::measure`], then reads back
+/// everything written. Returns the result even if the runs failed. `run` distinguishes this run
+/// from others of the same workload; `fill_seed` is the seed of the target's initial data, if
+/// known. Every write is recorded in `log`, if given, before it is issued.
 ///
 /// # Errors
-/// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target that cannot be read back.
+/// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target
+/// that cannot be read back.
 pub fn measure_verified<M: Machine>(
     machine: &M,
     target: &mut M::Target,

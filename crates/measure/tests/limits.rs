@@ -1,5 +1,5 @@
-//! Streams whose bytes are limited: together they ask for as many as the limit takes, however many they are. And one that is asked for its lone
-//! request measures what it would have measured otherwise.
+//! Streams with a byte limit: their requests add up to the limit, whatever their number. A stream
+//! driven through its fast path measures the same as otherwise.
 
 use machine::{Completion, Engine, Next, RequestSource};
 use measure::Stream;
@@ -10,12 +10,13 @@ use workload::{Cursor, Filler, Pattern, SizeMix, Sizes, Stop, Workload};
 
 const REGION: u64 = 1 << 30;
 
-/// Requests and bytes that a workload's streams ask for until they are done, and the bytes that they say to have completed.
+/// Requests and bytes issued by a workload's streams until they are done, and the bytes they report
+/// as completed.
 fn asked(workload: &Workload) -> (u64, u64, u64) {
     asked_in(workload, REGION)
 }
 
-/// The same in a region of so many bytes.
+/// The same in a region of this many bytes.
 fn asked_in(workload: &Workload, region: u64) -> (u64, u64, u64) {
     let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
     let (mut requests, mut bytes, mut completed) = (0, 0, 0);
@@ -49,7 +50,7 @@ proptest! {
         let workload = Workload { threads, depth, engine, pattern, request_bytes: 4096, stop: Stop::AfterBytes(bytes.max(4096)), ..Workload::default() };
         let requests = bytes.max(4096).div_ceil(4096);
         prop_assert_eq!(asked(&workload), (requests, requests * 4096, requests * 4096));
-        // A limit beside a time is shared out in the same way.
+        // A byte limit together with a time is divided in the same way.
         let timed = Workload { stop: Stop::AfterNs(1 << 60), limit_bytes: Some(bytes), ..workload };
         prop_assert_eq!(asked(&timed).0, bytes.div_ceil(4096));
     }
@@ -62,7 +63,7 @@ proptest! {
             threads, depth, engine, pattern, read_percent: 0, request_bytes: 4096, allocation: machine::Allocation::Extend, region_bytes: Some(bytes),
             stop: Stop::AfterNs(1 << 60), ..Workload::default()
         };
-        // What is left of a table beyond its last row is not visited.
+        // The rest of a table after its last full row is not visited.
         let visited = if kind == 2 { blocks / 50 * 50 } else { blocks };
         prop_assert_eq!(asked_in(&workload, bytes).0, visited);
     }
@@ -102,7 +103,7 @@ proptest! {
                 } else {
                     break;
                 }
-                // As after bringing something to stable storage.
+                // As after a sync.
                 now += pause;
             }
             (asked, stream)

@@ -1,4 +1,4 @@
-//! How often comparisons are right, on seeded series of realistic noise.
+//! Accuracy of comparisons, on seeded series of realistic noise.
 
 mod noise;
 
@@ -7,7 +7,8 @@ use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 200;
 
-/// Runs of a noisy disk: rates spread by 5 % from run to run with stalls that only slow down, over a drift that wanders.
+/// Runs of a noisy disk: rates spread by 5 % between runs, stalls that only slow down, and a
+/// wandering drift.
 struct Disk {
     random: Random,
     level: f64,
@@ -18,7 +19,7 @@ impl Disk {
         Disk { random: Random(seed), level: 0.0 }
     }
 
-    /// The rate of the next run at a true rate.
+    /// The measured rate of the next run.
     fn run(&mut self, rate: f64) -> f64 {
         self.level = 0.95 * self.level + 0.01 * self.random.normal();
         let stall = if self.random.uniform() < 0.05 { 0.9 } else { 1.0 };
@@ -37,7 +38,8 @@ impl Disk {
     }
 }
 
-/// What `compare` does: block after block until a difference is beyond chance, none larger than `until` can be there, or the time is up.
+/// Imitates `compare`: adds blocks until a difference is significant, differences above `until` are
+/// excluded, or the time is up.
 fn decided(seed: u64, ratio: f64, until: f64, most_blocks: usize) -> Option<Change> {
     let mut disk = Disk::new(seed);
     let mut logs = Vec::new();
@@ -58,19 +60,19 @@ fn decided(seed: u64, ratio: f64, until: f64, most_blocks: usize) -> Option<Chan
 const DEFAULT_BLOCKS: usize = 37;
 
 #[test]
-fn the_same_twice_is_no_difference() {
+fn identical_arms_show_no_difference() {
     let wrong = (0..SERIES).filter(|seed| decided(*seed, 1.0, 0.02, DEFAULT_BLOCKS).is_some()).count();
     assert!(wrong <= 12, "a difference was seen in {wrong} of {SERIES} series without any");
 }
 
 #[test]
-fn looking_for_an_hour_finds_no_more_that_is_not_there() {
+fn long_measurements_have_no_more_false_alarms() {
     let wrong = (0..SERIES).filter(|seed| decided(1000 + seed, 1.0, 0.0, 1800).is_some()).count();
     assert!(wrong <= 12, "a difference was seen in {wrong} of {SERIES} series without any");
 }
 
 #[test]
-fn five_percent_are_found_at_default_length() {
+fn five_percent_is_found_at_default_length() {
     for ratio in [1.05, 1.0 / 1.05] {
         let right =
             |change: Change| (change.ratio > 1.0) == (ratio > 1.0) && change.low <= ratio && ratio <= change.high;
@@ -81,12 +83,12 @@ fn five_percent_are_found_at_default_length() {
 }
 
 #[test]
-fn two_percent_are_found_until_one() {
+fn two_percent_is_found_with_until_one_percent() {
     let found = (0..SERIES).filter(|seed| decided(3000 + seed, 1.02, 0.01, 1000).is_some()).count();
     assert!(found >= 180, "found in {found} of {SERIES}");
 }
 
-/// A side measured apart: 3 to 10 runs, until half the interval is within 3 %.
+/// A side measured separately: 3 to 10 runs, until half the interval is within 3 %.
 fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
     let runs = noise.runs(random, 10, 64);
     let scaled: Vec<Vec<f64>> = runs.iter().map(|run| run.iter().map(|slice| slice * ratio).collect()).collect();
@@ -100,7 +102,7 @@ fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
 }
 
 #[test]
-fn results_that_were_measured_apart() {
+fn separate_measurements() {
     let noise =
         Noise { name: "AR(1) 0.6, 15 %, runs 2 %", phi: 0.6, spread: 0.15, skewed: true, between: 0.02, ..WHITE };
     let mut random = Random(7);
@@ -116,7 +118,7 @@ fn results_that_were_measured_apart() {
     assert!(found >= 180, "10 % were found in {found} of {SERIES}");
 }
 
-/// Series of 80 nightly values with and without a step.
+/// 80 nightly values with and without a step.
 fn nightly(seed: u64, step: Option<(usize, f64)>) -> Vec<f64> {
     let mut random = Random(seed);
     let value = |night: usize, random: &mut Random| {

@@ -1,4 +1,4 @@
-//! A 95 % interval covers the truth 93 to 97 % of the time, in noise as storage makes it.
+//! A 95 % interval covers the true value 93 to 97 % of the time in storage-like noise.
 
 mod noise;
 
@@ -8,7 +8,8 @@ use measure::stats::{
 };
 use noise::{Noise, Random, WHITE};
 
-/// The share of seeded trials whose interval holds the long-run rate of 1, in percent, and the mean relative half width.
+/// Percentage of seeded trials whose interval contains the long-run rate of 1, and the mean
+/// relative half width.
 fn coverage(trials: u64, seed: u64, mut trial: impl FnMut(&mut Random) -> Estimate) -> (f64, f64) {
     let mut random = Random(seed);
     let (mut covered, mut width) = (0, 0.0);
@@ -80,7 +81,7 @@ fn intervals_cover_the_truth() {
     assert!(wrong.is_empty(), "outside 93 to 97 %:\n{}", wrong.join("\n"));
 }
 
-/// One number a run, and ratios of runs made in turn while the machine drifts.
+/// One value per run, and ratios of runs made in turn while the machine drifts.
 #[test]
 fn values_and_ratios_cover_the_truth() {
     const TRIALS: u64 = 6000;
@@ -104,7 +105,7 @@ fn values_and_ratios_cover_the_truth() {
     }
 }
 
-/// The intervals on a line's coefficients hold in relative noise, with and without outliers.
+/// The intervals of a line's coefficients hold in relative noise, with and without outliers.
 #[test]
 fn lines_cover_the_truth() {
     const TRIALS: u64 = 3000;
@@ -135,7 +136,8 @@ fn lines_cover_the_truth() {
     }
 }
 
-/// Stopping at the first tight interval favours runs that agree by chance; from five runs on that costs at most five points.
+/// Stopping at the first narrow interval favours runs that agree by chance; from five runs on that
+/// costs at most five points.
 #[test]
 fn repeating_until_tight_costs_little_from_five_runs_on() {
     for family in [FAMILIES[1], BETWEEN[0], BETWEEN[2]] {
@@ -149,9 +151,9 @@ fn repeating_until_tight_costs_little_from_five_runs_on() {
     }
 }
 
-/// The estimate is the middle of its own interval, whatever the noise: number and interval are of one estimator.
+/// Estimate and interval come from the same estimator.
 #[test]
-fn an_estimate_lies_in_its_interval() {
+fn an_interval_contains_its_estimate() {
     let mut random = Random(42);
     for family in FAMILIES.iter().chain(BETWEEN) {
         for (runs, slices) in [(1, 500), (2, 100), (3, 40), (5, 7), (10, 2)] {
@@ -165,15 +167,15 @@ fn an_estimate_lies_in_its_interval() {
     }
 }
 
-/// Runs of one value each about a rate of 1.
+/// Runs with one value each around a rate of 1.
 fn runs(random: &mut Random, count: usize, spread: f64) -> Vec<[f64; 1]> {
     (0..count).map(|_| [1.0 + spread * random.normal()]).collect()
 }
 
-/// A few runs of many points, whose spreads are all the same or differ: with the common spread the intervals hold the truth as often as they say,
-/// and are narrower than those of each point alone.
+/// A few runs of many points with equal or different spreads: with the common spread, the intervals
+/// have their nominal coverage and are narrower than those of each point by itself.
 #[test]
-fn points_beside_others_cover_the_truth() {
+fn pooled_spread_covers_the_truth() {
     for apart in [0.0, 0.3, 0.8] {
         let mut random = Random(7);
         let (mut covered, mut of, mut width, mut alone) = (0, 0, 0.0, 0.0);
@@ -201,9 +203,9 @@ fn points_beside_others_cover_the_truth() {
     }
 }
 
-/// One run has an interval, too, and it knows how runs differ.
+/// A single run has an interval that includes the difference between runs.
 #[test]
-fn a_single_run_beside_others_covers_the_truth() {
+fn a_single_run_with_pooled_spread_covers_the_truth() {
     let mut random = Random(11);
     let mut covered = 0;
     for _ in 0..3000 {
@@ -215,8 +217,8 @@ fn a_single_run_beside_others_covers_the_truth() {
     assert!((93.0..=97.0).contains(&percent), "{percent} %");
 }
 
-/// Sizes by powers of four with noise in every rate and in the peak: the interval of the crossing holds the truth, and the crossing is nearer to it
-/// than one by the two sizes around it.
+/// Sizes by powers of four with noise in every rate and in the peak: the interval covers the true
+/// crossing, and the estimate is better than one from only the two neighbouring sizes.
 #[test]
 fn half_power_covers_the_truth() {
     for noise in [0.02, 0.05, 0.1] {

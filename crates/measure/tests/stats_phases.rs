@@ -1,4 +1,4 @@
-//! Changes of a rate over runs are found at the right run, and stationary noise seldom shows one.
+//! Rate changes over runs are found at the right run, and stationary noise rarely shows one.
 
 mod noise;
 
@@ -7,11 +7,11 @@ use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 2000;
 
-/// Noise of values about a level.
+/// Kind of noise around a level.
 #[derive(Clone, Copy)]
 enum Kind {
     Slices(Noise),
-    /// Cauchy's tails on one side, as stalls have: a value is the level over 1 + spread |c|.
+    /// One-sided Cauchy tails, like stalls: a value is the level over 1 + spread |c|.
     Stalls(f64),
 }
 
@@ -59,8 +59,8 @@ fn stationary_noise_shows_no_change() {
     assert!(worst.is_empty(), "{worst:#?}");
 }
 
-/// A step to half the rate, and a slide to it, are found at any number of runs in at least 85 of 100 series in noise of 5 %; in 70 in noise of
-/// 10 % from 20 values on.
+/// A step or a slide to half the rate is found at any number of runs in at least 85 of 100 series
+/// with noise of 5 %, and in 70 with noise of 10 % from 20 values on.
 #[test]
 fn half_the_rate_is_found_at_any_number_of_runs() {
     const TRIALS: u64 = 300;

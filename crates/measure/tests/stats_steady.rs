@@ -1,4 +1,4 @@
-//! Warm-up, drift, exhausted bursts and stalls are told from noise on labelled series.
+//! Warm-up, drift, exhausted bursts and stalls are distinguished from noise on labelled series.
 
 mod noise;
 
@@ -15,7 +15,8 @@ const NOISES: &[Noise] = &[
     Noise { name: "lognormal 40 %", spread: 0.4, skewed: true, ..WHITE },
 ];
 
-/// How many of the trials satisfy `right`, in percent, where `shape` multiplies stationary noise slice by slice.
+/// Percentage of trials that satisfy `right`, with stationary noise multiplied by `shape` in each
+/// slice.
 fn share(noise: &Noise, slices: usize, shape: impl Fn(usize) -> f64, right: impl Fn(usize, Verdict) -> bool) -> f64 {
     let mut random = Random(42 + slices as u64);
     let mut hits = 0;
@@ -28,7 +29,8 @@ fn share(noise: &Noise, slices: usize, shape: impl Fn(usize) -> f64, right: impl
     100.0 * hits as f64 / TRIALS as f64
 }
 
-/// Stationary noise is called steady: at most 3 of 100 series are called anything else, and at most 2 of 100 lose a slice.
+/// Stationary noise is called steady: at most 3 of 100 series get another verdict, and at most 2 of
+/// 100 lose a slice.
 #[test]
 fn stationary_noise_raises_few_alarms() {
     for noise in NOISES {
@@ -45,9 +47,9 @@ fn stationary_noise_raises_few_alarms() {
     }
 }
 
-/// A change in noise that does not drown it is found in at least 95 of 100 series of 500 slices.
+/// A change that noise does not hide is found in at least 95 of 100 series of 500 slices.
 #[test]
-fn labelled_series_are_told() {
+fn labelled_series_are_recognised() {
     const N: usize = 500;
     let told = |what: &str, shape: &dyn Fn(usize) -> f64, right: &dyn Fn(usize, Verdict) -> bool| {
         for noise in &NOISES[..4] {
@@ -90,7 +92,7 @@ fn labelled_series_are_told() {
     );
 }
 
-/// Even 50 slices show a plain change in weak noise.
+/// Even 50 slices show a clear change in weak noise.
 #[test]
 fn short_series_show_plain_changes() {
     let burst = share(
@@ -109,7 +111,7 @@ fn short_series_show_plain_changes() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
+fn short_series_have_no_verdict() {
     assert_eq!(judge(&[1.0; 19]).verdict, Verdict::TooShort { slices: 19, needed: 20 });
     assert_eq!(judge(&[1.0; 20]).verdict, Verdict::Steady);
     assert_eq!(judge(&[0.0; 40]).verdict, Verdict::Steady);
@@ -118,9 +120,10 @@ fn what_cannot_be_judged_is_said() {
     assert_eq!(judge(&step).verdict, Verdict::BurstExhausted { at: 30, before: 300.0, after: 100.0 });
 }
 
-/// Without noise a rhythm and whole requests are no change, whatever the phase at which the run ends.
+/// Without noise, periodic series and whole requests show no change, whatever the phase at the end
+/// of the run.
 #[test]
-fn a_rhythm_is_no_change() {
+fn a_periodic_series_is_steady() {
     for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {
         for n in [60usize, 134, 989, 1953] {
             let counts: Vec<f64> =
@@ -129,13 +132,13 @@ fn a_rhythm_is_no_change() {
             assert_eq!((s.warm_up, s.verdict), (0, Verdict::Steady), "{rate} requests a slice, {n} slices");
         }
     }
-    // Tracks of 15 slices whose last four are faster, as where a cache helps across a head switch.
+    // Tracks of 15 slices with the last four faster, as if a cache helps across a head switch.
     for n in [200usize, 994, 1000, 1003] {
         let tracks: Vec<f64> = (0..n).map(|t| if t % 15 < 11 { 32.0 } else { 40.0 + (t % 2) as f64 }).collect();
         let s = judge(&tracks);
         assert_eq!((s.warm_up, s.verdict), (0, Verdict::Steady), "{n} slices");
     }
-    // The same rhythms with a real change in them.
+    // The same periodic series with a real change.
     let falls: Vec<f64> =
         (0..1000).map(|t| f64::from(if t < 900 { if t % 3 == 0 { 4 } else { 5 } } else { 1 + (t % 2) })).collect();
     assert!(matches!(judge(&falls).verdict, Verdict::BurstExhausted { at: 900, .. }), "{:?}", judge(&falls));

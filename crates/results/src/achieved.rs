@@ -1,4 +1,4 @@
-//! What the runs of a point really were and what they cost, beside what was asked.
+//! The load that the runs of a point achieved, and its cost.
 
 use crate::disturbances::Disturbances;
 use machine::units::MIB;
@@ -15,109 +15,118 @@ pub struct CpuPerRequest {
     pub user: f64,
     /// System time of the process.
     pub system: f64,
-    /// Busy time of the whole machine less its idle baseline: kernel threads that work for the process are in it.
+    /// Busy time of the whole machine minus its idle baseline; includes kernel threads that work
+    /// for the process.
     pub machine: f64,
-    /// The 95 % interval of `user + system`, where repeats tell one.
+    /// The 95 % interval of `user + system`; absent if the repeats give none.
     pub process_interval_95: Option<[f64; 2]>,
 }
 
-/// What a run really was, beside what was asked.
+/// The load that the runs achieved, as opposed to the load requested.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Achieved {
-    /// Length of all runs together.
+    /// Total time of all runs.
     pub measured_ns: u64,
-    /// Requests of all runs together.
+    /// Requests in all runs.
     pub requests: u64,
-    /// Bytes of all runs together.
+    /// Bytes in all runs.
     pub bytes: u64,
-    /// Mean requests in flight at the program.
+    /// Mean requests in flight, as the program sees them.
     pub mean_depth: f64,
-    /// Mean time from issue to completion; with the mean depth and the rate it obeys Little's law.
+    /// Mean time from issue to completion.
     pub mean_service_ns: f64,
-    /// How far these three are from Little's law, in percent.
+    /// Deviation of depth, rate and service time from Little's law, in percent.
     pub little_error_percent: f64,
-    /// Mean size of the requests that reached the devices, by their own count.
+    /// Mean size of the requests that reached the devices, by the device counters.
     pub device_request_bytes: Option<f64>,
-    /// Mean requests in flight at the devices, by their own count.
+    /// Mean requests in flight at the devices, by the device counters.
     pub device_mean_depth: Option<f64>,
-    /// Share of the time that the devices had something to do, in percent.
+    /// Share of the time that the devices were busy, in percent.
     pub device_busy_percent: Option<f64>,
-    /// Bytes at the devices that this process did not ask for, per byte that it did.
+    /// Device bytes caused by others, per byte that this process requested.
     pub device_bytes_foreign_share: Option<f64>,
-    /// Share of the bytes that a cache served or took, in percent.
+    /// Share of the bytes served or absorbed by a cache, in percent.
     pub from_cache_percent: Option<f64>,
-    /// Past the file-system cache.
+    /// True if the runs bypassed the page cache.
     pub direct: bool,
-    /// Busy processors, of the whole machine.
+    /// Busy processors of the whole machine.
     pub busy_processors: f64,
-    /// Processor time of the process until its last request returned, in percent of that time: 100 is one processor.
+    /// Processor time of the process until its last request returned, in percent of one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_busy_percent: Option<f64>,
-    /// Time in which the threads that issue requests could have run and had no processor, in percent of the runs' time: 100 is one
-    /// thread all the time.
+    /// Time that the issuing threads were runnable but not scheduled, in percent of the runs' time:
+    /// 100 is one thread all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved_percent: Option<f64>,
-    /// The most dirty pages of the whole system until the last write through the page cache returned: in percent of where the kernel
-    /// begins to hold writers back to the rate of the write-back. The greatest of the runs.
+    /// Peak of the system's dirty pages until the last buffered write returned, in percent of the
+    /// threshold at which the kernel starts to throttle writers. Maximum over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_percent: Option<f64>,
-    /// In how many of all looks, in percent, there were so many that the kernel held writers back; mean over the runs.
+    /// Share of the samples, in percent, in which the kernel throttled writers; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_held_percent: Option<f64>,
-    /// Other users of the processors and the memory.
+    /// Interference from other users of processors and memory.
     #[serde(default)]
     pub disturbances: Disturbances,
-    /// Share of the processors' time that a hypervisor took away, in percent of one processor.
+    /// Processor time taken by the hypervisor, in percent of one processor.
     pub steal_percent: f64,
-    /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
+    /// How often a stream slept to wait for completions, per request. Each sleep costs a wakeup in
+    /// the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_per_request: Option<f64>,
-    /// For how many completions the streams waited: what was asked or, with `auto`, the most that a stream of any run learned.
+    /// Completions that the streams waited for at a time: as requested or, with `auto`, the maximum
+    /// that any stream settled on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_completions: Option<u32>,
-    /// Processor time in which parity was computed, per MiB that was read or written.
+    /// Processor time for computing parity, per MiB read or written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_ns_per_mib: Option<f64>,
-    /// Its share of the processor time of the process, in percent.
+    /// Share of the process's processor time that went into parity, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_percent: Option<f64>,
-    /// Whether the streams polled for completions before they slept: what was asked or, with `auto`, what a stream of any run learned.
+    /// Whether the streams polled for completions before they slept: as requested or, with `auto`,
+    /// if any stream did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polled: Option<bool>,
-    /// Time from the last completion to stable storage, mean over the runs, where that was asked.
+    /// Time from the last completion until the data were on stable storage, mean over the runs;
+    /// absent without a flush.
     pub sync_ns: Option<f64>,
-    /// Rate to stable storage: that time counted too. It is the rate of the point.
+    /// The rate including that flush. It is the rate of the point.
     pub synced_bytes_per_s: Option<f64>,
-    /// The 95 % interval of that rate; absent where the runs tell none.
+    /// The 95 % interval of that rate; absent if the runs give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced_interval_95: Option<[f64; 2]>,
-    /// If a flush was asked for: the rate until the last request returned, at which a cache took the writes.
+    /// With a flush at the end: the rate until the last request returned, at which a cache absorbed
+    /// the writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned_bytes_per_s: Option<f64>,
-    /// Share of the bytes read through the page cache that no device read, in percent; absent if no device counts.
+    /// Share of the bytes read through the page cache that no device read, in percent; absent if no
+    /// device has counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_read_percent: Option<f64>,
-    /// Share of the bytes written through the page cache that had not reached a device at the end of the run, after its flush if it has one, in
-    /// percent; absent if no device counts.
+    /// Share of the bytes written through the page cache that had not reached a device by the end
+    /// of the run (after its flush, if any), in percent; absent if no device has counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_write_percent: Option<f64>,
-    /// Time left out at the start of the runs, mean.
+    /// Mean time excluded at the start of the runs.
     pub warm_up_ns: f64,
-    /// User-space instructions a request, counted in a run of its own.
+    /// User-space instructions per request, counted in a separate run.
     pub instructions_per_request: Option<f64>,
-    /// Requests per second of the same loop with nothing behind it: the generator's own limit here.
+    /// Requests per second with a null backend: the generator's own limit.
     pub driver_ceiling_iops: Option<f64>,
-    /// The same with a no-op in the kernel for each request: the limit of the generator and io_uring.
+    /// The same with a no-op in the kernel for each request: the limit of the generator with
+    /// io_uring.
     pub no_op_ceiling_iops: Option<f64>,
-    /// How near the run came to the lower of the two, in percent.
+    /// The rate in percent of the lower of the two ceilings.
     pub of_ceiling_percent: Option<f64>,
-    /// Where a request's time goes, by trace points in a run of its own or by the devices' counters.
+    /// Breakdown of a request's time, from trace points in a separate run or from the device
+    /// counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times: Option<RequestTimes>,
-    /// Why that is not known, where it is not.
+    /// Why the breakdown is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times_unknown: Option<String>,
-    /// The parts of the machine that count their own busy time, the busiest first; means over the runs.
+    /// The parts of the machine that count their own busy time, busiest first; means over the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
 }
@@ -142,13 +151,14 @@ impl CpuPerRequest {
     }
 }
 
-/// Share in percent of `asked` bytes of which `moved` reached a device; none without a byte.
+/// Share in percent of `asked` bytes of which `moved` reached a device; `None` for zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-/// Share of the bytes of one operation, 0 read or 1 written, that the devices did not move by the end of the runs, in percent; none if no device
-/// counts. The kernel counts the writes of a process when it dirties pages, so only the devices know what reached them.
+/// Share of the bytes of one operation (0 read, 1 written) that the devices had not moved by the
+/// end of the runs, in percent; `None` if no device has counters. The kernel counts a process's
+/// writes when it dirties pages, so only device counters show which bytes arrived.
 fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
     let moved = |sample: &Sample| {
         let device = sample.usage.device.or(sample.usage.shared_device)?;
@@ -163,7 +173,7 @@ fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
 }
 
 impl Achieved {
-    /// Sets where a request's time goes by another source that tells it, too.
+    /// Sets the breakdown from another source.
     pub fn set_request_times(&mut self, times: RequestTimes) {
         (self.request_times, self.request_times_unknown) = (Some(times), None);
     }
@@ -172,7 +182,7 @@ impl Achieved {
         let runs = samples.len() as f64;
         let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
         let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
-        // What the machine and the devices count goes on until the final flush is over.
+        // Machine and device counters include the final flush.
         let counted = elapsed + sum(&|sample| sample.usage.sync_ns.unwrap_or(0) as f64);
         let asked = sum(&|sample| sample.bytes_with_ramp as f64);
         let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
@@ -254,7 +264,7 @@ impl Achieved {
     }
 }
 
-/// The mean busy time of each part of the machine over runs, and of the phases of its buses.
+/// Mean busy time of each part of the machine over the runs, and of its bus phases.
 fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();

@@ -1,11 +1,11 @@
-//! What a study found.
+//! The result of a study.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use workload::OpKind;
 
-/// An enum of words that a document holds.
+/// Defines an enum whose variants have fixed names in the document.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$about])*
@@ -15,12 +15,12 @@ macro_rules! words {
         }
 
         impl $name {
-            /// What a word of a document means.
+            /// Parses the name used in the document.
             pub fn named(word: &str) -> Option<$name> {
                 [$($name::$variant,)+].into_iter().find(|one| one.name() == word)
             }
 
-            /// The word in the document.
+            /// The name used in the document.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)+
@@ -37,11 +37,11 @@ macro_rules! words {
 }
 
 words! {
-    /// What is varied to find a half-power point.
+    /// The parameter varied to find a half-power point.
     Varied {
         /// The request size, in bytes.
         RequestBytes = "request_bytes",
-        /// The requests outstanding over all streams.
+        /// Requests outstanding over all streams.
         Depth = "depth",
         /// The chunk of a stripe, in bytes.
         ChunkBytes = "chunk_bytes",
@@ -49,25 +49,25 @@ words! {
 }
 
 words! {
-    /// Where the peak is from of which a half-power point is half.
+    /// Source of the peak that a half-power point refers to.
     PeakSource {
         /// The best rate of the study.
         Measured = "measured",
-        /// The rate that a layer below advertises.
+        /// The rate that a lower layer advertises.
         Advertised = "advertised",
     }
 }
 
 words! {
-    /// What limits a rate: the part that the next byte waits for.
+    /// The resource that limits a rate.
     Bottleneck {
         /// Platters and heads, or flash.
         Media = "media",
-        /// A device that is saturated, whatever is inside it.
+        /// A saturated device.
         Device = "device",
-        /// The requests per second of a device, whatever their size.
+        /// The device's requests per second, regardless of size.
         DeviceIops = "device_iops",
-        /// The time of each request: nothing is saturated.
+        /// The latency of each request: nothing is saturated.
         Latency = "latency",
         /// A disk bus that several drives share.
         Bus = "bus",
@@ -79,33 +79,34 @@ words! {
         Link = "link",
         /// A limit set from outside.
         Throttle = "throttle",
-        /// The one thread that issues requests, or what it does for each of them made one after the other.
+        /// The single issuing thread, or its serial work per request.
         Thread = "thread",
-        /// All processors, the share of them that is allowed, or what the only one does for each request made one after the other.
+        /// All processors, the allowed share of them, or the serial work per request of the only
+        /// one.
         Processor = "processor",
-        /// Memory: the file system keeps its files there, or copying takes most of each request's time.
+        /// Memory: files are kept in memory, or copying dominates each request's time.
         Memory = "memory",
-        /// The file system's own work: its log, its allocation.
+        /// The file system's own work, such as its log or allocation.
         FileSystem = "file_system",
         /// Waiting until data are on stable storage.
         Flush = "flush",
-        /// The page cache reads too little ahead.
+        /// The page cache reads ahead too little.
         ReadAhead = "read_ahead",
-        /// The network to where the data are.
+        /// The network to the data.
         Network = "network",
-        /// The program that issues requests could issue no more.
+        /// The load generator is at its limit.
         Generator = "generator",
-        /// It could not be told.
+        /// The limit was not identified.
         Unknown = "unknown",
     }
 }
 
 words! {
-    /// Which rate a verdict is about.
+    /// The rate that a verdict is about.
     LimitOf {
         /// The best rate of the operation.
         Peak = "peak",
-        /// What a plain program gets: through the page cache, one request at a time.
+        /// The rate of a plain program: through the page cache, one request at a time.
         Plain = "plain",
         /// The best rate of random requests of 4 KiB.
         Random = "random",
@@ -113,17 +114,17 @@ words! {
 }
 
 words! {
-    /// The share of the peak that an advice reaches.
+    /// The share of the peak that a recommendation reaches.
     Goal {
-        /// Half of it.
+        /// Half of the peak.
         Half = "half_of_peak",
-        /// Nearly all of it.
+        /// 90 % of the peak.
         NinetyPercent = "90_percent_of_peak",
     }
 }
 
 impl Goal {
-    /// As a share of the peak.
+    /// The goal as a fraction of the peak.
     pub fn share(self) -> f64 {
         match self {
             Goal::Half => 0.5,
@@ -131,7 +132,7 @@ impl Goal {
         }
     }
 
-    /// For people.
+    /// Text for reports.
     pub fn words(self) -> &'static str {
         match self {
             Goal::Half => "half of the peak",
@@ -141,7 +142,7 @@ impl Goal {
 }
 
 words! {
-    /// How requests were made whose processor cost is modelled.
+    /// Request type whose processor cost is modelled.
     CostMode {
         /// Reads past the page cache.
         DirectRead = "direct read",
@@ -155,241 +156,245 @@ words! {
 }
 
 words! {
-    /// The processor time that is counted.
+    /// Scope of the processor time.
     CostScope {
         /// User and system time of the process.
         Process = "process",
-        /// Busy time of the whole machine: kernel threads too.
+        /// Busy time of the whole machine, including kernel threads.
         Machine = "machine",
     }
 }
 
 words! {
-    /// Single requests whose service time is modelled.
+    /// Type of single request whose service time is modelled.
     ServiceMode {
         /// Sequential direct reads.
         DirectRead = "direct read",
         /// Sequential direct writes.
         DirectWrite = "direct write",
-        /// Direct writes, each on stable storage before the next.
+        /// Direct writes, each on stable storage before the next starts.
         WriteThrough = "direct write, write-through",
-        /// A direct read of the block that was read before.
+        /// A direct read that repeats the previous block.
         SameBlock = "the same block again",
-        /// A direct read of the next block after a pause: what the device reads ahead.
+        /// A direct read of the next block after a pause, to detect the device's read-ahead.
         NextBlock = "the next block after a pause",
-        /// A direct read of a block that the device has not seen.
+        /// A direct read of a block not read before.
         Miss = "a miss",
     }
 }
 
-/// What the study found.
+/// The conclusions of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Why its numbers should not be trusted, the gravest first; empty where they can be.
+    /// Reasons not to trust its numbers, most serious first.
     pub doubts: Vec<String>,
-    /// The best rates: reading, then writing (absent where the target was only read).
+    /// The peak rates: read, then write (absent if the target was only read).
     pub peaks: Vec<Peak>,
-    /// What a plain program gets: through the page cache, one request at a time. The larger requests first.
+    /// Rates of a plain program: through the page cache, one request at a time; largest requests
+    /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain: Vec<PlainRate>,
-    /// What limits the peaks, what a plain program gets, and small random requests.
+    /// The limits of the peaks, of plain programs, and of small random requests.
     pub limits: Vec<Limit>,
     /// Half-power points.
     pub half_power: Vec<HalfPower>,
-    /// Processor cost by request and byte.
+    /// Processor cost per request and per byte.
     pub costs: Vec<CostModel>,
     /// Service time by request size.
     pub service_times: Vec<ServiceModel>,
-    /// What is worth changing: first what a plain program would see, the cheapest first.
+    /// Settings worth changing: those for plain programs first, cheapest first.
     pub findings: Vec<Finding>,
-    /// What a simulated machine would do with a part more: predictions, not measurements.
+    /// Predictions for a simulated machine with one more part; not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<Predicted>,
-    /// Gains that were not sure: their interval holds no change, or there is none.
+    /// Gains that are not significant: the interval includes no change, or there is no interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
-    /// The published rules for sequential I/O, each held or broken here.
+    /// Published rules for sequential I/O, and whether they hold here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checklist: Vec<Rule>,
-    /// What the budget left out, in a sentence each.
+    /// One sentence for each experiment that the budget left out.
     pub left_out: Vec<String>,
 }
 
-/// The best rate of one operation.
+/// The peak rate of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// Read or write.
     pub op: OpKind,
     /// Median rate.
     pub throughput_bytes_per_s: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// The point.
+    /// Index of the point.
     pub point: usize,
-    /// How to get it, as the options of `halfpower run`.
+    /// The settings, as options of `halfpower run`.
     pub settings: String,
-    /// The rate that a layer below advertises, and its name.
+    /// The rate that a lower layer advertises, with the layer's name.
     pub advertised: Option<Advertised>,
 }
 
-/// What a plain program gets, and how much of the peak that is.
+/// The rate of a plain program, and its share of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlainRate {
     /// Read or write.
     pub op: OpKind,
-    /// Bytes of a request.
+    /// Request size in bytes.
     pub request_bytes: u32,
-    /// Its rate; of writes with the flush at the end.
+    /// Rate in bytes per second; for writes, including the flush at the end.
     pub throughput_bytes_per_s: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// The rate over that of the peak: 1 is all of it.
+    /// The rate as a fraction of the peak.
     pub share_of_peak: Option<f64>,
-    /// What it reaches without any change; absent where that is less than half of the peak.
+    /// The goal reached without any change; absent below half of the peak.
     pub reaches: Option<Goal>,
-    /// The point.
+    /// Index of the point.
     pub point: usize,
 }
 
-/// A rate on the box.
+/// A rate that a layer advertises.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advertised {
-    /// Of which layer.
+    /// The layer.
     pub layer: String,
-    /// In bytes per second.
+    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
 }
 
-/// What limits a rate, how one knows, and what was tried to refute it.
+/// The limit of a rate, with its evidence and the trials that could have refuted it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
-    /// Which rate.
+    /// The rate in question.
     #[serde(default = "Limit::of_a_peak")]
     pub of: LimitOf,
     /// Read or write.
     pub op: OpKind,
-    /// Bytes of a request.
+    /// Request size in bytes.
     #[serde(default)]
     pub request_bytes: Option<u32>,
-    /// The point with that rate.
+    /// Index of the point with that rate.
     #[serde(default)]
     pub point: Option<usize>,
-    /// What limits it.
+    /// The limiting resource.
     pub what: Bottleneck,
-    /// The sentence with its evidence.
+    /// A sentence with the evidence.
     pub sentence: String,
-    /// What else could have limited it, and why it does not.
+    /// Other candidates, and why they were excluded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
-    /// The changes that would have refuted it, with what came of them.
+    /// Changes that could have refuted the limit, with their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<LimitTrial>,
-    /// The experiment that would refute it, where none was made that decided: `to check, add a thread: the rate should rise`.
+    /// If no trial decided: the experiment that would, such as `to check, add a thread: the rate
+    /// should rise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_refute: Option<String>,
 }
 
 impl Limit {
-    /// What every limit was before there were others.
+    /// The default for documents written before other limits existed.
     fn of_a_peak() -> LimitOf {
         LimitOf::Peak
     }
 }
 
-/// One change to a workload that tells one bottleneck from another.
+/// A change to the workload that separates one bottleneck from another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitTrial {
-    /// What was changed: `twice the requests outstanding`.
+    /// The change, such as `twice the requests outstanding`.
     pub change: String,
-    /// The points before and after; the second is absent where the time was up.
+    /// Index of the point before the change.
     pub before: usize,
-    /// The point with the change.
+    /// Index of the point with the change; absent if time ran out.
     pub after: Option<usize>,
-    /// Requests per second after over before.
+    /// Requests per second after the change over before.
     pub iops_ratio: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub iops_ratio_interval_95: Option<[f64; 2]>,
-    /// What follows, in a few words.
+    /// The conclusion in a few words.
     pub outcome: String,
 }
 
-/// Processor cost = per request + per byte x size.
+/// Processor cost = cost per request + cost per byte x size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostModel {
-    /// How the requests were made.
+    /// The type of request.
     pub mode: CostMode,
-    /// Of the process or of the whole machine.
+    /// Process or whole machine.
     pub whose: CostScope,
-    /// Cost of a request whatever its size, in ns.
+    /// Fixed cost per request, in ns.
     pub ns_per_request: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub ns_per_request_interval_95: [f64; 2],
-    /// Cost of a byte, in ns.
+    /// Cost per byte, in ns.
     pub ns_per_byte: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub ns_per_byte_interval_95: [f64; 2],
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
-    /// User-space instructions a request whatever its size, where they were counted.
+    /// User-space instructions per request regardless of size, if counted.
     pub instructions_per_request: Option<f64>,
-    /// User-space instructions a byte.
+    /// User-space instructions per byte.
     pub instructions_per_byte: Option<f64>,
 }
 
-/// Service time = fixed + size / rate.
+/// Service time = fixed time + size / rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceModel {
-    /// Which requests.
+    /// The type of request.
     pub mode: ServiceMode,
-    /// The sizes that obey it in bytes, where smaller and larger ones obey different laws: what a cache had ready and what it had not, say.
+    /// The range of sizes in bytes that the model covers, if other sizes follow another model (a
+    /// cache hit versus a miss, for example).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes_bytes: Option<[f64; 2]>,
-    /// The part that no request escapes, in ns; less than nothing where a part of each request was ready before it was asked for.
+    /// Fixed time per request in ns; negative if part of each request was ready in advance.
     pub fixed_ns: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub fixed_ns_interval_95: [f64; 2],
-    /// The rate of the rest; absent where the time does not rise with the size.
+    /// Rate in bytes per second; absent if the time does not grow with the size.
     pub rate_bytes_per_s: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub rate_interval_95: Option<[f64; 2]>,
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
-    /// Greatest relative residual.
+    /// Maximum relative residual.
     pub max_residual: f64,
-    /// Request size in bytes at which the model bends, if it does.
+    /// Request size in bytes at which the model has a knee, if any.
     pub knee_bytes: Option<f64>,
 }
 
 /// A setting worth changing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What to do, in a few words.
+    /// The recommendation in a few words.
     pub title: String,
-    /// How much faster: 1.8 is 80 % more.
+    /// Speedup: 1.8 is 80 % faster.
     pub gain: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub gain_interval_95: Option<[f64; 2]>,
-    /// The sentence with both figures.
+    /// A sentence with both figures.
     pub evidence: String,
     /// The setting to use.
     pub setting: String,
-    /// A command that shows the difference again.
+    /// A command that reproduces the difference.
     pub check: String,
-    /// The points compared: before, after.
+    /// Indices of the points before and after.
     pub points: [usize; 2],
-    /// Processor time of the process for a MiB in ns: before, after.
+    /// Processor time of the process per MiB in ns: before, after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_mib: Option<[f64; 2]>,
     /// 99th percentile of the latency in ns: before, after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<[u64; 2]>,
-    /// What a plain program would see: the point before is what such a program does.
+    /// True if the point before is a plain program.
     #[serde(default)]
     pub from_plain: bool,
-    /// What a plain program reaches with it, in the fewest changes.
+    /// The goal that a plain program reaches with the fewest changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reaches: Option<Goal>,
-    /// What each change does alone, where there are several and each was measured: they lead from the point before to the point after.
+    /// If there are several changes and each was measured: their effects one by one, from the point
+    /// before to the point after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<FindingStep>,
 }
@@ -397,81 +402,82 @@ pub struct Finding {
 /// One of several changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingStep {
-    /// What is changed: `8 outstanding`.
+    /// The change, such as `8 outstanding`.
     pub change: String,
-    /// The point after it.
+    /// Index of the point after the change.
     pub point: usize,
-    /// How many times the rate before this change.
+    /// Speedup over the previous step.
     pub gain: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval.
     pub gain_interval_95: Option<[f64; 2]>,
-    /// Processor time of the process for a MiB in ns, after it.
+    /// Processor time of the process per MiB in ns, after the change.
     pub cpu_ns_per_mib: Option<f64>,
-    /// 99th percentile of the latency in ns, after it.
+    /// 99th percentile of the latency in ns, after the change.
     pub p99_ns: Option<u64>,
 }
 
-/// What a simulated machine would do with something changed.
+/// The predicted effect of a change to a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predicted {
-    /// What is changed: `one more bus`.
+    /// The change, such as `one more bus`.
     pub change: String,
-    /// The same as a setting of the machine.
+    /// The change as a machine setting.
     pub settings: String,
     /// Read or write.
     pub op: OpKind,
-    /// The rate with it, in bytes per second.
+    /// The predicted rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// How many times the rate without it.
+    /// Speedup.
     pub gain: f64,
-    /// The busiest part with it; `latency` where none is busy.
+    /// The busiest part after the change; `latency` if none is busy.
     pub then: String,
-    /// A command that predicts it again.
+    /// A command that repeats the prediction.
     pub check: String,
 }
 
 words! {
     /// Whether a rule holds on this machine.
     RuleState {
-        /// True here: the machine keeps it, or following it pays.
+        /// The machine follows the rule, or following it pays.
         Held = "held",
-        /// Not so here: the machine is set against it, or following it does not pay.
+        /// The machine contradicts the rule, or following it does not pay.
         Broken = "broken",
-        /// There is nothing here that it could be about, or it was not measured.
+        /// The rule does not apply here, or was not measured.
         NotApplicable = "not_applicable",
     }
 }
 
-/// A published rule for fast sequential I/O, and what this machine says to it.
+/// A published rule for fast sequential I/O, and whether it holds here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// The rule in a few words.
     pub rule: String,
     /// Whether it holds here.
     pub state: RuleState,
-    /// The figure that says so.
+    /// The figure behind the verdict.
     pub evidence: String,
 }
 
 /// A half-power point: the smallest setting that reaches half of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
-    /// What is varied.
+    /// The varied parameter.
     pub of: Varied,
-    /// What is held: `depth 8`, `64 KiB requests`.
+    /// The fixed parameters: `depth 8`, `64 KiB requests`.
     pub at: String,
     /// Read or write.
     pub op: OpKind,
-    /// The peak that is halved, in bytes per second.
+    /// The peak, in bytes per second.
     pub peak_bytes_per_s: f64,
-    /// Where the peak is from.
+    /// Source of the peak.
     pub peak_from: PeakSource,
-    /// The smallest measured setting that reaches half; absent where none does.
+    /// The smallest measured setting that reaches half of the peak; absent if none does.
     pub smallest: Option<f64>,
-    /// Where the curve crosses half, between measured settings.
+    /// The interpolated setting at which the curve crosses half of the peak.
     pub crossing: Option<f64>,
     /// The 95 % interval of the crossing.
     pub interval_95: Option<[f64; 2]>,
-    /// The smallest setting measured reaches half already: the true half-power point is at or below it.
+    /// The smallest measured setting already reaches half, so the true half-power point is at or
+    /// below it.
     pub at_or_below: bool,
 }

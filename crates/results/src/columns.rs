@@ -1,53 +1,48 @@
-//! The columns of a point and of a rate of operations: one list from which CSV, terminal and page are made.
+//! The columns of a point and of an operation rate: one list for CSV, terminal and report page.
 
 use crate::achieved::Achieved;
 use crate::operation::OperationRate;
 use crate::point::{LatencySummary, Numbers, Point};
 use workload::{SizeMix, Stop};
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Words.
     Text(String),
-    /// A whole number.
     Count(u64),
-    /// Any number.
     Number(f64),
 }
 
-/// What a number is, so that people can be shown it well. In files numbers are plain, in the unit that the column's name ends with.
+/// The unit of a number, used to format it for people. Files hold plain numbers in the unit that
+/// ends the column's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Words, or a number of nothing in particular.
+    /// Text, or a number without a unit.
     Plain,
-    /// A size.
     Bytes,
-    /// A rate of bytes.
+    /// Bytes per second.
     BytesPerS,
-    /// A rate of requests or operations.
+    /// Requests or operations per second.
     PerS,
-    /// A time.
+    /// Nanoseconds.
     Ns,
-    /// A short time of a processor, shown in us.
+    /// Nanoseconds of processor time, displayed in us.
     CpuNs,
-    /// A share of 100.
     Percent,
 }
 
-/// A column.
 pub struct Column<T> {
-    /// Its name in files, with its unit; empty where tables for people alone have it.
+    /// Name in files, including the unit; empty if the column is only for people.
     pub name: &'static str,
-    /// Its heading in tables for people; empty where files alone have it.
+    /// Heading in tables for people; empty if the column is only for files.
     pub heading: &'static str,
-    /// What its numbers are.
     pub unit: Unit,
-    /// It says what was asked, not what was found.
+    /// The column is part of the request, not of the results.
     pub asked: bool,
-    /// How readily a narrow terminal gives it up, 0: never; `None`: a terminal never has it.
+    /// A narrow terminal drops columns with higher values first, and never those with 0. `None`: not
+    /// shown in terminals.
     pub readily: Option<u8>,
-    /// The cell of a row; none where there is nothing to say.
+    /// The row's cell; `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -56,12 +51,12 @@ impl<T> Column<T> {
         Column { name, heading: "", unit, asked: false, readily: None, get }
     }
 
-    /// For people too, on a page and in a terminal.
+    /// Also shown on the page and in the terminal.
     const fn headed(self, heading: &'static str, readily: u8) -> Column<T> {
         Column { heading, readily: Some(readily), ..self }
     }
 
-    /// For people too, on a page.
+    /// Also shown on the page.
     const fn on_page(self, heading: &'static str) -> Column<T> {
         Column { heading, ..self }
     }
@@ -83,12 +78,12 @@ fn number(number: impl Into<Option<f64>>) -> Option<Cell> {
     number.into().map(Cell::Number)
 }
 
-/// A column of what was asked.
+/// A requested setting.
 const fn ask(name: &'static str, unit: Unit, get: fn(&Point) -> Option<Cell>) -> Column<Point> {
     Column::new(name, unit, get).asked()
 }
 
-/// A column of what was measured.
+/// A measured figure.
 macro_rules! of {
     ($name:literal, $unit:ident, |$numbers:ident| $value:expr) => {
         Column::new($name, Unit::$unit, |point: &Point| {
@@ -98,7 +93,7 @@ macro_rules! of {
     };
 }
 
-/// A column of the latencies.
+/// A latency figure.
 macro_rules! latency {
     ($name:literal, |$latency:ident| $value:expr) => {
         of!($name, Ns, |numbers| {
@@ -108,7 +103,7 @@ macro_rules! latency {
     };
 }
 
-/// A column of what was achieved.
+/// A field of [`Achieved`].
 macro_rules! achieved {
     ($name:literal, $unit:ident, |$achieved:ident| $value:expr) => {
         of!($name, $unit, |numbers| {
@@ -118,7 +113,7 @@ macro_rules! achieved {
     };
 }
 
-/// Request sizes as asked: `read 512-4096, write 65536:60%+4096:40%`.
+/// Request sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
@@ -131,7 +126,7 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// The columns of a point, in their order.
+/// The columns of a point, in order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -225,7 +220,7 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// The columns of a rate of operations, in their order.
+/// The columns of an operation rate, in order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation)).headed("operation", 0).asked(),
     Column::new("settings", Unit::Plain, |r: &OperationRate| text(&r.settings)).headed("settings", 0).asked(),
@@ -255,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_every_column_once_with_its_unit() {
+    fn column_names_are_unique_and_end_in_units() {
         let points = names(POINT);
         for all in [&points, &names(OPERATION)] {
             assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");

@@ -1,4 +1,5 @@
-//! CSV after RFC 4180: one file an experiment, and one of all points. Numbers are plain, in the units that the headers name.
+//! CSV (RFC 4180): one file per experiment, and one of all points. Numbers are plain, in the units
+//! named in the headers.
 
 use crate::columns::{self, Cell, Column};
 use crate::document::{Experiment, Results};
@@ -7,10 +8,11 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Name and text of each file: `points.csv`, `operations.csv` where operations on files were measured, and one of each experiment that measured something, by the name of its id.
+/// Name and text of each file: `points.csv`, `operations.csv` if file operations were measured, and
+/// one file per experiment with measurements, named after its id.
 ///
-/// Lines end in CR LF and a text with a comma, a quote or a line break is quoted, as RFC 4180 asks. A failed point has its reason in
-/// the column `error` and no numbers. Several warnings are separated by `; `.
+/// Lines end in CR LF; fields with a comma, quote or line break are quoted (RFC 4180). A failed
+/// point has its reason in the column `error` and no numbers. Warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
     let mut files = vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
     let mut taken = BTreeSet::from(["points".to_string(), "operations".to_string()]);
@@ -30,7 +32,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// A name that every file system takes, and that no other file has.
+/// A unique name that is valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).take(60).collect();
@@ -44,7 +46,6 @@ fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     name + ".csv"
 }
 
-/// Rows of one table.
 pub(crate) struct Table(pub(crate) String);
 
 impl Table {
@@ -69,7 +70,7 @@ fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\r', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.into() }
 }
 
-/// A number with all its digits, or nothing.
+/// All digits of a number, or an empty string.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
@@ -78,7 +79,6 @@ fn ends(interval: Option<[f64; 2]>) -> [String; 2] {
     [number(interval.map(|[low, _]| low)), number(interval.map(|[_, high]| high))]
 }
 
-/// A table of the columns that files have.
 fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     let named: Vec<&Column<T>> = columns.iter().filter(|column| !column.name.is_empty()).collect();
     let header: Vec<&str> = first.into_iter().chain(named.iter().map(|column| column.name)).collect();
@@ -90,12 +90,12 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     table.0
 }
 
-/// Names of the columns of an exported history: of the entry, then of the point.
+/// Column names of an exported history: those of the entry, then those of the point.
 pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
     ["entry", "began_unix_s", "kind", "target", "machine"].into_iter().chain(named_columns().map(|column| column.name))
 }
 
-/// The cells of an exported history for each point of an entry, in the order of [`history_columns`].
+/// The cells of each point of an entry, in the order of [`history_columns`].
 pub(crate) fn history_rows(entry: &Entry, results: &Results) -> impl Iterator<Item = Vec<Option<Cell>>> {
     results.points.iter().map(|point| {
         let of_entry = [
@@ -113,8 +113,8 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// The points of one entry of the history, with the entry's number, time, kind, target and machine before them; after a line of names where
-/// `header` asks for it.
+/// The points of one history entry, preceded by the entry's number, time, kind, target and machine;
+/// with a header line if `header` is set.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {
@@ -138,7 +138,7 @@ fn warnings(point: &Point) -> String {
     point.numbers.as_ref().map(|numbers| numbers.warnings.join("; ")).unwrap_or_default()
 }
 
-/// The axes of an experiment's figures, each once, in their order.
+/// The distinct axes of an experiment's figures, in order.
 fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     let mut axes = Vec::new();
     for axis in experiment.figures.iter().map(part) {
@@ -149,7 +149,8 @@ fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     axes
 }
 
-/// A row for each value of each curve. Figures of one experiment may have different axes: each axis has its column.
+/// One row per value of each curve. Each axis has its own column, because the figures of an
+/// experiment may differ in their axes.
 fn figures(experiment: &Experiment, points: &[Point]) -> String {
     let (xs, ys) = (axes(experiment, |figure| figure.x), axes(experiment, |figure| figure.y));
     let mut header = vec!["figure".to_string(), "series".to_string()];
@@ -178,7 +179,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// The point under a value: its place, repeats, warnings and error.
+/// The point behind a value: index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {
@@ -204,7 +205,7 @@ fn memory(experiment: &Experiment) -> String {
     table.0
 }
 
-/// The name of an axis in a file, with its unit; the names are those of the JSON document where it has them.
+/// Column name of an axis, with its unit; same names as in the JSON document.
 fn axis_column(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request_bytes",

@@ -1,4 +1,4 @@
-//! What a study, a sweep or a run leaves behind: one document, one schema, one version.
+//! The results document of a study, a sweep or a run: one versioned schema for all.
 
 use crate::answer::Answer;
 use crate::figure::Figure;
@@ -12,31 +12,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Name and version of the document's schema. A field may be added within a version; a changed or removed one is a new version.
+/// Name and version of the schema. Fields may be added within a version; changing or removing one
+/// requires a new version.
 pub const SCHEMA: &str = "halfpower.results/1";
 
-/// The document.
+/// A results document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
     /// Name and version of this schema: `halfpower.results/1`.
     pub schema: String,
-    /// What made it.
+    /// The program that wrote the document.
     pub program: Program,
     /// `study`, `stack`, `sweep`, `run`, `postmark` or `metadata`.
     pub kind: Kind,
-    /// What was measured.
+    /// The target.
     pub target: TargetFacts,
-    /// On which machine.
+    /// The machine.
     pub machine: MachineFacts,
-    /// Seconds since 1970-01-01 UTC when it began.
+    /// Start time in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// How long it took.
+    /// Elapsed time.
     pub elapsed_ns: u64,
-    /// Time that it was given; absent for a sweep.
+    /// Time budget; absent for a sweep.
     pub budget_ns: Option<u64>,
-    /// The seed of everything random.
+    /// Random seed.
     pub seed: u64,
-    /// Every point measured, or failed; experiments refer to them by their place here.
+    /// Every measured or failed point; experiments refer to points by index.
     pub points: Vec<Point>,
     /// Rates of operations on whole files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,32 +45,31 @@ pub struct Results {
     /// The best rates within a latency goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_goals: Vec<LatencyGoal>,
-    /// What the points' workloads did to each other, where they ran at once, too.
+    /// Interference between the workloads, if they also ran concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Interference>,
     /// The experiments of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<Experiment>,
-    /// The answer of a study.
+    /// The conclusions of a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// The stages from the program down, advertised over achieved.
+    /// The layers from the program down, with advertised and achieved rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
-    /// Reasons to doubt all of it.
+    /// Warnings about the whole document.
     pub warnings: Vec<String>,
 }
 
-/// When work began: on the calendar and on the machine's clock.
+/// Start of the work, in calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
-    /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
     clock: Nanos,
 }
 
 impl Began {
-    /// Now.
+    /// The current time.
     pub fn now<M: Machine>(machine: &M) -> Began {
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Began { unix_s, clock: machine.now() }
@@ -77,7 +77,7 @@ impl Began {
 }
 
 impl Results {
-    /// A document of work that ends now, still without what was measured; its warnings are the target's.
+    /// A document without measurements that ends now; it carries the target's warnings.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,
@@ -108,55 +108,52 @@ impl Results {
     }
 }
 
-/// The program that made a document.
+/// The program that wrote a document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
     /// `halfpower`.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// Its arguments.
     pub arguments: Vec<String>,
 }
 
-/// Which command made a document.
+/// The command that wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// All experiments and an answer.
+    /// All experiments and their conclusions.
     Study,
-    /// The layers under a target, advertised over achieved.
+    /// The layers under a target, with advertised and achieved rates.
     Stack,
     /// A grid of workloads.
     Sweep,
     /// One workload.
     Run,
-    /// Runs of the PostMark workload: small files in transactions.
+    /// The PostMark workload: transactions on small files.
     Postmark,
     /// Operations on many files, one kind after the other.
     Metadata,
 }
 
-/// One experiment: a question, the points that answer it, and the sentence that they support.
+/// One experiment: a question, the points that answer it, and the conclusion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`, `streams`, `location`, `stripe`, `device_cache`.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// What it asks.
+    /// The question.
     pub question: String,
-    /// What its numbers say; for an experiment that was skipped, the reason.
+    /// The conclusion; for a skipped experiment, the reason.
     pub sentence: String,
-    /// Why it was not made.
+    /// Why the experiment was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// What was left out of its grid, and why.
+    /// Parts of the grid that were left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// How it is drawn, one or more.
+    /// One or more figures.
     pub figures: Vec<Figure>,
-    /// Memory rates, of the first experiment.
+    /// Memory rates (first experiment only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryUse>,
 }

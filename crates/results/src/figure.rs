@@ -4,22 +4,18 @@ use crate::answer::HalfPower;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A figure: what is on its axes, and its series.
+/// A figure with its axes and curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// Unique in the document: a short name for files and anchors.
+    /// Unique in the document; used in file names and anchors.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// What x is.
     pub x: Axis,
-    /// What y is.
     pub y: Axis,
-    /// Its curves.
     pub series: Vec<Series>,
 }
 
-/// What an axis shows.
+/// The quantity on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
@@ -29,9 +25,9 @@ pub enum Axis {
     Depth,
     /// Streams; logarithmic.
     Threads,
-    /// Completions waited for at a time; logarithmic.
+    /// Completions awaited at a time; logarithmic.
     Completions,
-    /// Shift of every request in bytes; each value stands for itself.
+    /// Offset of every request in bytes; a category per value.
     OffsetBytes,
     /// Position in the target, 0 to 1.
     Position,
@@ -55,31 +51,29 @@ pub enum Axis {
     CacheBytes,
     /// Share of accesses that a cache misses, 0 to 1.
     MissShare,
-    /// How many times as fast; from zero.
+    /// Speedup; from zero.
     Gain,
 }
 
-/// A curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Its values, by rising x. Points that failed have no y.
+    /// Values in ascending order of x. Failed points have no y.
     pub values: Vec<Value>,
-    /// Where it reaches half of the peak, if it is a curve of which that is asked.
+    /// The half-power point, if the curve has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_power: Option<HalfPower>,
 }
 
-/// One value of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
-    /// On the x axis.
+    /// The x coordinate.
     pub x: f64,
-    /// On the y axis; absent where the point failed.
+    /// The y coordinate; absent if the point failed.
     pub y: Option<f64>,
     /// The 95 % interval of y.
     pub interval_95: Option<[f64; 2]>,
-    /// The point in the document's list, where y is a figure of one.
+    /// Index of the point, if y is a figure of a single point.
     pub point: Option<usize>,
 }

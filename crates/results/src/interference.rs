@@ -1,63 +1,65 @@
-//! What workloads do to each other: each alone against all at once.
+//! Interference between workloads: each one by itself compared with all concurrently.
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;
 use machine::{Machine, Result, TargetFacts};
 use measure::histogram::Histogram;
 use measure::stats::{self, Ratio};
-use measure::{Company, Job, Repeats, Sample, measure_beside};
+use measure::{Job, JobRuns, Repeats, Sample, measure_concurrent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Workloads that ran alone and all at once.
+/// Workloads that ran separately and concurrently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
-    /// Each with all others beside it; what it did alone are the document's points.
-    pub workloads: Vec<Beside>,
-    /// Rate of all at once, all workloads together.
+    /// Each workload while all others ran; its separate result is a point of the document.
+    pub workloads: Vec<ConcurrentWorkload>,
+    /// Combined rate of all workloads running concurrently.
     pub throughput_bytes_per_s: f64,
-    /// That over the sum of what each did alone, with its interval; absent where repeats tell none.
+    /// The combined rate over the sum of the separate rates; absent if the repeats give no
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Processor time of the process with all at once, in percent of one processor.
+    /// Processor time of the process when all run concurrently, in percent of one processor.
     pub process_busy_percent: f64,
-    /// Processor time of the process for each MiB with all at once.
+    /// Processor time of the process per MiB when all run concurrently.
     pub process_ns_per_mib: f64,
-    /// The same where each runs alone: all their time over all their data.
+    /// The same for separate runs: total processor time over total data.
     pub process_ns_per_mib_alone: f64,
-    /// All of this in a sentence.
+    /// The conclusion in a sentence.
     pub sentence: String,
 }
 
-/// A workload with others beside it.
+/// A workload that ran together with others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Beside {
-    /// Its point: what it did alone.
+pub struct ConcurrentWorkload {
+    /// Index of its point when run by itself.
     pub point: usize,
-    /// Its target.
     pub target: String,
-    /// Its rate beside the others.
+    /// Rate while the others ran.
     pub throughput_bytes_per_s: f64,
-    /// The 95 % interval of this mean.
+    /// The 95 % interval of the mean rate.
     pub interval_95: Option<[f64; 2]>,
-    /// That over its rate alone, by rounds; absent where repeats tell no interval.
+    /// That rate over the separate rate, by rounds; absent if the repeats give no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Its latency beside the others.
+    /// Latency while the others ran.
     pub latency_ns: LatencySummary,
-    /// The 95 % interval of the 99th percentile, where repeats tell one.
+    /// The 95 % interval of the 99th percentile, if the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// Its 99th percentile over that alone, by rounds; absent where repeats tell no interval.
+    /// 99th percentile over that of the separate run, by rounds; absent if the repeats give no
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ratio: Option<Ratio>,
-    /// Reasons to doubt it.
+    /// Warnings about this workload.
     pub warnings: Vec<String>,
 }
 
-/// Measures each job alone and all at once: a point for each alone, and what they do to each other; nothing of that where one failed.
+/// Measures each job by itself and all concurrently: one point per job, and their interference,
+/// unless a job failed.
 ///
 /// # Errors
-/// As [`measure_beside`].
+/// As [`measure_concurrent`].
 pub fn measure_interference<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
@@ -65,7 +67,7 @@ pub fn measure_interference<M: Machine>(
     on_run: impl FnMut(usize),
 ) -> Result<(Vec<Point>, std::result::Result<Interference, String>)> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
-    let company = measure_beside(machine, jobs, repeats, on_run)?;
+    let company = measure_concurrent(machine, jobs, repeats, on_run)?;
     let points: Vec<Point> = jobs
         .iter()
         .zip(&facts)
@@ -86,7 +88,6 @@ fn p99(sample: &Sample) -> f64 {
     both.percentile(99.0) as f64
 }
 
-/// Bytes per second.
 fn rate(sample: &Sample) -> f64 {
     sample.iops() * sample.bytes as f64 / sample.requests.max(1) as f64
 }
@@ -95,19 +96,19 @@ fn process_ns(sample: &Sample) -> f64 {
     (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64
 }
 
-/// The ratio of what runs of the same rounds gave.
-fn ratio(company: &Company, value: fn(&Sample) -> f64) -> Option<Ratio> {
+/// The ratio between runs of the same round.
+fn ratio(company: &JobRuns, value: fn(&Sample) -> f64) -> Option<Ratio> {
     let pairs = company.alone.samples.iter().zip(&company.together.samples);
     let (alone, together): (Vec<f64>, Vec<f64>) = pairs.map(|(a, b)| (value(a), value(b))).unzip();
     stats::ratio_interval(&alone, &together)
 }
 
-fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[Company], points: &[Point]) -> Option<Interference> {
+fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[JobRuns], points: &[Point]) -> Option<Interference> {
     let mut workloads = Vec::new();
     for (point, ((job, facts), company)) in jobs.iter().zip(facts).zip(company).enumerate() {
         let together = Point::from_samples(&job.workload, facts, &company.together.samples).numbers?;
         let of_runs: Vec<f64> = company.together.samples.iter().map(p99).collect();
-        workloads.push(Beside {
+        workloads.push(ConcurrentWorkload {
             point,
             target: facts.name.clone(),
             throughput_bytes_per_s: together.throughput_bytes_per_s,
@@ -125,7 +126,7 @@ fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[Company], points
     };
     let (alone, together): (Vec<f64>, Vec<f64>) =
         (0..rounds).map(|round| (sum(round, false), sum(round, true))).unzip();
-    // The processor's time of a run with all at once is that of all, and stands in the samples of each.
+    // When all run concurrently, each sample holds the processor time of the whole process.
     let all_ns: f64 = company[0].together.samples.iter().map(process_ns).sum();
     let elapsed_ns = |sample: &Sample| sample.usage.elapsed_ns as f64;
     let longest: f64 = (0..company[0].together.samples.len())
@@ -149,27 +150,28 @@ fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[Company], points
 }
 
 impl Interference {
-    /// What matters: who loses how much, and whether all together give less than each alone.
+    /// The conclusion: who loses how much, and whether the combined rate is below the separate
+    /// ones.
     fn said(&self, points: &[Point]) -> String {
-        let name = |one: &Beside| {
+        let name = |one: &ConcurrentWorkload| {
             let several = self.workloads.iter().any(|other| other.target != one.target);
             if several { one.target.clone() } else { points[one.point].workload.short() }
         };
-        let alone = |one: &Beside| points[one.point].numbers.as_ref();
+        let alone = |one: &ConcurrentWorkload| points[one.point].numbers.as_ref();
         let mut parts = Vec::new();
-        let worst = |value: &dyn Fn(&Beside) -> Option<f64>| {
+        let worst = |value: &dyn Fn(&ConcurrentWorkload) -> Option<f64>| {
             let valued = self.workloads.iter().filter_map(|one| Some((one, value(one)?)));
             valued.max_by(|a, b| a.1.total_cmp(&b.1))
         };
-        let p99 = |one: &Beside| match one.p99_ratio {
+        let p99 = |one: &ConcurrentWorkload| match one.p99_ratio {
             Some(ratio) => ratio.is_different().then_some(ratio.mean),
             None => Some(one.latency_ns.p99 as f64 / alone(one)?.latency_ns.p99.max(1) as f64),
         };
         match worst(&p99).filter(|(_, times)| *times > 1.0) {
             Some((one, times)) => parts.push(format!("the p99 of {} is {times:.1} times that alone", name(one))),
-            None => parts.push("no p99 is longer than alone by more than its interval".into()),
+            None => parts.push("no p99 rises by more than its interval".into()),
         }
-        let lost = |one: &Beside| match one.throughput_ratio {
+        let lost = |one: &ConcurrentWorkload| match one.throughput_ratio {
             Some(ratio) => ratio.is_different().then_some(1.0 - ratio.mean),
             None => Some(1.0 - one.throughput_bytes_per_s / alone(one)?.throughput_bytes_per_s),
         };
@@ -180,7 +182,7 @@ impl Interference {
         let together = show_rate(self.throughput_bytes_per_s);
         parts.push(match self.throughput_ratio {
             Some(ratio) if !ratio.is_different() => {
-                format!("all at once give {together}, and the sum of each alone within the interval")
+                format!("all at once give {together}, equal to the sum of each alone within the interval")
             }
             Some(ratio) => format!(
                 "all at once give {together}, {:.0} % ({:.0} to {:.0}) of the sum of each alone",

@@ -1,4 +1,4 @@
-//! Results on disk: JSON in and out, schema versions.
+//! Reads and writes results as JSON, and checks schema versions.
 
 use crate::document::{Results, SCHEMA};
 use files::Input;
@@ -6,50 +6,35 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A document that halfpower wrote; a study's has some MiB.
+/// A document written by halfpower. A study's document is a few MiB.
 pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
-/// Why results cannot be read or written.
+/// Why results could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A system call failed.
     #[error("cannot read {}: {source}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// The file is not a document of ours.
+    Io { path: PathBuf, source: io::Error },
+    /// Not a halfpower document.
     #[error("{}: not a results document of halfpower: {why}; name a results.json that study, sweep or run wrote", path.display())]
-    Malformed {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        why: String,
-    },
-    /// A document of another version.
+    Malformed { path: PathBuf, why: String },
+    /// A document of another schema version.
     #[error("{}: its schema is '{found}' and this program reads '{SCHEMA}'; use the program that wrote it", path.display())]
-    Version {
-        /// Which file.
-        path: PathBuf,
-        /// The schema that it names.
-        found: String,
-    },
+    Version { path: PathBuf, found: String },
 }
 
-/// Results as a JSON text that ends with its last line.
+/// Results as JSON text with a final newline.
 ///
 /// # Errors
-/// Something in them cannot be JSON.
+/// A value that JSON cannot represent.
 pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
-/// Results as a JSON text, with a command's own result, of a schema of its own, under the command's name.
+/// Results as JSON text, with a command's own result (under its own schema) in a field named after
+/// the command.
 ///
 /// # Errors
-/// Something in them cannot be JSON.
+/// A value that JSON cannot represent.
 pub fn to_json_with(results: &Results, command: &str, own: &impl Serialize) -> serde_json::Result<String> {
     let mut document = serde_json::to_value(results)?;
     let mut own = serde_json::to_value(own)?;
@@ -60,19 +45,19 @@ pub fn to_json_with(results: &Results, command: &str, own: &impl Serialize) -> s
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// Reads results.
+/// Reads results from a file.
 ///
 /// # Errors
-/// The file cannot be read, is no document of ours, or is one of another version.
+/// The file cannot be read, is not a halfpower document, or has another schema version.
 pub fn read(path: &Path) -> Result<Results, Error> {
     let text = DOCUMENT.text(path).map_err(|source| Error::Io { path: path.into(), source })?;
     parse(path, &text)
 }
 
-/// Reads results from the text of a file.
+/// Parses results from the text of a file.
 ///
 /// # Errors
-/// It is not a document of ours, or has another version.
+/// Not a halfpower document, or another schema version.
 pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
     let Header { schema } = serde_json::from_str(text).map_err(malformed)?;
@@ -83,13 +68,13 @@ pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     }
 }
 
-/// The part of a document that says how to read the rest.
+/// The fields needed to decide how to parse the rest.
 #[derive(Deserialize)]
 struct Header {
     schema: Option<String>,
 }
 
-/// The JSON Schema of the document, as it stands in `schema/`.
+/// The JSON Schema of the document, as in `schema/`.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Results);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -1,29 +1,29 @@
-//! The stages between a program and its data, advertised over achieved.
+//! The layers between a program and its data, with advertised and achieved rates.
 
 use machine::LayerKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// What a stage is.
+/// Kind of layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// The program that issues requests, with nothing behind it.
+    /// The load generator with a null backend.
     Generator,
     /// Copying in main memory.
     Memory,
-    /// The page cache: data that are there already.
+    /// The page cache, data already cached.
     PageCache,
-    /// The file system through the page cache, data not there yet.
+    /// The file system through the page cache, data not cached.
     Buffered,
-    /// The file system or device past the page cache.
+    /// The file system or device, bypassing the page cache.
     Direct,
     /// The processors of a simulated machine.
     Processor,
     /// A file system.
     FileSystem,
-    /// A mapping of several devices into one.
+    /// Several devices mapped into one.
     Volume,
     /// A partition.
     Partition,
@@ -41,12 +41,12 @@ pub enum StageKind {
     Pci,
     /// A network.
     Network,
-    /// A limit set from outside.
+    /// A configured limit.
     Throttle,
 }
 
 impl StageKind {
-    /// Its name for people.
+    /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
             StageKind::Generator => "generator",
@@ -88,74 +88,72 @@ impl From<LayerKind> for StageKind {
     }
 }
 
-/// The stages from the program down to what stores the data.
+/// The layers from the program down to the media.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ladder {
-    /// From the program down.
     pub stages: Vec<Stage>,
-    /// What could lose data here: a volatile write cache, a file system without barriers.
+    /// Risks of data loss: a volatile write cache, a file system without barriers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,
 }
 
-/// One stage.
+/// One layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
-    /// What it is.
     pub kind: StageKind,
-    /// Its name.
     pub name: String,
-    /// Its rate by operation: reads, then writes; empty where nothing is known of either. A stage that limits an operation has a rate for
-    /// it, without figures where none are known.
+    /// Rate by operation: reads, then writes. A layer that limits an operation is listed even if
+    /// its figures are unknown.
     pub rates: Vec<StageRate>,
-    /// The settings that matter, by name and value.
+    /// The relevant settings, by name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<(String, String)>,
-    /// What is wrong with it.
+    /// Problems found with this layer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// The rate of a stage for one operation.
+/// The rate of a layer for one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRate {
     /// Read or write.
     pub op: OpKind,
-    /// What it promises: peak advertised performance (PAP).
+    /// Peak advertised performance (PAP).
     pub advertised: Option<Advertises>,
-    /// What it gave: real application performance (RAP).
+    /// Real application performance (RAP).
     pub achieved: Option<Reached>,
     /// Achieved over advertised, in percent.
     pub share_percent: Option<f64>,
-    /// Share of the time in which it worked at the peak, in percent, where it counts that.
+    /// Share of the time that the layer was busy at the peak, in percent, if it counts that.
     pub busy_percent: Option<f64>,
-    /// The smallest request, in bytes, that gets half of what the stage gave.
+    /// The smallest request size in bytes that reaches half of the layer's rate.
     pub half_power_bytes: Option<f64>,
-    /// No stage gave less: it limits the whole.
+    /// No layer achieved less: this one limits the whole.
     pub narrowest: bool,
 }
 
-/// A rate that a stage promises.
+/// An advertised rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advertises {
-    /// In bytes per second.
+    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Where it is from: the formula that computes it, or who tells it.
+    /// Source of the figure: a formula, or the component that reports it.
     pub formula: String,
 }
 
-/// A rate that a stage gave.
+/// An achieved rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reached {
-    /// In bytes per second.
+    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
     /// Its 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// The point that it was measured by.
+    /// Index of the point that measured it.
     pub point: Option<usize>,
-    /// How it was measured: `measured`, `passed through at the peak`, or a formula.
+    /// Method: `measured`, `passed through at the peak`, or a formula.
     pub formula: String,
-    /// It passed through a stage that was not measured alone and is not the limit: the stage gives this at least.
+    /// A lower bound: data passed through at this rate, but the layer was not the limit and was not
+    /// measured separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
 }

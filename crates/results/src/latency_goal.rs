@@ -1,4 +1,4 @@
-//! The best rate whose 99th percentile of the latency holds: half-power under a latency goal.
+//! The best rate with a 99th percentile within a goal, and its half-power depth.
 
 mod by_rate;
 
@@ -12,34 +12,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Twice as many outstanding gain less than this: the rate is the greatest there is.
+/// Doubling the depth must gain at least this factor; otherwise the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// So many doublings in a row without a gain, and no more are tried.
+/// Stop after this many consecutive doublings without a gain.
 const FLAT: u32 = 2;
 
-/// Rates within this share of one another are the same; then fewer outstanding are better.
+/// Rates within this fraction of each other are equal; the lower depth then wins.
 const SAME: f64 = 0.01;
 
-/// The search ends where the depths on both sides of the goal are within this share of one another, or next to each other.
+/// The search ends when the depths on both sides of the goal are adjacent, or within 1/16 of each
+/// other.
 const NEAR: u32 = 16;
 
-/// What the search for the best rate changes.
+/// The parameter varied in the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchBy {
-    /// How many requests are kept outstanding; latency counts from their issue.
+    /// Requests outstanding; latency counts from issue.
     #[default]
     Depth,
-    /// How many requests come a second, on schedule; latency counts from the scheduled time.
+    /// Requests per second on a schedule; latency counts from the scheduled time.
     Rate,
 }
 
 impl SearchBy {
-    /// Both.
     pub const ALL: [SearchBy; 2] = [SearchBy::Depth, SearchBy::Rate];
 
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             SearchBy::Depth => "depth",
@@ -48,49 +48,55 @@ impl SearchBy {
     }
 }
 
-/// The best rate of a workload whose 99th percentile of the latency is within a goal.
+/// The best rate of a workload with a 99th percentile within a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyGoal {
-    /// What the search changed.
+    /// The varied parameter.
     #[serde(default)]
     pub by: SearchBy,
-    /// The goal.
+    /// The goal for the 99th percentile of the latency.
     pub p99_ns: u64,
     /// Read or write.
     pub op: OpKind,
-    /// Bytes of a request.
+    /// Request size in bytes.
     pub request_bytes: u32,
-    /// The points that were measured for it, in the order they were.
+    /// Indices of the points measured, in order.
     pub points: Vec<usize>,
-    /// The point with the best rate that holds the goal; absent where not even one request outstanding does.
+    /// Index of the point with the best rate within the goal; absent if even one outstanding
+    /// request misses it.
     pub best: Option<usize>,
-    /// The point with the fewest outstanding, or the least offered rate, that does not hold it; absent where every one that was tried does.
+    /// Index of the point with the lowest depth or offered rate that misses the goal; absent if
+    /// none does.
     pub beyond: Option<usize>,
-    /// The best offered rate that holds the goal, in requests per second; absent where the search is by depth.
+    /// The best offered rate within the goal, in requests per second; absent if the search is by
+    /// depth.
     #[serde(default)]
     pub rate_iops: Option<f64>,
-    /// The best rate that holds the goal.
+    /// The best rate within the goal.
     pub throughput_bytes_per_s: Option<f64>,
-    /// Its 95 % interval. By offered rate: from the greatest that holds beyond chance to the least that does not hold beyond chance.
+    /// The 95 % interval of that rate. By offered rate: from the highest rate that is significantly
+    /// within the goal to the lowest that significantly misses it.
     pub interval_95: Option<[f64; 2]>,
-    /// The 95 % interval of its 99th percentile, where repeats tell one.
+    /// The 95 % interval of the 99th percentile, if the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// The best rate of all that were tried, whatever their latency.
+    /// The best rate measured, regardless of latency.
     pub unlimited_bytes_per_s: Option<f64>,
-    /// The smallest depth tried that has half of the best rate within the goal; absent where the search is by offered rate.
+    /// The lowest depth tried that reaches half of the best rate within the goal; absent if the
+    /// search is by offered rate.
     pub half_depth: Option<u32>,
-    /// The goal lies between the intervals of the percentiles on both sides of it.
+    /// True if the percentiles on both sides differ from the goal by more than their intervals.
     pub sure: bool,
-    /// All of this in a sentence.
+    /// The conclusion in a sentence.
     pub sentence: String,
 }
 
-/// Finds the best rate of a workload whose 99th percentile of the latency is within `p99_ns`: doubles the depth until it is not, or until
-/// the rate grows no more, then bisects. `at` makes the workload of a depth, `most` is the greatest. Every depth that is tried becomes a
-/// point; `first` is the number of the first of them in the document.
+/// Finds the best rate with a 99th percentile within `p99_ns`: doubles the depth until the goal is
+/// missed or the rate stops growing, then bisects. `at` returns the workload for a depth; `most` is
+/// the maximum depth. Every depth tried becomes a point; `first` is the document index of the
+/// first.
 ///
 /// # Errors
-/// The user's interrupt. What else goes wrong with a depth is its point's error, and ends the search there.
+/// The user's interrupt. Any other failure becomes the point's error and ends the search.
 pub fn measure_within_p99<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -132,13 +138,12 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// The 95 % interval of a 99th percentile, where repeats tell one.
+/// The 95 % interval of a 99th percentile, if the repeats give one.
 fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
     let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
     stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])
 }
 
-/// What the points say.
 fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: bool) -> LatencyGoal {
     let measured: Vec<(usize, &Numbers)> =
         points.iter().enumerate().filter_map(|(at, point)| Some((at, point.numbers.as_ref()?))).collect();
@@ -155,7 +160,7 @@ fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: boo
         .copied()
         .filter(|(_, numbers)| numbers.latency_ns.p99 > p99_ns)
         .min_by_key(|(at, _)| depth(*at));
-    // Where runs repeat exactly one is the truth.
+    // If runs repeat exactly, one run is enough.
     let clear = |side: Option<(usize, &Numbers)>, end: usize, within: bool| {
         side.is_none_or(|(_, numbers)| match p99_interval(numbers) {
             Some(ends) => (ends[end] <= p99_ns as f64) == within,
@@ -210,7 +215,7 @@ impl LatencyGoal {
             format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
         });
         let mut said = format!(
-            "p99 within {goal}: at most {}{interval} with {}, where it is {}",
+            "p99 within {goal}: at most {}{interval} with {}, at a p99 of {}",
             show_rate(rate),
             points[at].workload.short(),
             p99(numbers)

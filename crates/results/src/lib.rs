@@ -1,7 +1,8 @@
-//! What was found: the document, its points, JSON in and out.
+//! Results: the document, its points, and JSON in and out.
 //!
-//! A [`Point`] is what several runs of one workload say together: its rate with an interval, what was achieved, and the reasons to
-//! doubt it. A [`Results`] document holds the points of a run, a sweep, a study or another tool's job.
+//! A [`Point`] summarizes several runs of one workload: its rate with an interval, the achieved
+//! load, and warnings. A [`Results`] document holds the points of a run, a sweep, a study or
+//! another tool's job.
 
 mod achieved;
 mod answer;
@@ -36,7 +37,7 @@ pub use csv::{csv, history_csv};
 pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
-pub use interference::{Beside, Interference, measure_interference};
+pub use interference::{ConcurrentWorkload, Interference, measure_interference};
 pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99};

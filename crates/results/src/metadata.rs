@@ -1,4 +1,5 @@
-//! What a metadata workload gave: the rate of each operation with its interval, its latencies, and the reasons to doubt them.
+//! Results of a metadata workload: the rate of each operation with its interval, its latencies, and
+//! warnings.
 
 use crate::{Latency, LatencySummary, OperationRate};
 use machine::files::{FileSync, FileSystem};
@@ -9,47 +10,44 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use workload::metadata::{MetadataError, MetadataPlan, Operation, run};
 
-/// What a metadata run gave.
+/// The result of a metadata run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataResult {
-    /// What was asked.
+    /// The plan that was run.
     pub plan: MetadataPlan,
-    /// By operation, in the order of a round.
+    /// The operations, in the order of a round.
     pub operations: Vec<OperationResult>,
     /// User time of the process over all rounds, all threads.
     pub cpu_user_ns: u64,
     /// System time of the process over all rounds, all threads.
     pub cpu_system_ns: u64,
-    /// Bytes that came from block devices, where counted.
+    /// Bytes read from block devices, if counted.
     pub device_read_bytes: Option<u64>,
-    /// What keeps these figures from being trusted.
+    /// Warnings about these figures.
     pub warnings: Vec<String>,
 }
 
-/// One operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationResult {
-    /// Which.
     pub operation: Operation,
-    /// Operations of one round: files, or directories where these are listed.
+    /// Operations in one round: files, or directories for a listing.
     pub count: u64,
-    /// Time of the phase in each round.
+    /// Time of the phase, by round.
     pub elapsed_ns: Vec<u64>,
-    /// Operations per second, all rounds together.
+    /// Operations per second over all rounds.
     pub rate_per_s: f64,
-    /// Files gone over per second, all rounds together: more than the rate only for a listing.
+    /// Files visited per second over all rounds; differs from the rate only for a listing.
     pub files_per_s: f64,
-    /// The rate with its 95 % interval over the rounds; `None` with one round.
+    /// The rate with its 95 % interval over the rounds; `None` for a single round.
     pub rate_interval_per_s: Option<Estimate>,
-    /// Latency of one operation.
     pub latency: Latency,
 }
 
-/// Under this a phase says little.
+/// Shorter phases are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Carries out a plan and measures it; `progress` is called before each phase. A run in which the program was stopped is left out and made
-/// again.
+/// Runs and measures a plan; `progress` is called before each phase. A run in which the program was
+/// stopped is discarded and repeated.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,55 +1,47 @@
-//! Rates of operations on whole files, which have no request size and so are no points.
+//! Rates of operations on whole files. They have no request size, so they are not points.
 
 use crate::point::LatencySummary;
 use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How fast one kind of operation went under some settings.
+/// The rate of one kind of operation under given settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRate {
-    /// `transaction`, `create`, `read`, `append`, `stat`, `open`, `rename`, `list`, `delete`; with `alone` behind it where the operation had
-    /// a phase of its own beside a mix.
+    /// `transaction`, `create`, `read`, `append`, `stat`, `open`, `rename`, `list`, `delete`;
+    /// followed by `alone` if the operation also had a phase of its own in addition to the mix.
     pub operation: String,
-    /// What was asked beyond the defaults, as the command takes it: two rates of the same operation and settings are comparable.
+    /// Settings that differ from the defaults, as command options. Rates of the same operation and
+    /// settings are comparable.
     pub settings: String,
     /// Operations.
     pub count: u64,
-    /// Operations per second of the time that they shared with what else was done in it.
+    /// Operations per second of the time that they shared with other operations.
     pub per_s: f64,
-    /// The 95 % interval of the rate; absent where too little was run to tell.
+    /// The 95 % interval of the rate; absent if the run was too short.
     pub interval_95: Option<[f64; 2]>,
-    /// Time of one operation, where each was timed.
+    /// Time per operation, if timed.
     pub latency_ns: Option<LatencySummary>,
-    /// Processor time (user and system) of the process for each, where it can be told from that of other operations.
+    /// Processor time (user and system) per operation, if it can be separated from other
+    /// operations.
     pub cpu_ns: Option<f64>,
 }
 
-/// The latency of one kind of operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
-    /// Operations done.
     pub count: u64,
-    /// Mean.
     pub mean_ns: f64,
-    /// Smallest.
     pub min_ns: u64,
-    /// Half of the operations took no longer.
     pub p50_ns: u64,
-    /// 95 % took no longer.
     pub p95_ns: u64,
-    /// 99 % took no longer.
     pub p99_ns: u64,
-    /// 99.9 % took no longer.
     pub p999_ns: u64,
-    /// Largest.
     pub max_ns: u64,
-    /// All of them.
+    /// The full distribution.
     pub histogram: Histogram,
 }
 
 impl Latency {
-    /// The figures of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
         Latency {
             count: histogram.count(),

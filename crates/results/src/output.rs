@@ -1,10 +1,12 @@
-//! Files that halfpower writes: one way for every output of every command, and nothing of the user's is overwritten.
+//! Files that halfpower writes: one mechanism for all output of all commands. It never overwrites
+//! the user's files.
 //!
-//! A character device, a pipe and standard output are written into. Any other output is first written in full to a temporary file of a
-//! random name in the same directory, brought to stable storage, and then renamed. The directory is held open from the first check on: whatever
-//! becomes of its path, the file goes into that one. A file that is there already is replaced only if it bears the mark of one
-//! that halfpower made and nobody changed ([`own`]), or if that was asked for. What a killed run left of a temporary file goes with the next output
-//! beside it.
+//! A character device, a pipe and standard output are written in place. Any other output is first
+//! written in full to a temporary file with a random name in the same directory, flushed to stable
+//! storage, and then renamed. The directory stays open from the first check, so the file ends up
+//! there even if the path changes. An existing file is replaced only if it carries the mark of an
+//! unmodified halfpower file ([`own`]), or with `--force`. A temporary file left by a killed run is
+//! removed by the next output in the same directory.
 
 mod own;
 mod part;
@@ -19,57 +21,41 @@ use std::sync::Arc;
 /// Why a file cannot be an output, or could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// It must not be one: said before anything is measured.
+    /// Not a valid output; reported before anything is measured.
     #[error("{option} {}: {why}", path.display())]
-    Refused {
-        /// The option that named it.
-        option: String,
-        /// Which file.
-        path: PathBuf,
-        /// Why, and what to do instead.
-        why: String,
-    },
-    /// It was written, and its directory has another path by now.
+    Refused { option: String, path: PathBuf, why: String },
+    /// Written, but the directory has been moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
-    Moved {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// A system call failed.
+    Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// The system's words.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
-/// A place for an output, tried before the measurement.
+/// An output that was checked before the measurement.
 #[derive(Debug, Clone)]
 pub struct Output {
     option: String,
     path: PathBuf,
-    /// Its directory and its name there; none for one of the process's own open files.
+    /// The open directory and the name in it; `None` for an inherited file descriptor.
     at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
 
-/// What stands under the name of an output.
+/// What exists under the output's name.
 enum Place {
-    /// Nothing yet.
     Free,
-    /// A file that may be replaced, as it is now.
+    /// A file that may be replaced, with its current metadata.
     Replaceable(Metadata),
-    /// Something that takes bytes and keeps its name.
+    /// A stream, written in place.
     Stream,
 }
 
 impl Output {
-    /// An output that `option` names. `force` replaces files that halfpower did not make, but none of `targets`.
+    /// An output named by `option`. `force` also replaces files that halfpower did not write, but
+    /// never one of `targets`.
     ///
     /// # Errors
-    /// A place that cannot be written, a file of somebody else's, one of `targets`.
+    /// The location is not writable, the file belongs to the user, or it is one of `targets`.
     pub fn new(option: &str, path: &Path, force: bool, targets: &[PathBuf]) -> Result<Output, OutputError> {
         let output = Output::at(option, path, force)?;
         if let Some(target) = targets.iter().find(|target| output.is_target(target)) {
@@ -85,7 +71,7 @@ impl Output {
         Ok(output)
     }
 
-    /// The directory of an output, held open, and its name there.
+    /// The open directory of an output, and the name in it.
     fn at(option: &str, path: &Path, force: bool) -> Result<Output, OutputError> {
         let mut output = Output { option: option.into(), path: path.into(), at: None, force };
         if !is_own_open_file(path) {
@@ -96,7 +82,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Whether it is this file or device, whether or not it is there yet.
+    /// Whether the output is this file or device, which need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -109,15 +95,14 @@ impl Output {
         }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes all of the output: nothing or everything is there afterwards, if it is a file.
+    /// Writes the output. A file is written in full or not at all.
     ///
     /// # Errors
-    /// It cannot be written, or a file of somebody else's has appeared there since.
+    /// It cannot be written, or another program has created a file there since.
     pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (directory, name) = match (self.place()?, &self.at) {
@@ -127,7 +112,7 @@ impl Output {
         let mut temporary = self.temporary(directory)?;
         temporary.file().write_all(bytes).map_err(failed)?;
         temporary.file().sync_all().map_err(failed)?;
-        // The file there may have changed since the first look.
+        // The file may have changed since the first check.
         let place = self.place()?;
         if let Place::Replaceable(before) = &place {
             temporary.file().set_permissions(before.permissions()).map_err(failed)?;
@@ -138,15 +123,15 @@ impl Output {
             _ => temporary.take_free(name),
         }
         .map_err(failed)?;
-        // The rename, too. A directory that cannot be synced is no failure: the file is there.
+        // Make the rename durable, too. A failed directory sync is not an error: the file exists.
         let _ = directory.sync();
         if directory.is_in_place() { Ok(()) } else { Err(OutputError::Moved { path: self.path.clone() }) }
     }
 
-    /// Adds to the end of the file, which is made where it is not there.
+    /// Appends to a file, which is created if missing.
     ///
     /// # Errors
-    /// It cannot be written, or is no place for a report.
+    /// It cannot be written, or is not a valid place for a report.
     fn add(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let mut file = match (self.place()?, &self.at) {
@@ -154,7 +139,7 @@ impl Output {
             (Place::Free, Some((directory, name))) => directory.create(name, 0o666).map_err(failed)?,
             (Place::Replaceable(before), Some((directory, name))) => {
                 let file = directory.open_to_append(name).map_err(failed)?;
-                // What was looked at is what is written.
+                // Write only to the file that was checked.
                 if !is_same_file(&before, &file.metadata().map_err(failed)?) {
                     return Err(self.refused("it was replaced at this very moment"));
                 }
@@ -168,7 +153,6 @@ impl Output {
         OutputError::Refused { option: self.option.clone(), path: self.path.clone(), why: why.into() }
     }
 
-    /// A directory in which no file can be made.
     fn unusable(&self, directory: &Path, error: &io::Error) -> OutputError {
         self.refused(match error.kind() {
             io::ErrorKind::NotFound => format!("there is no directory {}; make it first", directory.display()),
@@ -176,7 +160,7 @@ impl Output {
         })
     }
 
-    /// What stands there, if it may be an output.
+    /// Checks what exists under the name, and whether it may be an output.
     fn place(&self) -> Result<Place, OutputError> {
         let Some((directory, name)) = &self.at else { return Ok(Place::Stream) };
         let io = |source| OutputError::Io { path: self.path.clone(), source };
@@ -204,7 +188,7 @@ impl Output {
         }
     }
 
-    /// A new file of a random name in the same directory; it goes when it is dropped.
+    /// A new file with a random name in the same directory, removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
@@ -221,18 +205,18 @@ impl Output {
             }
         };
         match written {
-            // A reader that has gone away has read enough.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }
     }
 }
 
-/// Adds a text to the end of a file that `option` names, whoever made it: nothing in it is overwritten. Links and devices that keep data are
-/// refused.
+/// Appends text to a file named by `option`, whoever created it; nothing in it is overwritten.
+/// Links and devices that store data are refused.
 ///
 /// # Errors
-/// It cannot be written, or is no place for a report.
+/// It cannot be written, or is not a valid place for a report.
 pub fn append(option: &str, path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     Output::at(option, path, true)?.add(bytes)
 }
@@ -241,7 +225,7 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Whether a regular file is one that halfpower made, or empty.
+/// Whether a regular file is empty or was written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }
@@ -258,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_elses_is_replaced_only_by_force() {
+    fn foreign_files_are_replaced_only_with_force() {
         let here = tempfile::tempdir().unwrap();
         let path = here.path().join("precious");
         let fio = [
@@ -266,7 +250,7 @@ mod tests {
             "3;fio-3.33;j;0;0\n",
             "j: (groupid=0, jobs=1): err= 0:\n  read: IOPS=1\n",
         ];
-        // Whatever they look like.
+        // Content alone does not make a file ours.
         let looks = ["{\"schema\": \"halfpower.results/1\"}", "point,op,read_percent\r\n", "# halfpower 0.1.0\n"];
         for content in ["data", "{"].into_iter().chain(fio).chain(looks) {
             fs::write(&path, content).unwrap();
@@ -278,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn what_halfpower_made_is_replaced_as_long_as_nobody_changed_it_and_nothing_else_is_left() {
+    fn unmodified_outputs_are_replaced_without_leftovers() {
         let here = tempfile::tempdir().unwrap();
         for name in ["results.json", "l_slat.1.log", "trace", "sheet.xls"] {
             let path = here.path().join(name);
             let write =
                 |text: &str| Output::new("--json", &path, false, &[]).and_then(|output| output.write(text.as_bytes()));
-            // What is empty is nobody's.
+            // An empty file may be replaced.
             fs::write(&path, "").unwrap();
             write("fio version 3 iolog\n").unwrap();
             write("1, 2, 3\n").unwrap();
@@ -293,7 +277,7 @@ mod tests {
             fs::copy(&path, &copy).unwrap();
             assert!(refusal(&copy, false, &[]).contains("--force"), "a copy is its user's");
             fs::remove_file(copy).unwrap();
-            // Written in its place, of the same length.
+            // Modified in place, same length.
             fs::write(&path, "1, 2, 4\n").unwrap();
             assert!(refusal(&path, false, &[]).contains("--force"), "{name} was changed");
             assert_eq!(fs::read_to_string(&path).unwrap(), "1, 2, 4\n");
@@ -305,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_no_output_even_by_force_or_under_another_name() {
+    fn targets_are_refused_even_with_force_or_another_name() {
         let here = tempfile::tempdir().unwrap();
         let (target, link) = (here.path().join("target"), here.path().join("link"));
         let not_there = here.path().join("new");
@@ -335,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_goes_to_the_end_of_a_file_and_into_no_link() {
+    fn append_adds_to_the_end_and_refuses_links() {
         let here = tempfile::tempdir().unwrap();
         let (file, link) = (here.path().join("file"), here.path().join("link"));
         for _ in 0..2 {

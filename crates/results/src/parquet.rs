@@ -1,4 +1,5 @@
-//! The points of a history as a Parquet file, for DuckDB, pandas and Spark: the columns of its CSV, each with a type.
+//! The points of a history as a Parquet file, for DuckDB, pandas and Spark: the columns of the CSV,
+//! typed.
 
 use crate::columns::Cell;
 use crate::csv::{history_columns, history_rows};
@@ -12,20 +13,20 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 
-/// A table of the points of a history.
+/// The points of a history as a table.
 #[derive(Debug, Default)]
 pub struct HistoryTable {
     rows: Vec<Vec<Option<Cell>>>,
 }
 
 impl HistoryTable {
-    /// Adds the points of an entry.
     pub fn add(&mut self, entry: &Entry, results: &Results) {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// The table as a Parquet file: a row for each point, every column optional. Words are strings, whole numbers 64 bits without a sign, other
-    /// numbers doubles; a column in which nothing stands is one of doubles.
+    /// The table as a Parquet file: one row per point, every column optional. Text becomes strings,
+    /// whole numbers unsigned 64-bit integers, other numbers doubles; an empty column is a column
+    /// of doubles.
     ///
     /// # Errors
     /// The table is too large for a Parquet file.
@@ -49,7 +50,7 @@ impl HistoryTable {
     }
 }
 
-/// The type of a column by what stands in it: each column holds one kind of cells.
+/// The type of a column, from its cells; a column holds only one kind of cell.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -67,7 +68,7 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
             _ => None,
         }),
         Some(Cell::Count(_)) => write_as::<Int64Type>(column, cells, |cell| match cell {
-            // The same 64 bits: the type says that there is no sign.
+            // The same 64 bits: the column type is unsigned.
             Cell::Count(count) => Some(count.cast_signed()),
             _ => None,
         }),
@@ -78,7 +79,7 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
     }
 }
 
-/// Writes the values that are there; the definition level says which are.
+/// Writes the values that exist; the definition level marks them.
 fn write_as<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: &[Option<&Cell>],
@@ -100,7 +101,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_tables_can_be_read() {
         let names: Vec<&str> = history_columns().collect();
         let row = |entry: u64, rate: Option<f64>| {
             let cell = |name: &&str| match *name {
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_without_points_is_a_table_without_rows() {
+    fn an_empty_history_is_an_empty_table() {
         let reader = SerializedFileReader::new(written(&HistoryTable::default())).unwrap();
         assert_eq!(reader.get_row_iter(None).unwrap().count(), 0);
     }

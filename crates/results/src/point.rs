@@ -1,4 +1,4 @@
-//! What several runs of one workload say together.
+//! A point: the summary of several runs of one workload.
 
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
@@ -10,18 +10,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// One workload with what was measured, or with the reason why it could not be.
+/// One workload with its figures, or the reason for its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// What was asked.
+    /// The requested workload.
     pub workload: WorkloadRecord,
-    /// What was measured; absent in a failed point.
+    /// The figures; absent if the point failed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
-    /// Why there are no numbers.
+    /// Why the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What was found by looking at the data, where that was asked.
+    /// Result of verifying the data, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
 }
@@ -29,9 +29,7 @@ pub struct Point {
 /// A workload with its operation by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
-    /// What its requests do.
     pub op: OpKind,
-    /// The workload.
     #[serde(flatten)]
     pub workload: Workload,
 }
@@ -53,54 +51,52 @@ impl std::ops::Deref for WorkloadRecord {
 /// The figures of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Numbers {
-    /// Mean rate of the runs: all bytes over all time. Of writes it is until they are on stable storage if a flush was asked for (`sync_at_end`),
-    /// and otherwise until the last one returned.
+    /// Mean rate of the runs: total bytes over total time. For writes the time ends with the final
+    /// flush, if requested (`sync_at_end`), and otherwise when the last write returns.
     pub throughput_bytes_per_s: f64,
-    /// The same in requests per second.
+    /// Requests per second.
     pub iops: f64,
-    /// The 95 % interval of this mean: lower and upper end in bytes per second; absent where one short run tells none.
+    /// The 95 % interval of the mean rate in bytes per second: lower and upper end; absent after a
+    /// single short run.
     pub interval_95: Option<[f64; 2]>,
     /// Half the interval over the rate: 0.03 is plus or minus 3 %.
     pub relative_half_width: Option<f64>,
-    /// Runs that count: where there are two without a warm-up, only those.
+    /// Runs that count. Runs with a warm-up are excluded if two others exist.
     pub repeats: u32,
     /// Rate of each run.
     pub runs_bytes_per_s: Vec<f64>,
-    /// What else each run tells by itself, in the same order: comparisons take their intervals from it.
+    /// Other figures of each run, in the same order; comparisons derive their intervals from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunNumbers>,
-    /// From issue (in an open loop: from the intended time) to completion, reads and writes together.
+    /// Time from issue (open loop: from the scheduled time) to completion, reads and writes
+    /// together.
     pub latency_ns: LatencySummary,
-    /// The same of reads alone, in a mix.
+    /// Latency of the reads of a mix.
     pub read_latency_ns: Option<LatencySummary>,
-    /// The same of writes alone, in a mix.
+    /// Latency of the writes of a mix.
     pub write_latency_ns: Option<LatencySummary>,
-    /// How the rate changed while it was measured; absent if one rate describes the runs.
+    /// How the rate changed during the measurement; absent if one rate describes the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_change: Option<RateChange>,
-    /// Processor time a request.
+    /// Processor time per request.
     pub cpu_ns_per_request: CpuPerRequest,
-    /// What the run really was.
+    /// The load that the runs achieved.
     pub achieved: Achieved,
-    /// Reasons to doubt the figures.
+    /// Warnings about the figures.
     pub warnings: Vec<String>,
 }
 
-/// One run by itself.
+/// The figures of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunNumbers {
-    /// Median latency.
     pub latency_p50_ns: u64,
-    /// 99th percentile of the latency.
     pub latency_p99_ns: u64,
-    /// 99.9th percentile of the latency.
     pub latency_p999_ns: u64,
-    /// User and system time of the process a request.
+    /// User and system time of the process per request.
     pub cpu_ns_per_request: f64,
 }
 
 impl RunNumbers {
-    /// What one run tells.
     pub fn of(sample: &Sample) -> RunNumbers {
         let mut both = sample.latency[0].clone();
         both.merge(&sample.latency[1]);
@@ -117,27 +113,17 @@ impl RunNumbers {
 /// A latency distribution in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
-    /// Arithmetic mean.
     pub mean: f64,
-    /// Least.
     pub min: u64,
-    /// Median.
     pub p50: u64,
-    /// 90th percentile.
     pub p90: u64,
-    /// 99th percentile.
     pub p99: u64,
-    /// 99.9th percentile.
     pub p999: u64,
-    /// 99.99th percentile.
     pub p9999: u64,
-    /// 99.999th percentile.
     pub p99999: u64,
-    /// 99.9999th percentile.
     pub p999999: u64,
-    /// Greatest, exact.
+    /// Exact maximum.
     pub max: u64,
-    /// Requests.
     pub count: u64,
 }
 
@@ -165,7 +151,7 @@ impl Point {
         Point { workload: workload.into(), numbers: None, error: Some(error.to_string()), verification: None }
     }
 
-    /// What was measured of a workload.
+    /// A point from the measurement of a workload.
     pub fn of(workload: &Workload, facts: &TargetFacts, measured: &Measured) -> Point {
         match &measured.failure {
             Some(error) => Point::failed(workload.clone(), error),
@@ -173,7 +159,7 @@ impl Point {
         }
     }
 
-    /// The same point with what checking its data found.
+    /// Adds the result of verifying the data.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
@@ -182,7 +168,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// What the samples of one workload say together. No samples make a failed point.
+    /// Summarizes the samples of one workload. Without samples the point is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
@@ -191,7 +177,7 @@ impl Point {
         Point { workload: workload.clone().into(), numbers, error: None, verification: None }
     }
 
-    /// Sets the driver's own ceiling beside the figures, and says so where it was near.
+    /// Adds the driver's ceiling, and a warning if the rate came close to it.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -203,7 +189,7 @@ impl Point {
         self
     }
 
-    /// Asks where the time of this point's requests goes, by trace points where that can be had.
+    /// Finds out where the time of this point's requests goes, from trace points if available.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -229,7 +215,7 @@ impl Point {
         }
     }
 
-    /// How cache and durability are set, in a word or two.
+    /// Cache and durability settings in a word or two.
     pub fn mode(&self) -> String {
         let workload = &self.workload;
         let mut text = workload.buffering.name().replace('_', " ");
@@ -242,7 +228,7 @@ impl Point {
         text
     }
 
-    /// Until when the rate of writes through the page cache counts; none of other workloads.
+    /// End of the time counted for buffered writes; `None` for other workloads.
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;
@@ -254,13 +240,11 @@ impl Point {
         }
     }
 
-    /// Rate in bytes per second, if measured.
     pub fn rate(&self) -> Option<f64> {
         self.numbers.as_ref().map(|numbers| numbers.throughput_bytes_per_s)
     }
 }
 
-/// Mean bytes of a request as made.
 fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     if workload.sizes.is_none() || requests == 0 {
@@ -270,14 +254,14 @@ fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
 }
 
 impl Numbers {
-    /// Mean rate of the runs until the last request returned; it differs from the rate if a flush was asked for.
+    /// Mean rate until the last request returned, without the final flush.
     pub fn returned_bytes_per_s(&self) -> f64 {
         self.achieved.returned_bytes_per_s.unwrap_or(self.throughput_bytes_per_s)
     }
 
-    /// With the interval of another estimate from the same runs: one that knows how the runs of other points differ.
+    /// Replaces the interval by an estimate that pools the variance over several points.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
-        // Without a request there is no size of one.
+        // Without requests there is no mean size.
         if self.iops <= 0.0 {
             return;
         }
@@ -288,7 +272,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// If the rate is that to stable storage, it is so by that name, too.
+    /// Also sets the fields of the rate to stable storage, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
             self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);
@@ -296,7 +280,7 @@ impl Numbers {
         }
     }
 
-    /// Whether two measurements of the same question tell different rates: apart by more than their intervals, and by enough to matter.
+    /// Whether two measurements differ significantly and by enough to matter.
     pub fn differs(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         let apart = match (self.interval_95, other.interval_95) {
@@ -349,7 +333,8 @@ impl Numbers {
     }
 }
 
-/// The warnings of all points; of those that differ only in their figures the first, with the number of points that bear them.
+/// The warnings of all points. Warnings that differ only in their figures are folded into the
+/// first, with the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let mut kinds: Vec<(String, String, usize)> = Vec::new();
     for warning in points.filter_map(|point| point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
@@ -365,10 +350,10 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     kinds.into_iter().map(shown).collect()
 }
 
-/// Measures several workloads on one target as [`measure::measure`] does: a point each.
+/// Measures several workloads on one target as [`measure::measure`] does: one point each.
 ///
 /// # Errors
-/// The user's interrupt. What else goes wrong with a workload is its point's error.
+/// The user's interrupt. Any other failure becomes the point's error.
 pub fn measure_points<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -408,7 +393,7 @@ mod tests {
         }
     }
 
-    /// A run of a second at this rate, every latency the same.
+    /// A run of one second at this rate with constant latency.
     fn run(rate: f64, latency_ns: u64, warm_up_ns: u64) -> Sample {
         let mut reads = Histogram::new();
         reads.record(latency_ns);
@@ -437,8 +422,8 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_the_same_time_count_the_same_however_wide_their_slices_are() {
-        // The slow run leaves slices empty, and has fewer and wider ones for that.
+    fn equally_long_runs_have_equal_weight() {
+        // The slow run has empty slices, so its slices are fewer and wider.
         let slow = run(100.0, 1000, 0);
         let slices: Vec<f64> = slow.slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         let slow = Sample { slice_ns: slow.slice_ns * 2, slice_rates: slices, ..slow };
@@ -447,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_lies_in_its_interval() {
+    fn the_interval_contains_the_rate() {
         let series: [&[f64]; 6] = [
             &[640.0, 160.0, 160.0, 160.0, 160.0],
             &[640.0, 640.0, 640.0, 160.0],
@@ -459,7 +444,7 @@ mod tests {
         for rates in series {
             let samples: Vec<Sample> = rates.iter().map(|rate| run(*rate, 1000, 0)).collect();
             let found = numbers(&samples);
-            let [low, high] = found.interval_95.expect("99 slices tell one");
+            let [low, high] = found.interval_95.expect("99 slices give one");
             assert!((low..=high).contains(&found.throughput_bytes_per_s), "{rates:?}: {found:?}");
             let half = (high - found.throughput_bytes_per_s) / found.throughput_bytes_per_s;
             assert!((half - found.relative_half_width.unwrap()).abs() < 1e-9, "the width is that of the same interval");
@@ -467,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_drops_between_two_runs_is_named() {
+    fn a_limit_drop_between_runs_is_reported() {
         let found = numbers(&[run(640.0, 1000, 0), run(160.0, 1000, 0)]);
         let said = "the rate changed: 40.0 MiB/s, then 10.0 MiB/s from 0 ns on (after 40.0 MiB)";
         assert!(found.warnings.iter().any(|warning| warning.starts_with(said)), "{:?}", found.warnings);
@@ -476,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_differ_where_their_intervals_do() {
+    fn measurements_differ_if_their_intervals_do() {
         let at = |rate: f64| numbers(&[run(rate, 1000, 0), run(rate * 1.01, 1000, 0), run(rate * 0.99, 1000, 0)]);
         assert!(at(640.0).differs(&at(160.0)) && at(160.0).differs(&at(640.0)));
         assert!(!at(640.0).differs(&at(600.0)), "too near");
@@ -490,6 +475,6 @@ mod tests {
         let found = numbers(&[warming.clone(), run(100.0, 1000, 0), run(100.0, 1000, 0)]);
         assert_eq!((found.repeats, found.runs_bytes_per_s.len(), found.latency_ns.count), (2, 2, 2));
         assert!(found.latency_ns.max < 1_000_000 && (found.iops - 100.0).abs() < 1e-6, "{found:?}");
-        assert_eq!(numbers(&[warming, run(100.0, 1000, 0)]).repeats, 2, "one run alone tells no interval between runs");
+        assert_eq!(numbers(&[warming, run(100.0, 1000, 0)]).repeats, 2, "a single run gives no interval between runs");
     }
 }

@@ -1,20 +1,20 @@
-//! What makes two points the same question.
+//! Identity of a workload: the criterion for comparing two points.
 
 use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};
 use workload::{Data, SizeMix, Workload};
 
-/// The identity of a workload: all that is asked, without how long it is asked (stop, limit) and without the seed.
+/// The identity of a workload: all settings except its length (stop, limit) and the seed.
 ///
-/// Two points with the same question may be compared, whichever machine, target or command they are from. The text is stable: it may
-/// be stored and looked up by a later version.
+/// Two points with the same question may be compared, regardless of machine, target and command.
+/// The text is stable across versions, so it may be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question(String);
 
 impl Question {
-    /// The question that a workload asks.
     pub fn of(workload: &Workload) -> Question {
-        // Every field is named, so that a new one is either part of the question or left out on purpose.
+        // Every field is named, so a new field must be added to the question or left out
+        // deliberately.
         let Workload {
             read_percent,
             pattern,
@@ -43,7 +43,8 @@ impl Question {
         } = workload;
         let mut text = format!("{} {pattern} {request_bytes}", workload.op());
         let _ = write!(text, " {depth}x{threads} {engine} {}", buffering.name());
-        // What is usual is left out, so that a question stays the same text when a new kind of setting is added.
+        // Default settings are omitted, so existing questions keep their text when a setting is
+        // added.
         let mut add = |is_usual: bool, part: &dyn fmt::Display| {
             if !is_usual {
                 let _ = write!(text, " {part}");
@@ -77,7 +78,7 @@ impl Question {
         Question(text)
     }
 
-    /// Its text: `read seq 65536 8x1 io_uring direct`.
+    /// As text: `read seq 65536 8x1 io_uring direct`.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -106,7 +107,7 @@ mod tests {
     use workload::{Pattern, SizeShare, Sizes, Stop};
 
     #[test]
-    fn how_long_and_which_seed_do_not_matter() {
+    fn length_and_seed_are_ignored() {
         let one = Workload::default();
         let other = Workload { seed: 7, stop: Stop::AfterBytes(1 << 20), limit_bytes: Some(1 << 30), ..one.clone() };
         assert_ne!(one, other);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_does() {
+    fn all_other_settings_count() {
         let base = Workload::default;
         let shares = |bytes| SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }]);
         let sizes = |read, write| Some(Sizes { read: shares(read), write: shares(write) });

@@ -1,4 +1,5 @@
-//! What a generator costs for each request: the sequence by pattern, the data by mode, the blocks that describe themselves.
+//! Cost of a generator per request: the sequence by pattern, the data by mode, and self-describing
+//! blocks.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use machine::Buffering;
@@ -8,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use workload::verify::Verifier;
 use workload::{Cursor, Data, Filler, Pattern, Sequence, Workload};
 
-/// A region whose number of blocks is just above a power of two: the longest walk of the permutation.
+/// A region with slightly more blocks than a power of two: the longest walk of the permutation.
 const REGION: (u64, u64) = (0, (1 << 30) + 4096);
 
 fn workload(pattern: Pattern, read_percent: u8) -> Workload {

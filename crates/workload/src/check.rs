@@ -1,16 +1,17 @@
-//! Which workloads make no sense.
+//! Rejects invalid workloads.
 
 use crate::verify::UNIT_BYTES;
 use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
 use machine::{Allocation, Reap};
 
-/// The largest request in bytes.
+/// Maximum request size in bytes.
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// The most threads of a run: streams, and with [`Engine::Threads`] the threads of all streams together.
+/// Maximum number of threads in a run: streams or, with [`Engine::Threads`], the threads of all
+/// streams together.
 pub const MAX_THREADS: u32 = 4096;
-/// The highest rate in requests per second: one in each nanosecond, the clock's own step.
+/// Maximum rate in requests per second: one per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
 fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> Result<T, Error> {
@@ -18,10 +19,11 @@ fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> R
 }
 
 impl Workload {
-    /// Refuses what makes no sense on a target of `size_bytes` whose direct I/O takes multiples of `align_bytes`.
+    /// Checks the workload for a target of `size_bytes` whose direct I/O requires multiples of
+    /// `align_bytes`.
     ///
     /// # Errors
-    /// The first setting that makes no sense, with its value, the reason and the hint.
+    /// The first invalid setting, with its value, the reason and the hint.
     pub fn check(&self, size_bytes: u64, align_bytes: u32) -> Result<(), Error> {
         self.check_pattern()?;
         self.check_concurrency()?;
@@ -31,7 +33,6 @@ impl Workload {
         self.check_region(size_bytes)
     }
 
-    /// The request size and the pattern's own numbers.
     pub(crate) fn check_pattern(&self) -> Result<(), Error> {
         let request = self.request_bytes;
         if request == 0 || request > MAX_REQUEST_BYTES {
@@ -67,7 +68,7 @@ impl Workload {
             }
             Pattern::Pareto(h) if !(h > 0.0 && h < 1.0) => refuse(
                 format!("pareto share {h}"),
-                "it lies between 0 and 1",
+                "it must be between 0 and 1",
                 "use 0.2 for 80 % of the requests to 20 % of the blocks",
             ),
             Pattern::Normal { deviation_percent, .. } if !(deviation_percent > 0.0 && deviation_percent <= 100.0) => {
@@ -79,7 +80,7 @@ impl Workload {
             }
             Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => refuse(
                 format!("a normal distribution around {center_percent} %"),
-                "the center lies in the region",
+                "the center must be in the region",
                 "use 0 to 100 %",
             ),
             Pattern::Stride(_)
@@ -150,7 +151,6 @@ impl Workload {
         self.limit_bytes.map_or(Ok(()), |bytes| self.check_bytes("a limit", bytes))
     }
 
-    /// Refuses less than one request.
     fn check_bytes(&self, what: &str, bytes: u64) -> Result<(), Error> {
         if bytes >= u64::from(self.request_bytes) {
             return Ok(());
@@ -268,7 +268,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Not a request for every stream fits into a region of `region_bytes`.
+    /// The region of `region_bytes` is too small for one request per stream.
     pub(crate) fn region_too_small(&self, region_bytes: u64) -> Error {
         let request = show_size(u64::from(self.request_bytes));
         let streams = if self.pattern.is_divided() { self.threads } else { 1 };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn sense_passes() {
+    fn valid_workloads_pass() {
         assert_eq!(error(|_| ()), None);
         assert_eq!(error(|w| (w.engine, w.depth) = (Engine::IoUring, 65_536)), None);
         assert_eq!(error(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 64, 64)), None);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_value() {
+    fn invalid_values_are_named() {
         type Change = Box<dyn FnOnce(&mut Workload)>;
         let cases: Vec<(&str, Change)> = vec![
             ("request size 0 B", Box::new(|w| w.request_bytes = 0)),

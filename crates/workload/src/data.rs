@@ -1,47 +1,50 @@
-//! The data that writes carry: incompressible and never twice the same, unless ordered otherwise.
+//! The data of writes: incompressible and never repeated, unless requested otherwise.
 
 use crate::rng::{SplitMix64, below, derive, hash};
 use crate::{Data, Workload};
 use machine::fill_random;
 use std::sync::Arc;
 
-/// The block at which layers below deduplicate and compress; requests that are no multiple of it are treated in sectors.
+/// The block size at which lower layers deduplicate and compress. Requests of other multiples are
+/// handled in sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// What makes a block unlike any other of the run.
+/// Bytes that make a block unique within the run.
 const STAMP_BYTES: usize = 16;
-/// The longest record that file systems commonly compress as one (btrfs, ZFS): bodies must not repeat within it.
+/// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
+/// repeat within it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Random bytes from which bodies are copied: several records, and still in a processor's second-level cache.
+/// Size of the pool of random bytes that bodies are copied from: several records, but small enough
+/// for a processor's L2 cache.
 const POOL_BYTES: usize = 1 << 20;
-/// Different blocks among those that repeat.
 const TEMPLATES: u64 = 16;
 
-/// What a seed is for; see [`derive`].
+/// Purpose of a seed; see [`derive`].
 const PURPOSE_DATA: u64 = 4;
 
 /// Puts data into write buffers.
 ///
-/// Every block (4 KiB; 512 B where the request is no multiple of it) gets a value of 16 bytes that no other block of the run has, so
-/// deduplication finds nothing. The body under the stamp stays in the buffer from write to write where that is safe: in buffers that reads do not
-/// overwrite, for requests as long as a compressor's record, past the cache, or made one after the other, for a machine's single buffer walks
-/// through more than a record ([`machine::RequestSource::fill_buffers`]). Elsewhere each block gets a fresh body, copied from a pool longer than
-/// any record, so that small writes which a file system gathers into one record do not compress against one another either.
+/// Every block (4 KiB; 512 B if the request is not a multiple of it) gets a value of 16 bytes that
+/// is unique in the run, so deduplication finds nothing. The body under this stamp stays in the
+/// buffer from write to write if that is safe: if reads do not overwrite the buffer, and requests
+/// are as long as a compressor's record, bypass the cache, or are issued one at a time (the single
+/// buffer then moves through more than a record, see [`machine::RequestSource::fill_buffers`]).
+/// Otherwise each block gets a fresh body from a pool longer than any record, so that small writes
+/// gathered into one record do not compress against each other.
 #[derive(Debug, Clone)]
 pub struct Filler {
     data: Data,
     block: usize,
     /// Bytes of a whole block before its zeros.
     head: usize,
-    /// Bodies to copy; `None`: they stay in the buffers.
+    /// Bodies to copy; `None` if they stay in the buffers.
     pool: Option<Arc<[u8]>>,
     /// Next byte of the pool.
     position: usize,
-    /// Blocks stamped.
     counter: u64,
-    /// Of the run: the first half of every stamp.
+    /// The run's seed: the first half of every stamp.
     seed: u64,
-    /// Of this filler: the second half of every stamp.
+    /// This filler's tag: the second half of every stamp.
     tag: u64,
 }
 
@@ -51,14 +54,14 @@ fn head_of(len: usize, compressible_percent: u8) -> usize {
 }
 
 impl Filler {
-    /// The filler of the source number 0 of `workload`; [`Filler::fork`] makes those of the others.
+    /// The filler of source 0 of `workload`; [`Filler::fork`] makes the others.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
         let block = if request.is_multiple_of(BLOCK_BYTES as u32) { BLOCK_BYTES } else { SECTOR_BYTES };
         let seed = derive(workload.seed, PURPOSE_DATA, 0);
         let gathered = request < RECORD_BYTES && !workload.buffering.is_direct() && workload.depth > 1;
-        // Zeros at the end of a block stay where they are only if every buffer begins with a whole block.
+        // Zeros at the end of a block stay in place only if every buffer begins with a whole block.
         let shifting = data.compressible_percent > 0 && !request.is_multiple_of(SECTOR_BYTES as u32);
         let fresh = workload.read_percent > 0 || data.duplicate_percent > 0 || gathered || shifting;
         let pool = (fresh && workload.writes() && !data.verify).then(|| {
@@ -70,7 +73,8 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, tag: hash(seed, 0) }
     }
 
-    /// The filler of another source (any number of its own): its blocks are unlike this one's, and the pool is shared.
+    /// The filler of another source with a unique number. Its blocks differ from this one's; the
+    /// pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -78,13 +82,13 @@ impl Filler {
         Filler { tag, position, counter: 0, ..self.clone() }
     }
 
-    /// Whether each write gets a fresh body (a copy of its whole length) and not only stamps.
+    /// Whether each write gets a fresh body (a copy of its whole length) in addition to its stamps.
     pub fn copies(&self) -> bool {
         self.pool.is_some()
     }
 
-    /// Fills all buffers of a source once, before its first write. Each begins at a multiple of the block or, in a workload of
-    /// odd request sizes, anywhere.
+    /// Fills all buffers of a source once, before its first write. Each starts at a multiple of the
+    /// block or, with odd request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -95,7 +99,7 @@ impl Filler {
         }
     }
 
-    /// Makes the buffer of one write ready.
+    /// Prepares the buffer of one write.
     #[inline]
     pub fn stamp(&mut self, buffer: &mut [u8]) {
         if self.pool.is_some() {
@@ -116,7 +120,8 @@ impl Filler {
         }
     }
 
-    /// A value that neither this nor another filler of the run makes again: both hashes are bijections of the counter and of the tag.
+    /// A unique value: no filler of the run repeats it, because both hashes are bijections of the
+    /// counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -124,7 +129,7 @@ impl Filler {
         stamp_bytes(hash(self.seed, counter), hash(self.tag, counter))
     }
 
-    /// Fresh bodies and stamps, or exact repetitions, for each block.
+    /// Fills each block with a fresh body and stamp, or repeats an earlier block.
     #[inline(never)]
     fn copy(&mut self, buffer: &mut [u8]) {
         let Some(pool) = self.pool.clone() else { return };
@@ -150,7 +155,7 @@ impl Filler {
         }
     }
 
-    /// Where the body of one of the repeating blocks begins in the pool, and its stamp: the same for every filler of the run.
+    /// Pool position and stamp of one of the repeated blocks; the same for every filler of the run.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let number = below(hash(self.seed, random), TEMPLATES);
         let mut generator = SplitMix64::new(derive(self.seed, number, len as u64));
@@ -172,17 +177,18 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
-    /// What a writer with one request outstanding walks through ([`machine::RequestSource::fill_buffers`]).
+    /// Bytes of buffer that a writer with one request outstanding cycles through
+    /// ([`machine::RequestSource::fill_buffers`]).
     const WALK_BYTES: usize = 256 << 10;
 
-    /// What `writes` writes of each of `sources` leave on a device, request after request.
+    /// What `writes` writes of each of `sources` leave on a device, one request after the other.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();
         for source in 0..sources {
             let mut filler = first.fork(source);
             let request = workload.request_bytes as usize;
-            // Of several buffers the one that is free first is used again and again.
+            // Of several buffers, the first to become free is reused every time.
             let places = if workload.depth == 1 { (WALK_BYTES / request).max(1) } else { 1 };
             let mut buffers = vec![0; places * request];
             filler.fill_buffers(&mut buffers);
@@ -198,13 +204,12 @@ mod tests {
         device
     }
 
-    /// Percent that a real compressor saves, compressing records of `record` bytes.
+    /// Percentage saved by a real compressor with records of `record` bytes.
     fn saved_percent(device: &[u8], record: usize) -> f64 {
         let compressed: usize = device.chunks(record).map(|r| lz4_flex::block::compress(r).len().min(r.len())).sum();
         100.0 * (1.0 - compressed as f64 / device.len() as f64)
     }
 
-    /// Percent of the blocks that a deduplication at `block` bytes saves.
     fn repeated_percent(device: &[u8], block: usize) -> f64 {
         let different: HashSet<&[u8]> = device.chunks(block).collect();
         100.0 * (1.0 - different.len() as f64 / (device.len() / block) as f64)
@@ -229,7 +234,8 @@ mod tests {
             assert_eq!(repeated_percent(&device, block), 0.0, "{request} {buffering:?}");
             let saved = saved_percent(&device, block);
             assert!(saved < 0.5, "{saved:.2} % saved of blocks, {request} {buffering:?}");
-            // Past the cache small requests reach the device one by one; through it they are gathered into records.
+            // Small requests that bypass the cache reach the device one by one; otherwise they are
+            // gathered into records.
             if !buffering.is_direct() {
                 let saved = saved_percent(&device, RECORD_BYTES as usize);
                 assert!(saved < 0.5, "{saved:.2} % saved of records, {request} {buffering:?}");
@@ -238,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn compresses_as_ordered() {
+    fn compresses_as_requested() {
         for percent in [0u8, 1, 10, 25, 50, 75, 90, 99, 100] {
             for (request, buffering, reads) in [
                 (4096, Buffering::Direct, 0),
@@ -258,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_as_ordered_across_fillers() {
+    fn repeats_as_requested_across_fillers() {
         for percent in [0u8, 5, 30, 50, 80, 100] {
             for request in [4096, 32_768] {
                 let data = Data { duplicate_percent: percent, ..Data::default() };

@@ -1,22 +1,14 @@
-//! Errors of a workload: what makes no sense, why, and what would.
+//! Errors of a workload: what is invalid, why, and how to fix it.
 
-/// What is wrong with a workload.
+/// Why a workload is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A setting, or two together, make no sense.
+    /// One setting, or a combination of two, is invalid.
     #[error("{what}: {why}; {hint}")]
-    Refused {
-        /// The setting and its value.
-        what: String,
-        /// Why not.
-        why: String,
-        /// What to do about it.
-        hint: String,
-    },
+    Refused { what: String, why: String, hint: String },
 }
 
 impl Error {
-    /// A refused setting: `what` (the setting and its value), `why` not, and the `hint`.
     pub(crate) fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }

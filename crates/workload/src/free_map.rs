@@ -1,25 +1,25 @@
-//! Which blocks are free, for drawing each one once.
+//! A map of free blocks, for drawing each block once.
 
-/// Blocks that are free or taken. The next free one is found in as many steps as the map has levels.
+/// A hierarchical bitmap of free blocks: finding the next free block takes one step per level.
 #[derive(Debug, Clone)]
 pub struct FreeMap {
-    /// Level 0 has a bit for each block, set where it is taken; a bit of the next is set where a word of this one is full.
+    /// Level 0 has one bit per block, set if it is taken; a bit of the next level is set if a word
+    /// of this one is full.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     free: u64,
 }
 
-/// Bits of a word.
 const WORD: u64 = 64;
 
 impl FreeMap {
-    /// So many blocks, all free.
+    /// A map of `blocks` free blocks.
     pub fn new(blocks: u64) -> FreeMap {
         let mut levels = Vec::new();
         let mut bits = blocks;
         loop {
             let mut words = vec![0; bits.div_ceil(WORD) as usize];
-            // What lies behind the last is never free.
+            // Bits past the last block are never free.
             if let Some(last) = words.last_mut().filter(|_| !bits.is_multiple_of(WORD)) {
                 *last = u64::MAX << (bits % WORD);
             }
@@ -31,12 +31,11 @@ impl FreeMap {
         }
     }
 
-    /// Whether no block is free.
     pub fn is_full(&self) -> bool {
         self.free == 0
     }
 
-    /// The first free block from `from` on, and from the start where none is; `None`: the map is full.
+    /// The first free block at or after `from`, wrapping around; `None` if the map is full.
     pub fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_behind(from).or_else(|| self.at_or_behind(0))
     }
@@ -56,7 +55,7 @@ impl FreeMap {
         None
     }
 
-    /// Takes up to `most` free blocks that follow one another from `first` on; how many.
+    /// Takes up to `most` consecutive free blocks from `first`; returns their number.
     pub fn take(&mut self, first: u64, most: u64) -> u64 {
         let end = first.saturating_add(most).min(self.blocks);
         let mut block = first;

@@ -1,4 +1,4 @@
-//! What to ask: access patterns, mixes, streams, data, small-file generators.
+//! Workload generation: access patterns, mixes, streams, data, and small-file generators.
 
 mod check;
 mod data;

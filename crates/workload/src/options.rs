@@ -1,4 +1,4 @@
-//! Workloads as options of the command line, and in short.
+//! Workloads as command-line options and as short text.
 
 use crate::{Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
@@ -6,7 +6,7 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
 use std::str::FromStr;
 
-/// A size as an option takes it: `64k`, `1m`, `31.5k`.
+/// A size in the syntax of an option: `64k`, `1m`, `31.5k`.
 fn size(bytes: u64) -> String {
     match show_size(bytes).split_once(' ') {
         Some((number, "B")) => number.into(),
@@ -16,7 +16,6 @@ fn size(bytes: u64) -> String {
 }
 
 impl fmt::Display for Pattern {
-    /// As `--pattern` takes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pattern::Seq => f.pad("seq"),
@@ -39,7 +38,6 @@ impl fmt::Display for Pattern {
 impl FromStr for Pattern {
     type Err = String;
 
-    /// Reads what `--pattern` takes.
     fn from_str(text: &str) -> Result<Pattern, String> {
         fn number<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
             text.trim_end_matches('%').parse().map_err(|_| format!("'{text}' is not {what}"))
@@ -77,8 +75,9 @@ impl FromStr for Pattern {
 }
 
 impl Workload {
-    /// As options of `halfpower run`. Defaults are left out, except those that a reader wants to see. So is the length of a timed run: it says how
-    /// long was measured, not what. Mixed request sizes and alignments of their own exist in other tools' languages alone and are left out too.
+    /// As options of `halfpower run`. Omits defaults, except those worth showing, and the length of
+    /// a timed run. Also omits mixed request sizes and separate alignments, which only the
+    /// languages of other tools support.
     pub fn options(&self) -> String {
         let mut options = vec![format!(
             "--op {} --pattern {} --request {}",
@@ -115,7 +114,7 @@ impl Workload {
         options.join(" ")
     }
 
-    /// In short, for a progress bar or a table: `direct read, random, 4 KiB x 32, io_uring`.
+    /// Short text for a progress bar or a table: `direct read, random, 4 KiB x 32, io_uring`.
     pub fn short(&self) -> String {
         let mode = self.buffering.name().replace('_', " ");
         let outstanding = match (self.threads, self.depth) {

@@ -1,26 +1,26 @@
-//! A random order of `0..n` in constant memory.
+//! A random permutation of `0..n` in constant memory.
 
 use crate::rng::SplitMix64;
 
-/// Up to this many numbers are shuffled in a table: in so small a domain arithmetic mixes badly.
+/// Up to this size a shuffled table is used, because arithmetic mixes small domains badly.
 const TABLE: u64 = 1024;
 
-/// A keyed permutation of `0..n`: every number once, in an order that looks random, in at most 2 KiB whatever `n` is.
+/// A keyed permutation of `0..n` that looks random, in at most 2 KiB for any `n`.
 #[derive(Debug, Clone)]
 pub enum Permutation {
-    /// Few numbers, shuffled.
+    /// A shuffled table for small `n`.
     Table(Box<[u16]>),
-    /// Many numbers, by arithmetic.
+    /// Arithmetic for large `n`.
     Mixer(Mixer),
 }
 
 impl Permutation {
-    /// The permutation of `0..n` that `key` names. `n` of 0 counts as 1; `n` is at most 2^63.
+    /// The permutation of `0..n` given by `key`. `n` of 0 counts as 1; `n` is at most 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE { Permutation::Mixer(Mixer::new(n, key)) } else { Permutation::Table(shuffled(n.max(1), key)) }
     }
 
-    /// The number at place `i` (below `n`) of the order.
+    /// The number at position `i` (below `n`).
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         match self {
@@ -30,7 +30,7 @@ impl Permutation {
     }
 }
 
-/// `0..n` in one of all its orders, each as likely (Fisher and Yates, as given by Durstenfeld, 1964).
+/// A uniformly random permutation of `0..n` (Fisher and Yates, as given by Durstenfeld, 1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -42,13 +42,16 @@ fn shuffled(n: u64, key: u64) -> Box<[u16]> {
 
 /// A keyed permutation of `0..n` without a table.
 ///
-/// Three rounds, each a bijection modulo a power of two: the quadratic x (k + 2x) with an odd key k (a permutation polynomial: Rivest,
-/// "Permutation polynomials modulo 2^w", 2001) carries the low half of the bits into the high, and a right shift folded in carries the high
-/// half into the low. The domain is the smallest power of two not below `n`; a value that falls outside `0..n` goes
-/// through again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
-/// The walk takes 2^k / n evaluations in the mean: 1 where `n` is a power of two, never 2 or more.
+/// Three rounds, each a bijection modulo a power of two. The quadratic x (k + 2x) with an odd key k
+/// (a permutation polynomial: Rivest, "Permutation polynomials modulo 2^w", 2001) propagates the
+/// low half of the bits into the high half, and an xor with a right shift propagates the high half
+/// into the low. The domain is the smallest power of two not below `n`; a value outside `0..n` is
+/// mapped again until it is inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary
+/// finite domains", 2002). The walk takes 2^k / n evaluations on average: 1 if `n` is a power of
+/// two, and always less than 2.
 ///
-/// Linear rounds would be cheaper by one instruction each, but three of them leave lattices that a chi-square test sees.
+/// Linear rounds would save one instruction each, but three of them leave lattices that a
+/// chi-square test detects.
 #[derive(Debug, Clone)]
 pub struct Mixer {
     n: u64,
@@ -59,7 +62,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// The permutation of `0..n` that `key` names; `n` is from 2 to 2^63.
+    /// The permutation of `0..n` given by `key`; `n` is from 2 to 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
@@ -68,14 +71,15 @@ impl Mixer {
         Mixer { n, mask, shift: mask.count_ones().div_ceil(2), add, keys }
     }
 
-    /// The number at place `i` (below `n`) of the order.
+    /// The number at position `i` (below `n`).
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         let x = self.mix(i);
         if x < self.n { x } else { self.walk(x) }
     }
 
-    /// Goes on until the number is inside the domain. Apart, so that the first step needs no registers kept for it.
+    /// Repeats until the number is inside the domain. A separate function, so that the first step
+    /// need not save registers for it.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_may_stand_at_any_place() {
+    fn any_number_may_be_at_any_position() {
         for n in [2u64, 3, 7, 16, 37, 100] {
             for place in [0, n / 2, n - 1] {
                 let mut counts = vec![0u64; n as usize];
@@ -148,8 +152,8 @@ mod tests {
 
     #[test]
     fn neighbours_in_the_order_are_independent() {
-        // Pairs of numbers 1, 2 and 16 places apart fall evenly on a 16 x 16 grid: no lattice, no drift, and no weak key. The
-        // sum over many keys shows what one key hides.
+        // Pairs of numbers 1, 2 and 16 positions apart are uniform on a 16 x 16 grid: no lattice,
+        // no drift, no weak key. The sum over many keys reveals effects too small for one key.
         for n in [500u64, 1025, 1 << 11, 1 << 14, 1 << 16, 100_003, (1 << 17) + 1, 1 << 20, 1 << 30] {
             for gap in [1, 2, 16] {
                 let pairs = 20_000u64.min(n - gap);
@@ -171,7 +175,8 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_a_uniform_order() {
-        // The mean distance of two uniform numbers of 0..n is n/3, and a successor is next to its predecessor 2 times in n.
+        // The mean distance of two uniform numbers in 0..n is n/3, and a successor is adjacent to
+        // its predecessor 2 times in n.
         let n = 1u64 << 20;
         let order = Permutation::new(n, 5);
         let distances: Vec<u64> = (1..n).map(|i| order.at(i).abs_diff(order.at(i - 1))).collect();

@@ -1,12 +1,16 @@
-//! Randomness as a pure function of a seed and an index, so that any request of a sequence can be found without its predecessors.
+//! Random numbers as a pure function of a seed and an index, so that any request of a sequence can
+//! be computed without its predecessors.
 //!
-//! Everything is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a Weyl sequence through a
-//! bijective mixer. The `i`-th number needs no state but `i`.
+//! Everything is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014): a Weyl sequence through a bijective mixer. Number `i` depends only on the seed and
+//! `i`.
 
-/// The odd 64-bit number nearest to 2^64 divided by the golden ratio: the step of the Weyl sequence.
+/// The odd 64-bit number nearest to 2^64 divided by the golden ratio: the step of the Weyl
+/// sequence.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The mixer of SplitMix64: a bijection on 64-bit numbers in which every bit of the result depends on every bit of `x`.
+/// The mixer of SplitMix64: a bijection in which every bit of the result depends on every bit of
+/// `x`.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -14,19 +18,20 @@ pub const fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The `i`-th random number of the stream `seed`. For one seed it is a bijection in `i`.
+/// Random number `i` of the stream `seed`. For a fixed seed it is a bijection in `i`.
 #[inline]
 pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// A seed for one use of many of the same `seed`: uses do not see one another's numbers.
+/// A seed for one of several independent uses of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps 64 random bits to `0..n` (0 for `n` of 0) by the high half of a product: no division, and no value is likelier than another by more than n / 2^64.
+/// Maps 64 random bits to `0..n` (0 for `n` of 0) by the high half of a product: no division, and
+/// the bias is at most n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
@@ -45,19 +50,18 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// The generator whose `i`-th number is `hash(seed, i)`.
+    /// The generator whose number `i` is `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }
 
-    /// The next 64 random bits.
     #[inline]
     pub const fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mix(self.state)
     }
 
-    /// The next number of `0..n`.
+    /// The next number in `0..n`.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         below(self.next_u64(), n)
@@ -108,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_and_streams_do_not_see_one_another() {
+    fn purposes_and_streams_are_independent() {
         let mut seeds: Vec<u64> = (0..10).flat_map(|p| (0..100).map(move |s| derive(1, p, s))).collect();
         seeds.sort_unstable();
         seeds.dedup();

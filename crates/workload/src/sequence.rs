@@ -1,4 +1,4 @@
-//! Which request a stream issues next.
+//! The sequence of requests of a stream.
 
 use crate::permutation::{Mixer, Permutation};
 use crate::rng::{below, derive, hash};
@@ -11,61 +11,61 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a seed is for; see [`derive`].
+/// Purposes of seeds; see [`derive`].
 mod purpose {
-    /// The order of a random pattern, and the draws of the others.
+    /// The order of a random pattern, and the draws of other patterns.
     pub const ORDER: u64 = 1;
-    /// Where Zipf's popular blocks lie: the same for every stream.
+    /// The positions of Zipf's popular blocks; the same for every stream.
     pub const SCATTER: u64 = 2;
     /// Read or write.
     pub const MIX: u64 = 3;
-    /// The sizes of requests that differ in them.
+    /// Mixed request sizes.
     pub const SIZE: u64 = 5;
 }
 
-/// Where a sequence stands.
+/// The position of a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
-    /// In this sequence alone.
+    /// A private counter.
     Own,
-    /// In a counter that several threads of one stream share: together they ask what one thread would have asked.
+    /// A counter shared by several threads of one stream: together they issue the requests that one
+    /// thread would.
     Shared(Arc<AtomicU64>),
 }
 
-/// The endless sequence of requests of one stream: a pure function of the seed, the stream and the index of the request.
+/// The infinite sequence of requests of one stream: a pure function of the seed, the stream and the
+/// index of the request.
 ///
-/// [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] give each of several streams a contiguous part of the region of its
-/// own, [`Pattern::Columns`] some columns; the other patterns give every stream the whole region, each in an order of its own. What is left at the region's end
-/// when no whole request fits is not visited.
+/// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
+/// contiguous part of the region, and with [`Pattern::Columns`] some of the columns. With other
+/// patterns every stream visits the whole region in a different order. A remainder at the region's
+/// end that is too small for a request is not visited.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// Place of the next request in the current pass, for [`Cursor::Own`].
+    /// Position of the next request in the current pass, for [`Cursor::Own`].
     place: u64,
-    /// Below this place the short way of [`Sequence::next`] is right; 0 where it never is.
+    /// Below this position the fast path of [`Sequence::next`] applies; 0 if it never does.
     short_to: u64,
-    /// The short way goes through the mixer, and not straight on.
+    /// The fast path uses the mixer instead of sequential order.
     mixes: bool,
-    /// Copy of the order's, where the order is random over many blocks.
+    /// Copy of the mixer in `order`, if the order is random over many blocks.
     mixer: Mixer,
-    /// Byte offset of block 0.
     base: u64,
     request: u32,
     choice: Choice,
-    /// Sizes and places where they are not all alike.
+    /// Sizes and positions, if they differ between requests.
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
     /// Index of the first request of the current pass.
     pass_start: u64,
-    /// Requests in a pass; patterns that draw with repetition have one endless pass.
+    /// Requests in a pass; patterns with repetition have one infinite pass.
     pass_len: u64,
     pass: u64,
-    /// Blocks that this stream visits.
     blocks: u64,
     order: Order,
     seed: u64,
 }
 
-/// How an index becomes a block.
 #[derive(Debug, Clone)]
 enum Order {
     Forward,
@@ -80,13 +80,12 @@ enum Order {
     Normal(Box<(Normal, Option<Permutation>)>),
 }
 
-/// How an index becomes a read or a write.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
-    /// What every request does, unless they are mixed.
+    /// The operation of all requests, unless mixed.
     op: Op,
     mixed: bool,
-    /// Mixed: a read where the random number is below the threshold.
+    /// Mixed: a read if the random number is below the threshold.
     threshold: u64,
     seed: u64,
 }
@@ -117,7 +116,7 @@ impl Choice {
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     step: u64,
-    /// Rounds that have one visit more than the others: those that begin in the first `n % step` blocks.
+    /// Rounds with one visit more than the others: those that begin in the first `n % step` blocks.
     long_rounds: u64,
     /// Visits of a short round; at least 1.
     visits: u64,
@@ -141,12 +140,11 @@ impl Stride {
     }
 }
 
-/// The columns `first` and on of a table with so many rows: the blocks of the first from top to bottom, then those of the next.
+/// The columns from `first` of a table with this many rows, each from top to bottom.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
     rows: u64,
-    /// Blocks from a row to the next.
     row: u64,
 }
 
@@ -162,25 +160,25 @@ fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// First block and number of blocks of part `k` of `parts` of `n` blocks; the parts differ by one block at most.
+/// First block and number of blocks of part `k` of `parts`; the parts differ by at most one block.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
 }
 
 impl Pattern {
-    /// Whether each stream has a part of the region of its own.
+    /// Whether each stream has a separate part of the region.
     pub fn is_divided(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Backward | Pattern::Stride(_))
     }
 }
 
 impl Sequence {
-    /// The requests of stream number `stream` of `workload` in the region that begins at byte `region.0` and is `region.1` bytes long.
+    /// The requests of stream `stream` of `workload` in the region (first byte, length in bytes).
     ///
     /// # Errors
-    /// Not a single request fits into the stream's part of the region, or the pattern's numbers make no sense ([`Workload::check`]
-    /// tells more).
+    /// The stream's part of the region is too small for a request, or the pattern is invalid
+    /// ([`Workload::check`] gives details).
     pub fn new(workload: &Workload, region: (u64, u64), stream: u32, cursor: Cursor) -> Result<Self, Error> {
         workload.check_pattern()?;
         let request = u64::from(workload.request_bytes);
@@ -198,12 +196,12 @@ impl Sequence {
             return Err(workload.region_too_small(region.1));
         }
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
-        // Where sizes differ, the last stream has what is left at the end.
+        // With mixed sizes, the last stream also gets the remainder.
         let rest = if stream + 1 == workload.threads { region.1 - workload.offset_bytes - all * request } else { 0 };
         let varied =
             Varied::new(workload, blocks * request + rest, derive(workload.seed, purpose::SIZE, u64::from(stream)));
         if let Some(varied) = varied.as_ref().filter(|_| !divided) {
-            // Starting places, from each of which the greatest request ends within the region.
+            // Starting positions at which the largest request still ends within the region.
             blocks = (region.1 - workload.offset_bytes - request) / varied.unit + 1;
         }
         let mut order = Order::new(workload, blocks, seed)?;
@@ -242,14 +240,15 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// The next request: what, at which byte offset, how many bytes. There is always one: after the last block it begins anew.
+    /// The next request: operation, byte offset, bytes. The sequence is infinite: it wraps around
+    /// after the last block.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
-        // The commonest patterns stay in the caller's loop.
+        // Keeps the most common patterns inlined in the caller's loop.
         let place = self.place;
         if place >= self.short_to {
-            return self.next_of_any();
+            return self.next_slow();
         }
         self.place = place + 1;
         let block = if self.mixes { self.mixer.at(place) } else { place };
@@ -258,7 +257,7 @@ impl Sequence {
 
     /// [`Sequence::next`] of any pattern, and across the end of a pass.
     #[inline(never)]
-    fn next_of_any(&mut self) -> (Op, u64, u32) {
+    fn next_slow(&mut self) -> (Op, u64, u32) {
         let mut place = match &self.shared {
             None => self.place,
             Some(counter) => counter.fetch_add(1, Ordering::Relaxed) - self.pass_start,
@@ -296,9 +295,10 @@ impl Sequence {
         }
     }
 
-    /// Begins the pass that the place falls into, counted from the current pass's start; returns the place in the new pass.
+    /// Starts the pass that contains the position, counted from the current pass's start; returns
+    /// the position in the new pass.
     ///
-    /// With a shared cursor other threads may have taken whole passes in between.
+    /// With a shared cursor, other threads may have completed whole passes in between.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {
@@ -309,7 +309,6 @@ impl Sequence {
         place % self.pass_len
     }
 
-    /// Takes the key of the current pass.
     fn key(&mut self) {
         if let Order::Random(permutation) = &mut self.order {
             *permutation = Permutation::new(self.blocks, hash(self.seed, self.pass));
@@ -319,13 +318,14 @@ impl Sequence {
         }
     }
 
-    /// Blocks that this stream visits: the length of a pass. They are as long as a request, or, where these differ, as far apart as their
-    /// starting places.
+    /// The length of a pass: the number of blocks that this stream visits. A block is a request, or
+    /// the distance between starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Byte offset of the first block, and bytes to the end of the last (of the greatest size where they differ); for [`Pattern::Columns`] of the whole table.
+    /// Byte offset of the first block, and bytes to the end of the last (of maximum size if they
+    /// differ); for [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order { table.rows * table.row } else { self.blocks };
         let bytes = match (&self.varied, &self.order) {
@@ -336,7 +336,8 @@ impl Sequence {
         (self.base, bytes)
     }
 
-    /// A hash of the first `n` requests, wherever the sequence stands: equal fingerprints are equal sequences.
+    /// A hash of the first `n` requests, regardless of the current position: equal fingerprints are
+    /// equal sequences.
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence { place: 0, short_to: 0, shared: None, pass_start: 0, pass: 0, ..self.clone() };
         fresh.key();
@@ -385,7 +386,7 @@ impl Order {
                 Order::Zipf(Box::new((Zipf::new(blocks, theta), scatter)))
             }
             Pattern::HotCold { hot_percent, access_percent } => {
-                // Each side has a block at least, where there are two.
+                // Each side has at least one block, if there are two.
                 let hot = (u128::from(blocks) * u128::from(hot_percent) + 50) / 100;
                 Order::HotCold { hot: (hot as u64).clamp(1, (blocks - 1).max(1)), access: share(access_percent) }
             }
@@ -401,10 +402,9 @@ impl Order {
     }
 }
 
-/// The block that request `index` of a hot/cold pattern goes to.
 fn hot_cold(seed: u64, index: u64, hot: u64, access: u64, blocks: u64) -> u64 {
     let random = hash(seed, index);
-    // A second mix, because the first number's size has been looked at.
+    // A second hash, because the first number already chose between hot and cold.
     let place = hash(seed, random);
     if random < access || hot == blocks { below(place, hot) } else { hot + below(place, blocks - hot) }
 }

@@ -18,7 +18,6 @@ enum Draw {
 }
 
 impl SizeDraw {
-    /// Of these sizes.
     pub fn new(mix: &SizeMix) -> SizeDraw {
         SizeDraw(match mix {
             SizeMix::Range { least_bytes, most_bytes } => {
@@ -36,7 +35,7 @@ impl SizeDraw {
         })
     }
 
-    /// The size that 64 random bits draw.
+    /// The size for 64 random bits.
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
@@ -54,16 +53,15 @@ pub(crate) struct Varied {
     read: SizeDraw,
     write: SizeDraw,
     seed: u64,
-    /// Requests that are not sequential start at multiples of this; sequential ones are cut to multiples of it.
+    /// Alignment of the start of random requests; sequential requests are cut to multiples of it.
     pub(crate) unit: u64,
-    /// Bytes that a sequential stream visits.
     len: u64,
-    /// Where the next sequential request begins.
     position: u64,
 }
 
 impl Varied {
-    /// For a workload with different requests; `len` is how many bytes a stream visits. `None` if all requests are the same.
+    /// For a workload with different requests; `len` is the number of bytes that a stream visits.
+    /// `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -82,7 +80,6 @@ impl Varied {
         })
     }
 
-    /// The size of request number `index`.
     #[inline]
     pub(crate) fn size(&self, index: u64, op: Op) -> u32 {
         let random = hash(self.seed, index);
@@ -101,20 +98,18 @@ impl Varied {
         (place, size as u32)
     }
 
-    /// Bytes that a sequential stream visits.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Back to the first request.
     pub(crate) fn rewind(&mut self) {
         self.position = 0;
     }
 }
 
 impl Workload {
-    /// Bytes of which the starting places are multiples, and to which the last sequential request is cut: the request size, the least of
-    /// several or the alignment.
+    /// Granularity of starting positions, and of the last sequential request: the request size, the
+    /// smallest of several, or the alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
         let mixes = self
@@ -126,7 +121,7 @@ impl Workload {
         align.or(of_sizes).unwrap_or(self.request_bytes).max(1)
     }
 
-    /// Bytes of the shortest request.
+    /// Size of the smallest request in bytes.
     pub fn least_request_bytes(&self) -> u32 {
         if self.sizes.is_some() {
             Workload { align_bytes: None, ..self.clone() }.unit_bytes()
@@ -135,12 +130,12 @@ impl Workload {
         }
     }
 
-    /// Whether requests start elsewhere than at multiples of the request size.
+    /// Whether requests start at positions other than multiples of the request size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }
 
-    /// Refuses sizes that make no sense, alone or with the other settings.
+    /// Rejects sizes that are invalid, by themselves or with other settings.
     pub(crate) fn check_sizes(&self) -> Result<(), Error> {
         if self.align_bytes == Some(0) {
             return Err(Error::refused(
@@ -174,8 +169,8 @@ impl Workload {
         }
         if greatest != self.request_bytes {
             let what = format!("request size {}", show_size(u64::from(self.request_bytes)));
-            let why = format!("the greatest of the sizes is {}", show_size(u64::from(greatest)));
-            return Err(Error::refused(what, why, "let the request size be the greatest"));
+            let why = format!("the largest of the sizes is {}", show_size(u64::from(greatest)));
+            return Err(Error::refused(what, why, "set the request size to the largest"));
         }
         if self.data.verify {
             let why = "blocks that describe themselves have one size";
@@ -184,7 +179,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Orders that visit a grid of equal blocks have one size; threads with one cursor cannot know where the one before ended.
+    /// Patterns on a grid of equal blocks need a single size; threads with a shared cursor do not
+    /// know the end of the previous request.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());
@@ -253,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_even_over_its_multiples() {
+    fn a_range_is_uniform_over_its_multiples() {
         let range = SizeMix::Range { least_bytes: 4 * KIB, most_bytes: 43 * KIB };
         assert_eq!(range.mean(), 5.5 * 4096.0);
         let mut workload = workload(Pattern::Random, range.clone(), range, 0);
@@ -279,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn starting_places_lie_on_their_grid() {
+    fn starting_positions_are_aligned() {
         for (align, request) in [(512u32, 4 * KIB), (64 * KIB, 4 * KIB)] {
             let workload = Workload {
                 pattern: Pattern::Random,
@@ -340,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_reason() {
+    fn invalid_sizes_are_refused_with_a_reason() {
         let refused = |change: &dyn Fn(&mut Workload)| {
             let mix = shares(&[(4096, 50), (8192, 50)]);
             let mut workload = workload(Pattern::Seq, mix.clone(), mix, 100);
@@ -350,7 +346,7 @@ mod tests {
         assert_eq!(refused(&|_| ()), "");
         assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(4096, 50)])).contains("50 % in all"));
         assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[])).contains("none"));
-        assert!(refused(&|w| w.request_bytes = 4096).contains("greatest of the sizes is 8 KiB"));
+        assert!(refused(&|w| w.request_bytes = 4096).contains("largest of the sizes is 8 KiB"));
         assert!(refused(&|w| w.pattern = Pattern::Backward).contains("blocks of one size"));
         assert!(refused(&|w| (w.engine, w.depth) = (machine::Engine::Threads, 2)).contains("share one sequence"));
         assert!(refused(&|w| w.data.verify = true).contains("verification"));

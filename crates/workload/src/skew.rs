@@ -1,13 +1,13 @@
-//! Offsets that are popular in other ways than Zipf's: self-similar and normal.
+//! Skewed distributions other than Zipf's: self-similar and normal.
 
 use crate::rng::{hash, unit};
 use std::f64::consts::TAU;
 
-/// Draws ranks `0..n` so that a share of `1 - h` of the draws falls into the first share `h` of the ranks, and the same again within any
-/// first part.
+/// Draws ranks `0..n` such that a share of `1 - h` of the draws falls into the first share `h` of
+/// the ranks, recursively.
 ///
-/// Gray, Sundaresan, Englert, Baclawski and Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994: the rank is
-/// `n u^(ln h / ln(1 - h))` of a uniform `u`.
+/// Gray, Sundaresan, Englert, Baclawski and Weinberger, "Quickly generating billion-record
+/// synthetic databases", SIGMOD 1994: the rank is `n u^(ln h / ln(1 - h))` for a uniform `u`.
 #[derive(Debug, Clone, Copy)]
 pub struct SelfSimilar {
     n: u64,
@@ -15,7 +15,7 @@ pub struct SelfSimilar {
 }
 
 impl SelfSimilar {
-    /// Over `0..n` with the share `h`, which must lie between 0 and 1.
+    /// Over `0..n` with the share `h` between 0 and 1.
     pub fn new(n: u64, h: f64) -> Self {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
@@ -27,9 +27,10 @@ impl SelfSimilar {
     }
 }
 
-/// Draws `0..n` normally distributed, again and again until the draw lies inside (a truncated normal distribution).
+/// Draws from `0..n` with a truncated normal distribution: draws outside the range are repeated.
 ///
-/// Box and Muller, "A note on the generation of random normal deviates", The Annals of Mathematical Statistics 29(2), 1958.
+/// Box and Muller, "A note on the generation of random normal deviates", The Annals of Mathematical
+/// Statistics 29(2), 1958.
 #[derive(Debug, Clone, Copy)]
 pub struct Normal {
     n: u64,
@@ -38,7 +39,7 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Over `0..n` with mean and standard deviation in percent of it. The mean lies from 0 to 100 and the deviation is above 0.
+    /// Over `0..n` with mean (0 to 100) and standard deviation (above 0) in percent of `n`.
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
@@ -51,7 +52,7 @@ impl Normal {
         loop {
             let radius = (-2.0 * unit(hash(key, attempt)).ln()).sqrt();
             let angle = TAU * unit(hash(key, attempt + 1));
-            // Both numbers of the pair are good.
+            // Both numbers of the pair are usable.
             for turn in [angle.cos(), angle.sin()] {
                 let place = (self.mean + self.deviation * radius * turn).floor();
                 if place >= 0.0 && place < self.n as f64 {
@@ -69,14 +70,14 @@ mod tests {
     use crate::testing::chi_square_is_plausible;
 
     #[test]
-    fn the_first_share_of_the_ranks_gets_the_rest_of_the_draws() {
+    fn self_similar_shares_are_right() {
         let n = 1u64 << 40;
         let draws = 200_000u64;
         for h in [0.1, 0.2, 0.4, 0.5] {
             let law = SelfSimilar::new(n, h);
             let ranks: Vec<u64> = (0..draws).map(|i| law.draw(5, i)).collect();
             assert!(ranks.iter().all(|&rank| rank < n));
-            // The first h, the first h of these, and the first h of these again.
+            // The first h, the first h of these, and the first h of these.
             for power in 1..=3 {
                 let first = (n as f64 * f64::powi(h, power)) as u64;
                 let within = ranks.iter().filter(|&&rank| rank < first).count() as f64;
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rank_is_as_likely_as_the_law_says() {
+    fn self_similar_ranks_follow_the_formula() {
         let (n, h, draws) = (50u64, 0.3f64, 100_000u64);
         let law = SelfSimilar::new(n, h);
         let mut counts = vec![0u64; n as usize];
@@ -99,7 +100,7 @@ mod tests {
         chi_square_is_plausible(&counts, &expected);
     }
 
-    /// The integral of the bell curve from `a` to `b`, by Simpson's rule.
+    /// Integral of the normal density from `a` to `b` by Simpson's rule.
     fn bell(a: f64, b: f64, mean: f64, deviation: f64) -> f64 {
         let density = |x: f64| (-((x - mean) / deviation).powi(2) / 2.0).exp();
         (b - a) / 6.0 * (density(a) + 4.0 * density((a + b) / 2.0) + density(b))

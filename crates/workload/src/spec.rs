@@ -1,4 +1,4 @@
-//! A workload as data: what is asked, and how it reaches the target.
+//! A workload as data: its requests, and how they reach the target.
 
 use machine::{Access, Allocation, Buffering, Buffers, CacheState, Engine, Hint, Memory, Nanos, Reap};
 use schemars::JsonSchema;
@@ -9,83 +9,83 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// From start to end; each of several streams has its own part of the region.
+    /// From start to end; each of several streams has a separate part of the region.
     Seq,
-    /// Every block once in a random order, then again in another: uniform, without repetition.
+    /// Every block once in random order, then again in another: uniform, without repetition.
     Random,
-    /// Every request goes to any block, drawn anew: uniform, with repetition.
+    /// Each request goes to a random block: uniform, with repetition.
     Uniform,
     /// From end to start.
     Backward,
-    /// Forward by this many bytes from one request to the next; at the end, again through the blocks left out.
+    /// Forward by this many bytes per request; at the end, again through the skipped blocks.
     Stride(u64),
-    /// The region as a table of rows of this many blocks, visited column by column; several streams divide the columns among them.
+    /// The region as a table with rows of this many blocks, visited column by column; several
+    /// streams divide the columns among them.
     Columns(u32),
     /// Zipf-distributed with this exponent; popular blocks are scattered over the region.
     Zipf(f64),
     /// `access_percent` of the requests go to the first `hot_percent` of the region.
     HotCold {
-        /// Percent of the region that is hot.
+        /// Percentage of the region that is hot.
         hot_percent: u8,
-        /// Percent of the requests that go there.
+        /// Percentage of the requests that go to the hot part.
         access_percent: u8,
     },
-    /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the blocks, and so on within it; the
-    /// popular ones scattered over the region. 0.2 is the rule of 80 to 20.
+    /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the
+    /// blocks, recursively; popular blocks are scattered over the region. 0.2 is the 80/20 rule.
     Pareto(f64),
     /// Normally distributed over the region; draws outside it are repeated.
     Normal {
         /// Standard deviation in percent of the region.
         deviation_percent: f64,
-        /// Mean, in percent of the region.
+        /// Mean in percent of the region.
         center_percent: f64,
-        /// The blocks so drawn are scattered over the region.
+        /// Whether the blocks are scattered over the region.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         scattered: bool,
     },
 }
 
-/// When a run ends.
+/// The condition that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// After this much time on the machine's clock.
     AfterNs(Nanos),
-    /// After this many bytes, over all streams together.
+    /// After this many bytes over all streams.
     AfterBytes(u64),
 }
 
 /// A request size and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeShare {
-    /// Bytes of a request.
+    /// Request size in bytes.
     pub bytes: u32,
-    /// Percent of the requests.
+    /// Percentage of the requests.
     pub percent: u8,
 }
 
-/// How the sizes of requests of one operation are distributed.
+/// The distribution of request sizes of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeMix {
-    /// Every multiple of the least size up to the greatest, equally often.
+    /// Every multiple of the minimum size up to the maximum, equally often.
     Range {
-        /// Least size, of which all are multiples.
+        /// Minimum size; all sizes are multiples of it.
         least_bytes: u32,
-        /// Greatest size.
         most_bytes: u32,
     },
-    /// Each size with its share; all shares together are 100 %.
+    /// Each size with its share; the shares add up to 100 %.
     Shares(Vec<SizeShare>),
 }
 
 impl SizeMix {
-    /// One size for all.
+    /// A single size.
     pub fn one(bytes: u32) -> SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// Least and greatest size in bytes; none where there are no sizes.
+    /// Minimum and maximum size in bytes; `None` if there are no sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
@@ -113,50 +113,51 @@ impl SizeMix {
 /// Different request sizes for reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
-    /// Of reads.
+    /// Sizes of reads.
     pub read: SizeMix,
-    /// Of writes.
+    /// Sizes of writes.
     pub write: SizeMix,
 }
 
 /// The contents of written data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Data {
-    /// Percent of each block that compresses away.
+    /// Percentage of each block that compresses away.
     pub compressible_percent: u8,
-    /// Percent of the blocks that repeat an earlier block.
+    /// Percentage of the blocks that repeat an earlier block.
     pub duplicate_percent: u8,
     /// Blocks hold their offset, generation, seed and checksum, and reads check them.
     pub verify: bool,
 }
 
-/// A workload: what is asked of a target.
+/// A workload: the requests to a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// Percent of the requests that read; the rest write.
+    /// Percentage of the requests that read; the rest write.
     pub read_percent: u8,
     /// The order in which the region is visited.
     pub pattern: Pattern,
-    /// Request size; the greatest, if they differ.
+    /// Request size; the maximum, if sizes differ.
     pub request_bytes: u32,
-    /// The distribution of request sizes, if they differ. Sequential requests leave no gaps, and the last before the region's end is
-    /// cut to fit; others start at multiples of the least size.
+    /// The distribution of request sizes, if they differ. Sequential requests leave no gaps, and
+    /// the last one before the region's end is cut to fit; others start at multiples of the minimum
+    /// size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// Requests that are not sequential start at multiples of this instead of their size.
+    /// Alignment of requests that are not sequential, if it differs from their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
     /// Requests that each stream keeps outstanding.
     pub depth: u32,
-    /// Streams, each on its own thread.
+    /// Streams, one thread each.
     pub threads: u32,
-    /// The mechanism.
+    /// The I/O engine.
     pub engine: Engine,
     /// Cache and durability.
     pub buffering: Buffering,
-    /// Access advice for the cache.
+    /// Access hint for the cache.
     pub hint: Hint,
-    /// What the buffers are made of.
+    /// The kind of buffer memory.
     #[serde(default)]
     pub memory: Memory,
     /// State of the file's space before the run.
@@ -169,14 +170,15 @@ pub struct Workload {
     pub region_start_bytes: u64,
     /// Length of the region; `None`: to the end of the target.
     pub region_bytes: Option<u64>,
-    /// When a run ends.
+    /// The condition that ends a run.
     pub stop: Stop,
-    /// Most bytes to transfer over all streams, even if time is left.
+    /// Maximum number of bytes over all streams, even if time is left.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
-    /// Requests per second over all streams, issued on schedule and not by completions (an open loop).
+    /// Requests per second over all streams, issued on schedule and not by completions (an open
+    /// loop).
     pub rate_iops: Option<f64>,
-    /// For how many completions each stream waits before it issues the next requests.
+    /// Completions that each stream awaits before it issues the next requests.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reap: Reap,
     /// Pause between a completion and the request that replaces it.
@@ -185,7 +187,7 @@ pub struct Workload {
     pub sync_at_end: bool,
     /// The data of writes.
     pub data: Data,
-    /// Seed of everything random: the same seed gives the same sequence of requests on every machine.
+    /// Random seed: the same seed gives the same sequence of requests on every machine.
     pub seed: u64,
 }
 
@@ -193,20 +195,20 @@ fn is_default(reap: &Reap) -> bool {
     *reap == Reap::default()
 }
 
-/// What the requests of a workload do.
+/// The operations of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpKind {
-    /// All read.
+    /// Only reads.
     Read,
-    /// All write.
+    /// Only writes.
     Write,
-    /// Some read, some write.
+    /// Reads and writes.
     Mix,
 }
 
 impl OpKind {
-    /// The name on the command line and in JSON.
+    /// Name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -223,7 +225,7 @@ impl fmt::Display for OpKind {
 }
 
 impl Default for Workload {
-    /// Sequential direct synchronous reads of 64 KiB for a second.
+    /// Sequential direct synchronous reads of 64 KiB for one second.
     fn default() -> Self {
         Workload {
             read_percent: 100,
@@ -255,7 +257,7 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// What its requests do.
+    /// The kind of operations.
     pub fn op(&self) -> OpKind {
         match self.read_percent {
             100 => OpKind::Read,
@@ -264,7 +266,7 @@ impl Workload {
         }
     }
 
-    /// Mean size of a request in bytes, as asked.
+    /// Mean requested size in bytes.
     pub fn mean_request_bytes(&self) -> f64 {
         let Some(sizes) = &self.sizes else { return f64::from(self.request_bytes) };
         let reads = f64::from(self.read_percent) / 100.0;
@@ -281,7 +283,7 @@ impl Workload {
         self.depth.saturating_mul(self.threads)
     }
 
-    /// The buffers of its streams.
+    /// The buffers of the streams.
     pub fn buffers(&self) -> Buffers {
         let alone = self.engine.has_workers();
         Buffers {
@@ -292,13 +294,13 @@ impl Workload {
         }
     }
 
-    /// First byte and length of the region in a target of `size_bytes`, the shift included.
+    /// First byte and length of the region in a target of `size_bytes`, including the offset.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))
     }
 
-    /// How a machine is to reach a target of `size_bytes` for this workload.
+    /// The access to a target of `size_bytes` for this workload.
     pub fn access(&self, size_bytes: u64) -> Access {
         Access {
             engine: self.engine,

@@ -1,7 +1,8 @@
 //! Helpers for tests of distributions.
 
-/// Asserts that counts fit their expectation: chi-square within 5 standard deviations of its mean, which a right generator
-/// misses once in some ten thousand seeds; seeds are fixed, so a test either always passes or the generator changed.
+/// Asserts that counts match their expectation: chi-square within 5 standard deviations of its
+/// mean. A correct generator fails for about one seed in ten thousand; seeds are fixed, so a test
+/// only fails if the generator changes.
 ///
 /// Cells with an expectation below 5 are pooled.
 pub fn chi_square_is_plausible(counts: &[u64], expected: &[f64]) {

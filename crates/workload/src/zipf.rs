@@ -1,26 +1,27 @@
-//! Zipf's law, exactly, in constant time and memory.
+//! Exact Zipf distribution in constant time and memory.
 
 use crate::rng::{hash, unit};
 
 /// Draws ranks `1..=n` with probability proportional to `rank^-theta`, for any `theta > 0`.
 ///
-/// Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
-/// distributions", ACM Transactions on Modeling and Computer Simulation 6(3), 1996. The hat is the integral of `x^-theta`,
-/// inverted in closed form; fewer than 1.1 candidates are needed in the mean.
+/// Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from
+/// monotone discrete distributions", ACM Transactions on Modeling and Computer Simulation 6(3),
+/// 1996. The hat is the integral of `x^-theta`, inverted in closed form; it needs fewer than 1.1
+/// candidates on average.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     n: u64,
     theta: f64,
-    /// The hat's integral at 1.5, less the probability mass of rank 1.
+    /// The hat's integral at 1.5 minus the probability mass of rank 1.
     low: f64,
     /// The hat's integral at n + 1/2.
     high: f64,
-    /// Candidates this near below their rank are taken without looking at the hat.
+    /// Candidates this close below their rank are accepted without evaluating the hat.
     squeeze: f64,
 }
 
 impl Zipf {
-    /// The law over `1..=n` with the exponent `theta`, which must be above 0 and finite.
+    /// The distribution over `1..=n` with the exponent `theta`, which must be above 0 and finite.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1);
         let mut zipf = Zipf { n, theta, low: 0.0, high: 0.0, squeeze: 0.0 };
@@ -47,22 +48,20 @@ impl Zipf {
         }
     }
 
-    /// `x^-theta`.
     fn density(&self, x: f64) -> f64 {
         (-self.theta * x.ln()).exp()
     }
 
-    /// The integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, and `ln x` for a theta of 1, without loss
-    /// of digits near 1.
+    /// The integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, and `ln x` for
+    /// a theta of 1, without loss of digits near 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.theta) * log;
         log * if t.abs() > 1e-8 { t.exp_m1() / t } else { 1.0 + t * 0.5 * (1.0 + t / 3.0) }
     }
 
-    /// The inverse of [`Zipf::integral`].
     fn inverse(&self, y: f64) -> f64 {
-        // Rounding may put the product a hair below -1, where no x exists.
+        // Rounding may put the product slightly below -1, where no x exists.
         let t = (y * (1.0 - self.theta)).max(-1.0);
         (y * if t.abs() > 1e-8 { t.ln_1p() / t } else { 1.0 - t * (0.5 - t / 3.0) }).exp()
     }
@@ -105,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_huge_range_has_the_mean_of_the_law() {
-        // For theta 1 the share of ranks up to m is H(m)/H(n), with H(n) = ln n + 0.5772156649 + 1/(2n).
+        // For theta 1 the share of ranks up to m is H(m)/H(n), with H(n) = ln n + 0.5772156649 +
+        // 1/(2n).
         let n = 1u64 << 40;
         let zipf = Zipf::new(n, 1.0);
         let draws = 100_000;

@@ -353,21 +353,7 @@ impl Arrangement {
     }
 }
 
-<<<<<<< HEAD
-#[cfg(unix)]
-fn is_pipe(metadata: &fs::Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &fs::Metadata) -> bool {
-    false
-}
-
 /// Inspects a path.
-=======
-/// What stands at a path.
->>>>>>> i-z
 ///
 /// # Errors
 /// It cannot be examined.
@@ -387,13 +373,8 @@ pub fn look(path: &Path) -> io::Result<Found> {
     if metadata.is_dir() {
         return Ok(Found::Other("a directory"));
     }
-<<<<<<< HEAD
-    if is_pipe(&metadata) {
-        // Opening it would wait for the other end.
-=======
     if files::is_pipe(&metadata) {
-        // Opening one would wait for its other end.
->>>>>>> i-z
+        // Opening it would wait for the other end.
         return Ok(Found::Other("a pipe"));
     }
     // Seeking to the end gives a block device's size; a device without an end holds no data.

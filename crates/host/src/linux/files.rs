@@ -160,6 +160,8 @@ impl WorkDirectory {
         if !fs::metadata(location).map_err(explain)?.is_dir() {
             return Err(FileError::NotADirectory(location.into()));
         }
+        // Without it the directory could not be removed in the end.
+        sys::check_proc().map_err(|error| FileError::Refused { path: location.into(), why: error.to_string() })?;
         remove_leftovers(location);
         let parent = open_directory(CWD, location).map_err(explain)?;
         // Lock the directory before it gets the name that other processes look for.

@@ -8,16 +8,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-<<<<<<< HEAD
-/// The smallest alignment that direct I/O accepts, by trial, or why it accepts none. Some file
-/// systems accept less but use the page cache, which is not direct I/O.
-=======
-/// No device known to us wants larger multiples.
+/// No known device needs a larger alignment.
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
-/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none. Some file systems take less and
-/// serve it from the page cache: that is no direct I/O.
->>>>>>> i-z
+/// The smallest alignment that direct I/O accepts, by trial, or why it accepts none. Some file
+/// systems accept less but use the page cache, which is not direct I/O.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => "the file system supports no direct I/O (O_DIRECT is refused)".to_string(),
@@ -26,13 +21,8 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
     let mut arena = buffer(MAX_ALIGNMENT).map_err(|error| error.to_string())?;
     let mut last = None;
-<<<<<<< HEAD
-    for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
-        // Offset, length and address are multiples of exactly this.
-=======
     for alignment in [512, 1024, 2048, 4096, 8192, 16384, MAX_ALIGNMENT] {
-        // An offset, a length and an address that are multiples of this and of nothing more.
->>>>>>> i-z
+        // Offset, length and address are multiples of exactly this.
         let (skip, len) =
             if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
         let buffer = &mut arena.bytes()[skip..skip + len];
@@ -104,13 +94,8 @@ mod tests {
     const SIZE: usize = 8 << 20;
 
     fn cached(file: &File) -> Vec<u8> {
-<<<<<<< HEAD
-        let mut pages = vec![0; SIZE / 4096];
-        // SAFETY: a new private mapping of the whole file, unmapped here.
-=======
         let mut pages = vec![0; SIZE / rustix::param::page_size()];
-        // SAFETY: a new mapping of the whole file, which nothing else knows and which ends here.
->>>>>>> i-z
+        // SAFETY: a new private mapping of the whole file, unmapped here.
         unsafe {
             let at = libc::mmap(std::ptr::null_mut(), SIZE, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
             assert_ne!(at, libc::MAP_FAILED);

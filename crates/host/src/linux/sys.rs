@@ -11,19 +11,15 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-<<<<<<< HEAD
-/// Fails immediately if another open file holds the lock.
-=======
 /// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// The error that a failed request's result stands for.
+/// The error that the result of a failed request means.
 pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
 
-/// Takes the lock of a file, or fails at once where another open file has it.
->>>>>>> i-z
+/// Fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     Ok(fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)?)
 }

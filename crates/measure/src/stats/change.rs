@@ -1,57 +1,61 @@
-//! The change from one quantity to another, with an interval, a probability and what could have been seen.
+//! The change from one quantity to another, with an interval, a p-value and the detectable change.
 
 use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, estimate_values};
 
-/// Degrees of freedom of the interval of a single run, which its slices tell: the fewest that are used for it.
+/// Degrees of freedom for the interval of a single run from its slices: the minimum used for it.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// Runs from which a straight drift over the runs takes one more degree of freedom (see [`estimate_values`]).
+/// Number of runs from which linear drift takes one more degree of freedom (see
+/// [`estimate_values`]).
 const RUNS_FOR_DRIFT: u64 = 6;
-/// How often a change as large as [`Change::detectable`] is found.
+/// Power at which [`Change::detectable`] is found.
 const POWER: f64 = 0.8;
 
-/// A positive quantity as measured: its mean, the standard error of the mean and the degrees of freedom behind that error.
+/// A positive measured quantity: its mean, the standard error of the mean, and the degrees of
+/// freedom of that error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
-    /// Runs that repeated until they agreed; 0 where the number of values was fixed.
+    /// Number of runs that were repeated until they agreed; 0 if the number was fixed in advance.
     runs: f64,
 }
 
 impl Level {
-    /// From a mean, its standard error and the degrees of freedom of that error. `None` where the mean is not above zero.
+    /// From a mean, its standard error and the degrees of freedom of the error. `None` unless the
+    /// mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound = mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// From an estimate. `None` where it is not above zero.
+    /// From an estimate. `None` unless it is positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
 
-    /// From a mean with its 95 % interval, made of so many runs. `None` where it is not above zero.
+    /// From the mean of `runs` values and its 95 % interval. `None` unless the mean is positive.
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
             few if few < RUNS_FOR_DRIFT => few as f64 - 1.0,
             many => many as f64 - 2.0,
         };
-        // The lower end stops at zero for what cannot be negative; the upper end tells the width.
+        // The lower end is clipped at zero for nonnegative quantities, so the upper end gives the
+        // width.
         let error = (interval_95[1] - mean) / student_quantile(0.975, degrees);
         let runs = if runs > 1 { runs as f64 } else { 0.0 };
         Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
-    /// From one value a run. `None` with fewer than two, or where their mean is not above zero.
+    /// From one value per run. `None` with fewer than two values, or unless their mean is positive.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
     }
 
-    /// The level with at least the relative spread of the runs of both.
-    fn no_surer_than_both(&self, other: &Level) -> Level {
+    /// Raises the relative spread to that of the runs of both sides.
+    fn with_spread_of_both(&self, other: &Level) -> Level {
         if self.runs == 0.0 || other.runs == 0.0 {
             return *self;
         }
@@ -60,7 +64,7 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// A value without any error: of a simulated machine, which gives the same again.
+    /// A value without error, from a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
@@ -73,22 +77,23 @@ pub struct Change {
     pub ratio: f64,
     /// Lower end of the 95 % interval of the ratio.
     pub low: f64,
-    /// Upper end; infinite where the first may be zero.
+    /// Upper end; infinite if the first may be zero.
     pub high: f64,
-    /// The probability of a difference at least this large where there is none; below 0.05 exactly where the interval leaves 1 out.
+    /// The p-value: below 0.05 exactly if the interval excludes 1.
     pub p: f64,
-    /// The smallest change, as a share of the first, that would be told from none 4 times in 5.
+    /// The smallest change, as a fraction of the first, that would be detected 4 times in 5.
     pub detectable: f64,
 }
 
 impl Change {
-    /// From one level to another that was measured apart from it: Fieller's interval (1954) of the ratio with Welch's degrees of freedom
-    /// (1947).
+    /// The change between two separately measured levels: Fieller's interval (1954) of the ratio
+    /// with Welch's degrees of freedom (1947).
     ///
-    /// Who repeats until runs agree stops early where they agree by chance: the few runs of such a side tell too small an error. So the runs
-    /// of neither side count as more alike than those of both together. (Without that, one in ten pairs without any difference shows one.)
+    /// Repeating until runs agree stops early if they agree by chance, and the few runs of such a
+    /// side underestimate the error. So each side has at least the spread of all runs of both
+    /// sides. (Otherwise one in ten pairs without a difference shows one.)
     pub fn between(a: &Level, b: &Level) -> Change {
-        let (a, b) = (&a.no_surer_than_both(b), &b.no_surer_than_both(a));
+        let (a, b) = (&a.with_spread_of_both(b), &b.with_spread_of_both(a));
         let ratio = b.mean / a.mean;
         let error = a.error.hypot(b.error);
         if error == 0.0 {
@@ -112,8 +117,8 @@ impl Change {
         Change { ratio, low, high, p, detectable: (t + student_quantile(POWER, degrees)) * error / a.mean }
     }
 
-    /// From pairs that shared the conditions of their time, as logarithms of their ratios, where the number of pairs was fixed
-    /// beforehand. `None` with fewer than two.
+    /// From the logarithms of the ratios of pairs measured under common conditions; the number of
+    /// pairs is fixed in advance. `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -136,8 +141,8 @@ impl Change {
         })
     }
 
-    /// The geometric mean of several changes with an interval about these very questions: their errors are taken as independent.
-    /// `None` where there are none, or one of them has no finite interval.
+    /// The geometric mean of several changes, with an interval for exactly these questions; assumes
+    /// independent errors. `None` for an empty list, or if a change has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;
@@ -146,7 +151,7 @@ impl Change {
         if changes.is_empty() || !mean.is_finite() || !half.is_finite() {
             return None;
         }
-        // The halves are 95 % of distributions near the normal one.
+        // The half widths are for 95 % of approximately normal distributions.
         let error = half / student_quantile(0.975, 1e6);
         let p = match error {
             0.0 if mean == 0.0 => 1.0,
@@ -163,11 +168,12 @@ impl Change {
     }
 }
 
-/// Holm's correction (1979) for looking at many differences: the probability, for each, that it or a more probable one is chance.
+/// Holm's correction (1979) for many comparisons: for each, the probability that it or a more
+/// significant one is due to chance.
 ///
-/// Calling those below 0.05 real is wrong about *any* of them at most once in twenty, however they depend on one another. That is what
-/// whoever acts on a single line of a table needs; a bound on the share of wrong lines (Benjamini and Hochberg 1995) is not, and it holds
-/// for independent lines only.
+/// If those below 0.05 are called real, *any* of them is wrong at most once in twenty, regardless
+/// of their dependence. This protects a reader who acts on a single line of a table. Control of the
+/// false discovery rate (Benjamini and Hochberg 1995) does not, and requires independent lines.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -189,18 +195,19 @@ mod tests {
     }
 
     #[test]
-    fn the_textbooks_two_samples() {
+    fn welch_matches_a_textbook_example() {
         let error = (1.0f64 / 3.0).sqrt();
         let [a, b] = [100.0, 110.0].map(|mean| Level::new(mean, error, 2.0).unwrap());
         let change = Change::between(&a, &b);
         assert!((change.ratio - 1.1).abs() < 1e-12);
-        // Standard errors 1/sqrt(3) each; difference 10; t = 12.247 with 4 degrees of freedom: p = 0.000255.
+        // Standard errors 1/sqrt(3) each; difference 10; t = 12.247 with 4 degrees of freedom: p =
+        // 0.000255.
         assert!((change.p - 0.000_255).abs() < 2e-6, "{change:?}");
         assert!(change.low > 1.07 && change.high < 1.13 && change.detectable > 0.02 && change.detectable < 0.04);
     }
 
     #[test]
-    fn a_side_whose_runs_agree_by_chance_is_no_surer_than_both() {
+    fn each_side_has_the_spread_of_both() {
         let (lucky, honest) = (level(&[100.0, 100.01, 99.99]), level(&[103.0, 107.0, 99.0, 104.0, 102.0]));
         let change = Change::between(&lucky, &honest);
         let alone = Change::between(&Level { runs: 0.0, ..lucky }, &honest);
@@ -208,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_leaves_no_change_out_exactly_where_p_is_small() {
+    fn interval_and_p_agree() {
         for shift in 0..60 {
             let by = f64::from(shift) * 0.1;
             let a = level(&[98.0, 100.0, 102.0, 101.0]);

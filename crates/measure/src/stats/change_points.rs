@@ -1,27 +1,29 @@
-//! Where a series of measurements changes for good.
+//! Finds lasting changes in a series of measurements.
 //!
-//! E-divisive (Matteson and James, JASA 109, 2014): the best place to split a stretch is where the energy distance of its two sides is
-//! greatest; both sides are then searched in turn. As in Hunter (Fleming et al., ICPE 2023) a split counts where Welch's t-test of the two sides
-//! says so, not a permutation test: the answer is the same every time, and 2,000 values take milliseconds.
+//! E-divisive (Matteson and James, JASA 109, 2014): a stretch is split at the maximum energy
+//! distance between its two sides, and both sides are then searched in turn. As in Hunter (Fleming
+//! et al., ICPE 2023), Welch's t-test of the two sides decides whether a split counts, instead of a
+//! permutation test: the result is deterministic, and 2,000 values take milliseconds.
 
 use super::change::{Change, Level};
 
-/// Values that each side of a change needs at least.
-const LEAST_SIDE: usize = 4;
-/// A split is chosen as the best of many, so its probability must be this small: about 1 of 50 series of 80 values without any change then
-/// shows one.
-const MOST_P: f64 = 0.0005;
+/// Minimum number of values on each side of a change.
+const MIN_SIDE: usize = 4;
+/// Maximum p-value. A split is the best of many, so it must be this small: about 1 of 50 series of
+/// 80 values without a change then shows one.
+const MAX_P: f64 = 0.0005;
 
-/// A place where a series changes for good.
+/// A lasting change in a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
-    /// Index of the first value after it.
+    /// Index of the first value after the change.
     pub at: usize,
-    /// From the mean of the stretch before to that of the stretch after, up to the neighbouring changes.
+    /// From the mean before to the mean after, up to the neighbouring changes.
     pub change: Change,
 }
 
-/// The places where a series of positive values changes by at least `least_share` (0.02: 2 %) for good, in order.
+/// The lasting changes of at least `least_share` (0.02: 2 %) in a series of positive values, in
+/// order.
 pub fn change_points(values: &[f64], least_share: f64) -> Vec<ChangePoint> {
     if !values.iter().all(|value| value.is_finite() && *value > 0.0) {
         return Vec::new();
@@ -29,7 +31,7 @@ pub fn change_points(values: &[f64], least_share: f64) -> Vec<ChangePoint> {
     let mut splits = vec![0, values.len()];
     search(values, 0, least_share, &mut splits);
     splits.sort_unstable();
-    // A split that was found in a longer stretch is judged again beside its neighbours.
+    // A split found in a longer stretch is judged again between its neighbours.
     loop {
         let judged: Vec<Option<Change>> =
             splits.windows(3).map(|at| judge(&values[at[0]..at[1]], &values[at[1]..at[2]], least_share)).collect();
@@ -53,13 +55,14 @@ fn search(values: &[f64], first: usize, least_share: f64, splits: &mut Vec<usize
     }
 }
 
-/// The split at which the energy distance of the two sides, scaled by their sizes, is greatest.
+/// The split with the maximum energy distance between both sides, scaled by their sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
-    if count < 2 * LEAST_SIDE {
+    if count < 2 * MIN_SIDE {
         return None;
     }
-    // Sums of distances: within the left side, within the right one, between the two. A value at a time goes from right to left.
+    // Sums of distances within the left side, within the right side, and between them. Values move
+    // one by one from right to left.
     let to = |value: f64, others: &[f64]| others.iter().map(|other| (value - other).abs()).sum::<f64>();
     let (mut left, mut between) = (0.0, 0.0);
     let mut right: f64 = (0..count).map(|place| to(values[place], &values[place + 1..])).sum();
@@ -70,7 +73,7 @@ fn best_split(values: &[f64]) -> Option<usize> {
         left += before;
         right -= after;
         between += after - before;
-        if at < LEAST_SIDE || count - at < LEAST_SIDE {
+        if at < MIN_SIDE || count - at < MIN_SIDE {
             continue;
         }
         let (m, n) = (at as f64, (count - at) as f64);
@@ -83,7 +86,7 @@ fn best_split(values: &[f64]) -> Option<usize> {
     best.1
 }
 
-/// The change between two stretches, where it is beyond chance and large enough.
+/// The change between two stretches, if it is significant and large enough.
 fn judge(before: &[f64], after: &[f64], least_share: f64) -> Option<Change> {
     let level = |values: &[f64]| {
         let count = values.len() as f64;
@@ -95,7 +98,7 @@ fn judge(before: &[f64], after: &[f64], least_share: f64) -> Option<Change> {
         return None;
     }
     let change = Change::between(&level(before)?, &level(after)?);
-    (change.p < MOST_P && (change.ratio - 1.0).abs() >= least_share).then_some(change)
+    (change.p < MAX_P && (change.ratio - 1.0).abs() >= least_share).then_some(change)
 }
 
 #[cfg(test)]
@@ -103,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_found_where_it_is() {
+    fn a_step_is_located() {
         let values: Vec<f64> = (0..40).map(|i| if i < 17 { 100.0 } else { 80.0 } + f64::from(i * 13 % 7)).collect();
         let found = change_points(&values, 0.02);
         assert_eq!(found.iter().map(|one| one.at).collect::<Vec<_>>(), [17]);
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_step_does_not_matter_and_few_values_say_nothing() {
+    fn small_steps_and_short_series_are_ignored() {
         let values: Vec<f64> = (0..40).map(|i| if i < 17 { 100.0 } else { 101.0 } + f64::from(i % 2) * 0.1).collect();
         assert_eq!(change_points(&values, 0.02), []);
         assert_eq!(change_points(&values, 0.005).len(), 1);

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-/// The value that a standard normal variable stays below with probability `p`; infinite at 0 and 1.
+/// The quantile of the standard normal distribution; infinite at 0 and 1.
 ///
 /// Algorithm AS 241 (PPND16; M. J. Wichura, Applied Statistics 37, 1988): about 1 part in 10^16.
 pub fn normal_quantile(p: f64) -> f64 {
@@ -19,7 +19,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     x.copysign(q)
 }
 
-/// A quotient of two polynomials, coefficients from the constant up.
+/// A quotient of two polynomials, with coefficients from the constant term up.
 fn ratio(x: f64, above: &[f64], below: &[f64]) -> f64 {
     let polynomial = |c: &[f64]| c.iter().rev().fold(0.0, |sum, c| sum * x + c);
     polynomial(above) / polynomial(below)
@@ -96,9 +96,10 @@ const TAIL: Pair = (
     ],
 );
 
-/// The probability that Student's t with `df` degrees of freedom (any positive number) stays below `t`.
+/// The probability that Student's t with `df` degrees of freedom (any positive number) is below
+/// `t`.
 pub fn student_cdf(t: f64, df: f64) -> f64 {
-    // Through the nearer of the two forms: either argument may be too small to be told from 1.
+    // Uses the more accurate of two forms, because either argument may be too close to 1.
     let square = t * t;
     let outside = if square < df {
         1.0 - incomplete_beta(0.5, df / 2.0, square / (df + square))
@@ -108,7 +109,7 @@ pub fn student_cdf(t: f64, df: f64) -> f64 {
     if t < 0.0 { outside / 2.0 } else { 1.0 - outside / 2.0 }
 }
 
-/// The value that Student's t with `df` degrees of freedom (any positive number) stays below with probability `p`.
+/// The quantile of Student's t with `df` degrees of freedom (any positive number).
 ///
 /// `student_quantile(0.975, df)` is the factor of a two-sided 95 % interval.
 pub fn student_quantile(p: f64, df: f64) -> f64 {
@@ -121,7 +122,7 @@ pub fn student_quantile(p: f64, df: f64) -> f64 {
     if p >= 1.0 {
         return f64::INFINITY;
     }
-    // Bisection on a bracket found by doubling, finished by Newton's method on the density.
+    // Finds a bracket by doubling, bisects it, and finishes with Newton's method on the density.
     let mut high = normal_quantile(p).max(1.0);
     while student_cdf(high, df) < p && high < 1e150 {
         high *= 2.0;
@@ -144,7 +145,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
-    // The fraction converges fast on this side only.
+    // The fraction converges fast only on this side.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(b, a, 1.0 - x);
     }
@@ -171,7 +172,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     front * fraction
 }
 
-/// Natural logarithm of the gamma function for x > 0: Stirling's series, reached by recurrence.
+/// Natural logarithm of the gamma function for x > 0: Stirling's series after recurrence.
 fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut shift) = (x, 0.0);
     while x < 15.0 {
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(normal_quantile(1.0), f64::INFINITY);
     }
 
-    /// Fisher and Yates's table, to the digits printed, two-sided 95 % and 99 %.
+    /// Fisher and Yates's table, two-sided 95 % and 99 %, to the printed digits.
     #[test]
     fn student_quantiles_are_those_of_the_tables() {
         for (df, at_95, at_99) in [

@@ -1,4 +1,5 @@
-//! Straight lines through measured points: cost = a per request + b per byte, time = fixed + size / rate.
+//! Fits straight lines to measured points: cost = a per request + b per byte, time = fixed + size /
+//! rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use super::series::median;
 /// A coefficient with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coefficient {
-    /// Best value.
+    /// Best estimate.
     pub value: f64,
     /// Lower end of the 95 % interval.
     pub low: f64,
@@ -20,81 +21,75 @@ pub struct Coefficient {
 /// One point of a [`LineFit`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FitPoint {
-    /// As given.
     pub x: f64,
-    /// As given.
     pub y: f64,
-    /// What the line says.
+    /// The value of the line at x.
     pub fitted: f64,
     /// (y - fitted) / fitted.
     pub relative_residual: f64,
-    /// What the point counted for, 1 for a full point; outliers count for less.
+    /// Weight of the point: 1, or less for an outlier.
     pub weight: f64,
 }
 
-/// A straight line y = intercept + slope x through points whose errors are relative.
+/// A straight line y = intercept + slope x through points with relative errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LineFit {
-    /// In the unit of y: the cost of a request, the fixed time of a request.
+    /// In the unit of y: the cost or the fixed time of a request.
     pub intercept: Coefficient,
-    /// In the unit of y over that of x: the cost of a byte, the time of a byte.
+    /// In the unit of y per unit of x: the cost or the time of a byte.
     pub slope: Coefficient,
-    /// 1 / slope with its interval: the rate of a service-time model. Absent where the slope may be zero or negative.
+    /// 1 / slope with its interval: the rate of a service-time model. Absent if the slope may be
+    /// zero or negative.
     pub rate: Option<Coefficient>,
-    /// The points, in the order given.
+    /// The points, in the given order.
     pub points: Vec<FitPoint>,
-    /// Root mean square of the relative residuals, all points counted in full.
+    /// Root mean square of the relative residuals, unweighted.
     pub rms_relative_residual: f64,
     /// Largest magnitude of the relative residuals.
     pub max_relative_residual: f64,
-    /// The x at which the points bend, where two lines that meet describe them significantly better than one.
+    /// The bend, if two connected lines fit significantly better than one.
     pub knee: Option<Knee>,
 }
 
-/// A bend: two straight lines that meet.
+/// A bend: two connected straight lines.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// Where they meet, in the unit of x.
+    /// Position of the bend, in the unit of x.
     pub x: f64,
     /// Slope below.
     pub slope_below: f64,
     /// Slope above.
     pub slope_above: f64,
-    /// Root mean square of the relative residuals of the two lines together.
+    /// Root mean square of the relative residuals of both lines together.
     pub rms_relative_residual: f64,
 }
 
-/// Why no line can be laid through the points.
+/// Why no line can be fitted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Too few.
     #[error("a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes")]
     TooFew {
-        /// Different x given.
+        /// Number of different x values.
         distinct: usize,
     },
-    /// Not a measurement: relative errors need y above zero.
+    /// Not a measurement: relative errors require y above zero.
     #[error("the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out")]
-    Unusable {
-        /// As given.
-        x: f64,
-        /// As given.
-        y: f64,
-    },
+    Unusable { x: f64, y: f64 },
 }
 
-/// Residuals beyond this many robust standard deviations count for less (Huber 1964; 95 % efficient in normal noise).
+/// Residuals beyond this many robust standard deviations get less weight (Huber 1964; 95 %
+/// efficient in normal noise).
 const HUBER: f64 = 1.345;
-/// Rounds of reweighting; it converges in a few.
 const ROUNDS: usize = 50;
-/// Probability at which chance is left to explain a knee, before dividing by the places searched.
+/// Significance level for a knee, to be divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
-/// A knee must change the slope at least by this factor.
+/// Minimum factor by which a knee changes the slope.
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Fits y = a + b x to points (x, y) whose errors are in proportion to y, by weighted least squares made robust by Huber's weights.
+/// Fits y = a + b x to points (x, y) with errors proportional to y, by weighted least squares with
+/// Huber's robust weights.
 ///
-/// The proportion need not be known: it is estimated from the residuals. y > 0.
+/// The proportion is estimated from the residuals. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) = points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0)) {
         return Err(FitError::Unusable { x, y });
@@ -127,12 +122,12 @@ pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     })
 }
 
-/// A line and what each point counts for in it.
+/// A line with the weights of its points.
 struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
-    /// What each point's y is expected to be, in whose proportion its error is.
+    /// Expected y of each point; the error is proportional to it.
     scales: Vec<f64>,
 }
 
@@ -143,11 +138,13 @@ impl Robust {
         let mut fit = Robust { a: 0.0, b: 0.0, weights: vec![1.0; n], scales: points.iter().map(|p| p.1).collect() };
         (fit.a, fit.b) = median_line(points);
         for _ in 0..ROUNDS {
-            // The error is in proportion to the truth, which the line knows better than the point itself does.
+            // The error is proportional to the true value, and the line estimates that better than
+            // the point does.
             fit.scales = points.iter().map(|&(x, _)| (fit.a + fit.b * x).max(0.1 * smallest)).collect();
             let residuals: Vec<f64> =
                 points.iter().zip(&fit.scales).map(|(&(x, y), s)| ((y - fit.a - fit.b * x) / s).abs()).collect();
-            // 1.4826 times the median deviation is the standard deviation of a normal variable; two residuals went into the line.
+            // For a normal variable the standard deviation is 1.4826 times the median deviation;
+            // the line takes two degrees of freedom.
             let spread = 1.4826 * median(&residuals) * (n as f64 / (n as f64 - 2.0)).sqrt();
             fit.weights =
                 residuals.iter().map(|&r| if r <= HUBER * spread { 1.0 } else { HUBER * spread / r }).collect();
@@ -173,7 +170,7 @@ impl Robust {
         self.weights[i] / (self.scales[i] * self.scales[i])
     }
 
-    /// Sum of weights, weighted mean of x, weighted squares of x about it.
+    /// Sum of weights, weighted mean of x, and weighted squares about it.
     fn moments(&self, points: &[(f64, f64)]) -> (f64, f64, f64) {
         let w: f64 = (0..points.len()).map(|i| self.weight(i)).sum();
         let xm = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.0).sum::<f64>() / w;
@@ -183,8 +180,8 @@ impl Robust {
     fn coefficients(&self, points: &[(f64, f64)]) -> (Coefficient, Coefficient, Option<Coefficient>) {
         let n = points.len() as f64;
         let (w, xm, sxx) = self.moments(points);
-        // Variance of a robust fit from pseudo-values (Huber 1981, 7.6): squares of the clipped residuals over
-        // the square of the share that is not clipped.
+        // Variance of a robust fit from pseudo-values (Huber 1981, 7.6): squares of the clipped
+        // residuals over the square of the unclipped fraction.
         let unclipped = self.weights.iter().filter(|&&w| w >= 1.0).count() as f64 / n;
         let squares: f64 = points
             .iter()
@@ -205,33 +202,36 @@ impl Robust {
     }
 }
 
-/// The line of Theil and Sen: the median of all pairs' slopes, which up to 29 % of outliers cannot turn.
+/// The Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
 fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, p) in points.iter().enumerate() {
         slopes.extend(points[..i].iter().filter(|q| q.0 != p.0).map(|q| (p.1 - q.1) / (p.0 - q.0)));
     }
     let b = median(&slopes);
-    // Half of the points above, half below, each in proportion: the small ones decide the intercept.
+    // The intercept leaves half of the points above, half below. Errors are proportional, so the
+    // small points decide it.
     let mut order: Vec<&(f64, f64)> = points.iter().collect();
     order.sort_by(|p, q| p.0.total_cmp(&q.0));
     let below: Vec<f64> = order[..points.len().div_ceil(2)].iter().map(|p| p.1 - b * p.0).collect();
     (median(&below), b)
 }
 
-/// The bend of two lines that meet, if they are significantly better than one (F test on relative squares).
+/// The knee of two connected lines, if they fit significantly better than one (F test on relative
+/// squares).
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
         return None;
     }
     let log_grid = |i: usize| (0..4).map(move |k| xs[i] + (xs[i + 1] - xs[i]) * f64::from(k) / 4.0);
-    // Two different x at least on either side, so that neither line rests on one point.
+    // At least two different x values on either side, so no line depends on a single point.
     let places: Vec<f64> = (1..xs.len() - 2).flat_map(log_grid).chain([xs[xs.len() - 2]]).collect();
     let one = bent(points, None)?;
     let two = places.iter().filter_map(|&x| bent(points, Some(x))).min_by(|p, q| p.squares.total_cmp(&q.squares))?;
     let degrees = (n - 4) as f64;
-    // Place and second slope are two more parameters. The tail of F(2, m) in closed form: (1 + 2 F / m)^(-m/2).
+    // Position and second slope are two more parameters. The tail of F(2, m) in closed form: (1 + 2
+    // F / m)^(-m/2).
     let f = (one.squares - two.squares) / 2.0 / (two.squares / degrees);
     let tail = (1.0 + 2.0 * f / degrees).powf(-degrees / 2.0) * (xs.len() - 3) as f64;
     let (low, high) = (two.slope_below.min(two.slope_above), two.slope_below.max(two.slope_above));
@@ -250,16 +250,15 @@ struct Bent {
     x: f64,
     slope_below: f64,
     slope_above: f64,
-    /// Sum of relative squares.
     squares: f64,
 }
 
-/// Weighted least squares of y = a + b x + c max(x - knee, 0), errors in proportion to y.
+/// Weighted least squares of y = a + b x + c max(x - knee, 0) with errors proportional to y.
 fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     let columns = |x: f64| [1.0, x, knee.map_or(0.0, |k| (x - k).max(0.0))];
     let unknowns = if knee.is_some() { 3 } else { 2 };
     let mut m = [[0.0; 4]; 3];
-    // In units of the largest x, so that the normal equations stay well conditioned.
+    // Scaled by the largest x, so the normal equations stay well conditioned.
     let unit = points.iter().map(|p| p.0.abs()).fold(0.0, f64::max);
     let scaled = |x: f64| {
         let c = columns(x);
@@ -283,7 +282,8 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// Gauss's elimination with pivoting; the right side is in the last column. Unknowns beyond `size` are 0.
+/// Gaussian elimination with pivoting; the right-hand side is the last column. Unknowns beyond
+/// `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_line_is_found_exactly() {
+    fn an_exact_line_is_recovered() {
         let points: Vec<_> = sizes().iter().map(|&x| (x, 120e-6 + x / 20e6)).collect();
         let fit = fit_line(&points).unwrap();
         assert!(
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_does_not_turn_the_line() {
+    fn the_fit_resists_one_outlier() {
         let mut points: Vec<_> = sizes()
             .iter()
             .enumerate()
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bend_is_told_with_its_place() {
+    fn a_knee_is_located() {
         // Up to 64 KiB at 40 MB/s, above at 10 MB/s; errors of 2 %.
         let points: Vec<_> = sizes()
             .iter()
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fitted_is_said() {
+    fn invalid_points_are_errors() {
         assert_eq!(fit_line(&[(1.0, 2.0), (1.0, 2.1), (2.0, 3.0)]).unwrap_err(), FitError::TooFew { distinct: 2 });
         assert_eq!(fit_line(&[(1.0, 2.0), (2.0, 0.0), (3.0, 3.0)]).unwrap_err(), FitError::Unusable { x: 2.0, y: 0.0 });
     }

@@ -1,6 +1,7 @@
-//! The half-power point: the smallest setting at which half of the peak is reached.
+//! The half-power point: the smallest setting that reaches half of the peak.
 //!
-//! After n-half of R. W. Hockney (Parallel Computers, 1981): the vector length at which a pipeline gives half of its peak.
+//! Named after n-half of R. W. Hockney (Parallel Computers, 1981): the vector length at which a
+//! pipeline reaches half of its peak.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,9 @@ use super::interval::Estimate;
 /// A throughput measured at a setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The setting: request size (bytes), depth, ... above zero.
+    /// The setting: request size (bytes), depth, ...; above zero.
     pub x: f64,
-    /// Best value of the throughput.
+    /// Best estimate of the throughput.
     pub y: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
@@ -21,73 +22,77 @@ pub struct Point {
 }
 
 impl Point {
-    /// A measured setting.
     pub fn new(x: f64, y: &Estimate) -> Point {
         Point { x, y: y.mean, low: y.low, high: y.high }
     }
 }
 
-/// Where a curve of throughput by setting reaches half of a peak.
+/// The half-power point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
     /// Half of the peak, in the unit of the throughput.
     pub half: f64,
-    /// The answer.
     pub reached: Reached,
 }
 
-/// Whether and where half of the peak is reached. Settings are in the unit of the curve.
+/// Whether and at which setting half of the peak is reached. Settings are in the unit of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Reached {
     /// Between two measured settings.
     At {
-        /// The smallest measured setting that reaches it: the half-power point of the study.
+        /// The smallest measured setting that reaches half: the half-power point of the study.
         setting: f64,
-        /// Where the curve crosses it: between two settings it goes by Hockney's law, `rate = best x setting / (setting + half)`.
+        /// The interpolated crossing, by Hockney's law: `rate = best x setting / (setting + half)`.
         crossing: f64,
-        /// Least setting at which it may be reached, as the 95 % intervals have it. Absent: at or below the smallest measured.
+        /// Lower end of the 95 % interval. Absent: at or below the smallest measured setting.
         low: Option<f64>,
-        /// Greatest setting at which it may first be reached. Absent: perhaps not within the measured.
+        /// Upper end of the 95 % interval. Absent: possibly beyond the measured settings.
         high: Option<f64>,
     },
-    /// The smallest measured setting reaches it already: the half-power point is there or below.
+    /// The smallest measured setting already reaches half; the half-power point is there or below.
     AtOrBelow {
         /// The smallest measured setting.
         setting: f64,
-        /// Greatest setting at which it may first be reached, as the 95 % intervals have it. Absent: perhaps not within the measured.
+        /// Upper end of the 95 % interval. Absent: possibly beyond the measured settings.
         high: Option<f64>,
     },
-    /// No measured setting reaches it.
+    /// No measured setting reaches half.
     Nowhere {
-        /// The best that was measured.
+        /// The best measured throughput.
         best: f64,
-        /// Least setting at which it may be reached, as the 95 % intervals have it. Absent: nowhere within the measured.
+        /// The lowest setting that may reach half, given the 95 % intervals. Absent: none of those
+        /// measured.
         low: Option<f64>,
     },
 }
 
-/// Points this many times beyond the sizes around the crossing say nothing of it.
+/// Points more than this factor away from the crossing are ignored.
 const SPAN: f64 = 16.0;
 
-/// Standard errors to either side of a 95 % interval.
+/// Standard errors on either side of a 95 % interval.
 const Z: f64 = 1.96;
 
-/// Finds the half-power point on measured points against a peak and its 95 % interval, if it has one; the points may be in any order.
+/// Finds the half-power point of measured points, in any order, relative to a peak with an optional
+/// 95 % interval.
 ///
-/// The curve need not rise throughout: the answer is the smallest setting that reaches half, whatever follows; where one point is above the next by
-/// no more than their intervals allow, the two count as one. Between the settings the curve goes by Hockney's law, setting / rate = a + b x setting:
-/// exact where a request takes a fixed time and a time for each byte, in proportion where only the fixed time counts. The two settings around the
-/// crossing give a and b, and so do their neighbours as far as the law holds within the intervals, so that the noise of two points is not all that
-/// decides. The interval is Fieller's (Some problems in interval estimation, J. Royal Statistical Society B 16, 1954): settings at which
-/// setting / half and a + b x setting cannot be told apart.
-/// `None` where there are no points or one is not a measurement (a setting at or below zero, anything not finite).
+/// The curve need not be monotonic: the result is the smallest setting that reaches half, whatever
+/// follows. If a point exceeds the next one by no more than their intervals allow, the two are
+/// merged. Between settings the curve follows Hockney's law, setting / rate = a + b x setting. This
+/// is exact if a request takes a fixed time plus a time per byte, and proportional if only the
+/// fixed time counts. The two settings around the crossing give a and b, together with their
+/// neighbours as long as the law holds within the intervals, to reduce the influence of noise in two
+/// points. The interval is Fieller's (Some problems in interval estimation, J. Royal Statistical
+/// Society B 16, 1954): the settings at which setting / half and a + b x setting are not
+/// significantly different. `None` without points, or if one is not a measurement (setting not
+/// positive, or a value not finite).
 pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) -> Option<HalfPower> {
     let usable = |p: &Point| p.x > 0.0 && [p.x, p.y, p.low, p.high].iter().all(|v| v.is_finite());
     if points.is_empty() || !points.iter().all(usable) || !peak.is_finite() || peak <= 0.0 {
         return None;
     }
-    // From here on there is a first point and a last one, and of each `points[above - 1]` is there: `above` is not the first.
+    // From here on there is a first point and a last one, and `points[above - 1]` exists: `above`
+    // is not the first.
     let mut points = points.to_vec();
     points.sort_by(|p, q| p.x.total_cmp(&q.x));
     let half = peak / 2.0;
@@ -103,7 +108,8 @@ pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) 
             let (least, most) = (points[0].x, points[points.len() - 1].x);
             let within = |x: &f64| (least..=most).contains(x);
             let [low, high] = law.interval(half, error);
-            // Where the neighbours draw it out of the measured settings, the two around it tell.
+            // If the neighbours move the crossing out of the interval, use only the two points
+            // around it.
             let pair = || Law::of(&points[above - 1..=above]).crossing(half);
             let crossing = law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
             let crossing = crossing.clamp(least, most);
@@ -114,7 +120,8 @@ pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) 
     Some(HalfPower { half, reached })
 }
 
-/// The rates of points by rising setting, with those in one that fall by no more than chance: a smaller setting seems faster than the next.
+/// The rates of points in ascending order of setting. A smaller setting that exceeds the next one
+/// only by chance is merged with it.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -125,7 +132,7 @@ pub fn smoothed(points: &[Point]) -> Vec<f64> {
             if y <= last.0 || both == 0.0 || (y - last.0).powi(2) > Z * Z * both {
                 break;
             }
-            // Weighted by what is known of the other: one of them may be exact.
+            // Each weight is the variance of the other, because one of them may be exact.
             last = ((y * last.1 + last.0 * variance) / both, variance * last.1 / both, count + last.2);
             blocks.pop();
         }
@@ -135,13 +142,11 @@ pub fn smoothed(points: &[Point]) -> Vec<f64> {
 }
 
 impl Point {
-    /// Standard error of the throughput.
     fn error(&self) -> f64 {
         (self.high - self.low).max(0.0) / (2.0 * Z)
     }
 }
 
-/// Hockney's law: setting / rate = a + b x setting.
 #[derive(Debug, Clone, Copy)]
 struct Law {
     a: f64,
@@ -153,7 +158,8 @@ struct Law {
 }
 
 impl Law {
-    /// By the two points around a crossing and those beside them for which it holds, too; `above` is not the first.
+    /// Fits the two points around a crossing, and neighbours consistent with them; `above` is not
+    /// the first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -174,12 +180,13 @@ impl Law {
         law
     }
 
-    /// By least squares, of at least two points; errors are relative, and every point has the times that the law gives, so that slow runs do not count for less.
+    /// Least squares over at least two points. Errors are relative to the times that the law gives,
+    /// so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
-        // An interval may reach down to nothing, which would take for ever.
+        // The interval may include zero, where the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
         let exact = points.iter().all(|p| p.error() == 0.0);
-        // An exact point among others would be all that counts, and their variance nothing.
+        // An exact point among others would have all the weight and no variance.
         let relative = |p: &Point| if exact { 1.0 } else { (p.error() / p.y).clamp(1e-4, 1e3) };
         let mut fitted: Vec<f64> = points.iter().map(time).collect();
         let mut law = Law { a: 0.0, b: 0.0, aa: 0.0, bb: 0.0, ab: 0.0 };
@@ -214,7 +221,7 @@ impl Law {
         self.a + self.b * x
     }
 
-    /// Whether a point lies where the law has it, within what is known of both.
+    /// Whether a point is consistent with the law, given the errors of both.
     fn holds(&self, p: &Point) -> bool {
         let known = self.aa + 2.0 * p.x * self.ab + p.x * p.x * self.bb;
         let time = self.time(p.x);
@@ -223,13 +230,14 @@ impl Law {
         time > 0.0 && own > 0.0 && apart.powi(2) <= Z * Z * (known + own * own)
     }
 
-    /// The setting at which the rate is `half`; none where it never is.
+    /// The setting at which the rate is `half`; `None` if it never is.
     fn crossing(&self, half: f64) -> Option<f64> {
         let x = self.a / (1.0 / half - self.b);
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// The 95 % interval of that, where `half` has a relative standard error of its own. An end that nothing bounds is left out.
+    /// The 95 % interval of the crossing, if `half` has this relative standard error. An unbounded
+    /// end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);
@@ -237,30 +245,32 @@ impl Law {
         let linear = -2.0 * (slope * self.a + z * self.ab);
         let constant = self.a * self.a - z * self.aa;
         let root = (linear * linear - 4.0 * square * constant).max(0.0).sqrt();
-        // The stable form of both roots: neither is a difference of two numbers that are nearly the same.
+        // The numerically stable form of both roots avoids cancellation.
         let q = -(linear + linear.signum() * root) / 2.0;
         let (one, other) = (constant / q, q / square);
         let usable = |x: f64| (x.is_finite() && x > 0.0).then_some(x);
         match (square > 0.0, constant > 0.0) {
             (true, _) => [usable(one.min(other)), usable(one.max(other))],
-            // The rate may never get there; and it may be there from the first.
+            // The rate may never reach half, or may reach it from the first setting on.
             (false, true) => [usable(one.max(other)), None],
             (false, false) => [None, None],
         }
     }
 }
 
-/// The first point at or above `level` and where the curve through all points crosses it, by Hockney's law from point to point.
+/// The first point at or above `level`, and the crossing of the curve through all points, by
+/// Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {
         return Some((0, points[0].x));
     }
     let (p, q) = (&points[i - 1], &points[i]);
-    // An interval may reach down to nothing, which would take for ever.
+    // The interval may include zero, where the time would be infinite.
     let time = |p: &Point| p.x / y(p).max(level * 1e-6);
     let slope = (time(q) - time(p)) / (q.x - p.x);
-    // The rate rises from `p` to at least `level` at `q`: the fixed part is above zero and the divisor too.
+    // The rate rises from `p` to at least `level` at `q`: the fixed part and the divisor are
+    // positive.
     let fixed = time(p) - slope * p.x;
     Some((i, level * fixed / (1.0 - level * slope)))
 }
@@ -284,14 +294,14 @@ mod tests {
         assert_eq!((half, setting), (50.0, 16.0));
         // The rate is proportional to the setting here: 5 times 10.
         assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
-        // The two around it would say from 50 / 44 x 8 to 50 / 36 x 8; their neighbours know it better.
+        // The two around it give 50 / 44 x 8 to 50 / 36 x 8; their neighbours narrow that.
         let (low, high) = (low.unwrap(), high.unwrap());
         assert!(low > 8.0 * 50.0 / 44.0 && low < 9.9 && high > 10.1 && high < 8.0 * 50.0 / 36.0, "{low} to {high}");
     }
 
     #[test]
-    fn where_the_law_ends_the_two_settings_around_the_crossing_count_alone() {
-        // A curve that jumps: neither neighbour lies on the line of the other two.
+    fn a_jump_is_interpolated_between_two_settings_only() {
+        // A curve with a jump: neither neighbour is on the line of the other two.
         let points = curve(&[(1.0, 1.0), (2.0, 30.0), (4.0, 70.0), (8.0, 71.0)], 0.01);
         let Some(HalfPower { reached: Reached::At { setting, crossing, .. }, .. }) = half_power(&points, 100.0, None)
         else {
@@ -303,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_seems_to_reach_half_by_chance_is_no_crossing() {
+    fn chance_crossings_are_ignored() {
         let points = curve(&[(1.0, 10.0), (2.0, 52.0), (4.0, 38.0), (8.0, 80.0)], 0.3);
         let Reached::At { setting, .. } = half_power(&points, 100.0, None).unwrap().reached else { panic!() };
         assert_eq!(setting, 8.0, "the two in the middle are one: 45");
@@ -326,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_setting_counts_on_a_curve_that_falls_again() {
+    fn a_falling_curve_uses_the_smallest_setting() {
         let points = curve(&[(64.0, 90.0), (1.0, 10.0), (4.0, 60.0), (16.0, 30.0)], 0.01);
         let h = half_power(&points, 100.0, None).unwrap();
         assert!(matches!(h.reached, Reached::At { setting: 4.0, .. }), "{h:?}");
     }
 
     #[test]
-    fn reached_from_the_begin_or_nowhere() {
+    fn reached_from_the_start_or_never() {
         let first = half_power(&curve(&[(4.0, 55.0), (8.0, 90.0)], 0.2), 100.0, None).unwrap().reached;
         let Reached::AtOrBelow { setting: 4.0, high: Some(high) } = first else { panic!("{first:?}") };
         assert!(high > 4.0 && high < 8.0, "its lower end, 44, does not reach half, that of the next, 72, does: {high}");
@@ -347,8 +357,8 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_open_to_either_side_is_left_open() {
-        // The first setting's upper end reaches half, and no lower end does.
+    fn unbounded_intervals_stay_open() {
+        // The upper end of the first setting reaches half, but no lower end does.
         let h = half_power(&curve(&[(1.0, 45.0), (2.0, 52.0)], 0.2), 100.0, None).unwrap().reached;
         assert!(matches!(h, Reached::At { setting: 2.0, low: None, high: None, .. }), "{h:?}");
     }

@@ -1,24 +1,27 @@
-//! The rate of a measurement with the interval that it deserves.
+//! The rate of a measurement with a confidence interval.
 //!
-//! # What the interval is about
-//! The truth is the *long-run rate*: the work that would be done in a unit of time if the machine ran on for
-//! ever under the conditions of the measurement. Its estimate is total work over total time, so the mean of
-//! equal time slices and not their median: slices are skewed (a stall costs a slice everything, nothing gives
-//! it twice the rate), and their median tells of a machine that never stalls. A drift belongs to the
-//! conditions: where the rate slides through the measurement, the truth is its average over that time.
+//! # What the interval covers
+//! The true value is the *long-run rate*: the work per unit of time if the machine continued
+//! indefinitely under the conditions of the measurement. The estimate is total work over total
+//! time, which is the mean of equal time slices and not their median: slices are skewed (a stall
+//! costs a slice everything, but nothing doubles its rate), and the median describes a machine that
+//! never stalls. Drift is part of the conditions: if the rate drifts during the measurement, the
+//! true value is its average over that time.
 //!
-//! # How
-//! * **Several runs**: the mean of each run is one value, and Student's t with (runs - 1) degrees of freedom
-//!   is used on them. That is exact for any correlation within a run and any spread between runs, which no use of the
-//!   slices can improve on: what runs differ by cannot be seen from inside one. From six runs on, one more
-//!   degree of freedom is spent on a straight drift over the runs. Runs that agree by chance better than their
-//!   own slices allow do not make the interval narrower than half the standard error that the slices tell
-//!   (more would make the interval of two or three runs cover more than it says).
-//! * **One run**: the variance of its mean is read off the spectrum of its slices near frequency zero, where all
-//!   autocorrelation is accounted for: projections on the lowest cosines, after Lazarus, Lewis, Stock and
-//!   Watson (HAR inference: recommendations for practice, J. Business & Economic Statistics 36, 2018), each
-//!   corrected by the spectrum of the autoregression of order one that was fitted to the slices
-//!   (Andrews and Monahan, Econometrica 60, 1992). It cannot know how runs differ.
+//! # Method
+//! * **Several runs**: the mean of each run is one value, and Student's t is used with (runs - 1)
+//!   degrees of freedom. That is exact for any correlation within a run and any spread between
+//!   runs. Slices cannot improve on it, because the difference between runs cannot be seen within a
+//!   run. From six runs on, one more degree of freedom is spent on linear drift over the runs. If
+//!   runs agree better by chance than their slices allow, the half width is at least half the
+//!   standard error from the slices (with more, the interval of two or three runs would cover more
+//!   than 95 %).
+//! * **One run**: the variance of the mean is estimated from the spectrum of the slices near
+//!   frequency zero, which includes all autocorrelation: projections on the lowest cosines, after
+//!   Lazarus, Lewis, Stock and Watson (HAR inference: recommendations for practice, J. Business &
+//!   Economic Statistics 36, 2018), each corrected by the spectrum of an AR(1) process fitted to
+//!   the slices (Andrews and Monahan, Econometrica 60, 1992). It cannot include the difference
+//!   between runs.
 
 use std::f64::consts::PI;
 
@@ -29,26 +32,28 @@ use super::distribution::student_quantile;
 use super::series::{autocorrelation_at_1, detrended, mean};
 use super::spread::Spread;
 
-/// A measured quantity with its 95 % interval. Units are those of the values it was made from.
+/// A measured quantity with its 95 % interval, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Total work over total time: the mean, which the interval is about and which it always holds.
+    /// Total work over total time: the mean, always inside the interval.
     pub mean: f64,
-    /// Lower end of the 95 % interval of the mean; not below zero where no value is.
+    /// Lower end of the 95 % interval of the mean; not negative if no value is.
     pub low: f64,
     /// Upper end of the 95 % interval of the mean.
     pub high: f64,
-    /// Runs (repeats) that went in. With one, the interval tells of that run: how runs differ is not known.
+    /// Number of runs (repeats). With a single run the interval does not include the difference
+    /// between runs.
     pub n_runs: u64,
-    /// How many independent values would give an interval as sure: values (slices where there are runs of them)
-    /// are worth less than their number when they are correlated or runs differ.
+    /// The number of independent values that would give an equally wide interval. It is less than
+    /// the number of values (slices, if a run has them) if those are correlated or runs differ.
     pub n_effective: f64,
-    /// Half the interval's width over the mean: 0.03 is plus or minus 3 %. `f64::MAX` where the mean is zero and values differ.
+    /// Half the interval's width over the mean: 0.03 is plus or minus 3 %. `f64::MAX` if the mean
+    /// is zero and values differ.
     pub relative_half_width: f64,
 }
 
 impl Estimate {
-    /// The estimate from its centre and half the width of its interval; `None` where that is not finite.
+    /// From the centre and the half width of the interval; `None` if they are not finite.
     fn new(centre: f64, half: f64, nonnegative: bool, n_runs: usize, n_effective: f64) -> Option<Estimate> {
         let low = if nonnegative { (centre - half).max(0.0) } else { centre - half };
         let relative_half_width = if half == 0.0 { 0.0 } else { (half / centre.abs()).min(f64::MAX) };
@@ -63,37 +68,38 @@ impl Estimate {
         [e.mean, e.low, e.high, e.n_effective].iter().all(|v| v.is_finite()).then_some(e)
     }
 
-    /// The estimate of `amount / x` where this one is of x: the rate of rounds of equal work from the time that each took. `None` where
-    /// x may be zero.
+    /// The estimate of `amount / x` from an estimate of x: the rate of rounds of equal work from
+    /// the time of each. `None` if x may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Estimate> {
         let [mean, low, high] = [self.mean, self.high, self.low].map(|x| amount / x);
         let e = Estimate { mean, low, high, relative_half_width: (high - low) / 2.0 / mean, ..self };
         (self.low > 0.0).then_some(e)
     }
 
-    /// Whether the interval holds `value`.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
 
-/// Slices that one run must have before its own interval can be told.
+/// Minimum number of slices for the interval of a single run.
 pub const MIN_SLICES: usize = 8;
-/// Runs from which a straight drift over the runs is allowed for.
+/// Number of runs from which linear drift is removed.
 const RUNS_FOR_DRIFT: usize = 6;
-/// Half widths beyond this share of a rate are taken for it where the share is one of the true rate.
+/// Maximum relative half width for a spread that is relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
-/// The least half width of several runs, in standard errors as told by their slices.
-const LEAST_HALF_WIDTH: f64 = 0.5;
+/// Minimum half width of several runs, in standard errors from their slices.
+const MIN_HALF_WIDTH: f64 = 0.5;
 
-/// The estimate from several runs, each a series of rates in time slices of equal length, runs in the order they were made.
+/// The estimate from several runs in order, each a series of rates in time slices of equal length.
 ///
-/// Leave warm-ups out first ([`super::warm_up`]). Runs of different length count by their time.
+/// Leave warm-ups out first ([`super::warm_up`]). Runs are weighted by time.
 ///
-/// A loop that repeats until the interval is tight stops more gladly where runs agree by chance: begun with five runs, its last interval
-/// covers the truth 91 to 95 % of the time, begun with three 89 to 94 % (in simulated noise, goal 3 to 5 %).
+/// A loop that repeats until the interval is narrow tends to stop if runs agree by chance: starting
+/// with five runs, the final interval covers the true value 91 to 95 % of the time; with three, 89
+/// to 94 % (in simulated noise, goal 3 to 5 %).
 ///
-/// `None` where no interval can be told: one run of fewer than [`MIN_SLICES`] slices, no run, or a value that is not finite.
+/// `None` if there is no interval: a single run of fewer than [`MIN_SLICES`] slices, no run, or a
+/// value that is not finite.
 pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     match runs[..] {
@@ -103,16 +109,17 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// The estimate from one value a run, runs in the order they were made.
+/// The estimate from one value per run, in order.
 ///
-/// `None` where no interval can be told: fewer than two values, or a value that is not finite. Two values give an interval
-/// 12.7 standard errors to each side; that is what two values are worth.
+/// `None` with fewer than two values, or if a value is not finite. The interval of two values has
+/// 12.7 standard errors on each side; two values allow no less.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// The spread of these runs about their mean; `None` where there are fewer than two, or the mean is not above zero.
+/// The spread of these runs about their mean; `None` with fewer than two runs, or unless the mean
+/// is positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -123,9 +130,10 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     (centre > 0.0).then(|| Spread { variance: error * error * runs.len() as f64 / (centre * centre), degrees })
 }
 
-/// [`estimate_runs`] of a point that is one of many: `common` is the spread that the runs of all of them have in common
-/// ([`Spread::in_common`]). It makes up for runs that are few, so that a single run has an interval, too, and one that knows how runs
-/// differ. The rate lies nearer to the lower end of its interval than to the upper one.
+/// [`estimate_runs`] for one of many points: `common` is the spread shared by the runs of all
+/// points ([`Spread::in_common`]). It compensates for a small number of runs: even a single run
+/// gets an interval, which includes the difference between runs. The interval is asymmetric: the
+/// rate is nearer to its lower end.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -141,17 +149,18 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     let error = centre * (variance / runs.len() as f64).sqrt();
     let within = match runs[..] {
         [_] => alone.map_or(0.0, |alone| alone.high - alone.mean),
-        _ => LEAST_HALF_WIDTH * error_within(&runs, &weights),
+        _ => MIN_HALF_WIDTH * error_within(&runs, &weights),
     };
     let half = (student_quantile(0.975, degrees) * error).max(within);
-    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), worth(&runs, centre, error))?;
-    // The spread is a share of the true rate, not of the one that was seen: what was slow by chance is farther from the truth than it seems.
+    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), effective_values(&runs, centre, error))?;
+    // The spread is relative to the true rate, not to the one seen: a run that was slow by chance
+    // is farther from the true rate than it seems.
     let share = half / centre;
     let (low, high) = (centre / (1.0 + share), centre / (1.0 - share.min(LARGEST_SHARE)));
     Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
 }
 
-/// Each run's share of the time, its mean, and the mean of all.
+/// Each run's fraction of the time, its mean, and the mean of all.
 fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
     let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
     let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
@@ -169,7 +178,7 @@ fn estimate_run(run: &[f64]) -> Option<Estimate> {
     let n = run.len() as f64;
     let error = (lrv.variance / n).sqrt();
     let half = student_quantile(0.975, lrv.degrees as f64) * error;
-    Estimate::new(centre, half, nonnegative(&[run]), 1, worth(&[run], centre, error))
+    Estimate::new(centre, half, nonnegative(&[run]), 1, effective_values(&[run], centre, error))
 }
 
 fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
@@ -178,11 +187,12 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     }
     let (weights, means, centre) = means_of(runs);
     let (between, degrees) = error_between(&weights, &means, centre);
-    let half = (student_quantile(0.975, degrees) * between).max(LEAST_HALF_WIDTH * error_within(runs, &weights));
-    Estimate::new(centre, half, nonnegative(runs), runs.len(), worth(runs, centre, between))
+    let half = (student_quantile(0.975, degrees) * between).max(MIN_HALF_WIDTH * error_within(runs, &weights));
+    Estimate::new(centre, half, nonnegative(runs), runs.len(), effective_values(runs, centre, between))
 }
 
-/// Standard error of the weighted mean from what the runs differ by, and its degrees of freedom. Each mean has its weight ([`means_of`]).
+/// Standard error of the weighted mean from the difference between runs, and its degrees of
+/// freedom. For the weights see [`means_of`].
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -199,7 +209,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// Standard error of the weighted mean as the slices alone would have it; 0 where a run has too few to tell.
+/// Standard error of the weighted mean from the slices only; 0 if a run has too few of them.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -207,8 +217,9 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     runs.iter().zip(weights).map(|(r, w)| w * w * LongRunVariance::of(r).variance / r.len() as f64).sum::<f64>().sqrt()
 }
 
-/// The independent values that would give a mean with this standard error, at most as many as there are: one at least, for no run is empty.
-fn worth(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
+/// The number of independent values that give a mean with this standard error, from one to the
+/// number of values.
+fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     if error == 0.0 { n } else { (variance / (error * error)).clamp(1.0, n) }
@@ -222,27 +233,27 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// The variance that the mean of a correlated series has, times the length of the series.
+/// The variance of the mean of a correlated series, times the length of the series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
     /// In squared units of the series.
     pub variance: f64,
-    /// Degrees of freedom it was estimated with.
     pub degrees: usize,
 }
 
 impl LongRunVariance {
-    /// From a series of at least [`MIN_SLICES`] values; a straight drift in it is taken out first.
+    /// From a series of at least [`MIN_SLICES`] values, after removing linear drift.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);
         let r = autocorrelation_at_1(&rest);
-        // Taking out mean and drift biases the autocorrelation down by this much (Kendall 1954, Marriott and Pope 1954).
+        // Removing mean and drift biases the autocorrelation down by this much (Kendall 1954,
+        // Marriott and Pope 1954).
         let phi = (r + (2.0 + 4.0 * r) / n).clamp(0.0, 0.97);
         let correlation_time = (1.0 + phi) / (1.0 - phi);
         let by_length = 0.4 * n.powf(2.0 / 3.0);
         let degrees = (n / (2.0 * correlation_time)).min(by_length).clamp(3.0, 16.0) as usize;
-        // The first cosine is nearly the drift that was taken out.
+        // The first cosine is almost the drift that was removed.
         let sum: f64 = (2..degrees + 2)
             .map(|j| {
                 let frequency = PI * j as f64 / n;
@@ -254,9 +265,10 @@ impl LongRunVariance {
     }
 }
 
-/// The projection of the series on the unit vector of the cosine of `frequency` (rad a slice).
+/// Projection of the series on the unit cosine of `frequency` (rad per slice).
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
-    // cos((t + 1/2) w) by its recurrence: exact enough over any run, and much faster than a cosine a slice.
+    // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
+    // per slice.
     let step = 2.0 * frequency.cos();
     let (mut before, mut now) = ((0.5 * frequency).cos(), (0.5 * frequency).cos());
     let mut sum = 0.0;
@@ -273,7 +285,8 @@ mod tests {
 
     #[test]
     fn textbook_values() {
-        // 5 values of mean 3 and standard deviation sqrt(2.5); t with 4 degrees of freedom is 2.776.
+        // 5 values with mean 3 and standard deviation sqrt(2.5); t with 4 degrees of freedom is
+        // 2.776.
         let e = estimate_values(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!((e.mean, e.n_runs), (3.0, 5));
         let half = 2.776_445 * (2.5f64 / 5.0).sqrt();
@@ -282,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn two_values_are_honest_and_one_is_silent() {
+    fn two_values_give_an_interval_and_one_does_not() {
         let e = estimate_values(&[99.0, 101.0]).unwrap();
         assert!((e.high - 112.706).abs() < 0.001, "t with one degree of freedom is 12.706: {e:?}");
         assert_eq!(estimate_values(&[100.0]), None);
@@ -302,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_drift_over_many_runs_is_not_noise() {
+    fn linear_drift_over_runs_is_removed() {
         let values: Vec<f64> = (0..8).map(|i| 100.0 + f64::from(i) + if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
         let e = estimate_values(&values).unwrap();
         assert!((e.mean - 103.5).abs() < 1e-9 && e.relative_half_width < 0.002, "{e:?}");
     }
 
     #[test]
-    fn runs_that_agree_by_chance_are_no_surer_than_their_slices() {
+    fn slices_bound_the_interval_of_agreeing_runs() {
         let run: Vec<f64> = (0..64).map(|t| 100.0 + 20.0 * (f64::from(t * t) * 0.7).sin()).collect();
         let mut reversed = run.clone();
         reversed.reverse();

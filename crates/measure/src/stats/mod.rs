@@ -1,6 +1,6 @@
-//! Statistics of measurements: intervals, steady state, lines through points, half-power points.
+//! Statistics of measurements: intervals, steady state, line fits, half-power points.
 //!
-//! Everything here is a pure function of its arguments.
+//! All functions are pure.
 
 mod change;
 mod change_points;

@@ -1,4 +1,4 @@
-//! How many times better one setting is than another: gains with intervals.
+//! Gains between settings, with intervals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,30 +9,31 @@ use super::series::median;
 /// The ratio of two rates (b over a) with its 95 % interval: 1.8 is 1.8 times as fast.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// Median of the pairs' ratios, or the ratio of the means where runs were not paired.
+    /// Median of the pairs' ratios, or the ratio of the means if runs were not paired.
     pub median: f64,
-    /// Geometric mean of the pairs' ratios, which the interval is about; the ratio of the means where runs were not paired.
+    /// Geometric mean of the pairs' ratios, to which the interval belongs; the ratio of the means
+    /// if runs were not paired.
     pub mean: f64,
     /// Lower end of the 95 % interval, above zero.
     pub low: f64,
-    /// Upper end of the 95 % interval. `f64::MAX` where the divisor may be zero.
+    /// Upper end of the 95 % interval. `f64::MAX` if the divisor may be zero.
     pub high: f64,
-    /// Pairs that went in; 0 where runs were not paired.
+    /// Number of pairs; 0 if runs were not paired.
     pub n_pairs: u64,
 }
 
 impl Ratio {
-    /// Whether the interval leaves no difference out: the two are told apart.
+    /// Whether the interval excludes 1.
     pub fn is_different(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// The ratio b / a of runs made in turn, a then b (or b then a), one value a run.
+/// The ratio b / a of runs made in turn, a then b (or b then a), one value per run.
 ///
-/// Pairs share the conditions of their time, so what drifts slowly cancels out. The logarithms of the ratios are
-/// estimated as one value a pair ([`estimate_values`]).
-/// `None` with fewer than two pairs, lists of different length, or a value not above zero.
+/// Both runs of a pair share the conditions, so slow drift cancels out. The logarithms of the
+/// ratios are estimated as one value per pair ([`estimate_values`]). `None` with fewer than two
+/// pairs, lists of different length, or a value that is not positive.
 pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     let positive = |values: &[f64]| values.iter().all(|v| v.is_finite() && *v > 0.0);
     if a.len() != b.len() || !positive(a) || !positive(b) {
@@ -40,7 +41,7 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     }
     let logs: Vec<f64> = a.iter().zip(b).map(|(a, b)| (b / a).ln()).collect();
     let e = estimate_values(&logs)?;
-    // Not the interval's low end: logarithms may all be positive, and it stops at zero for what cannot be negative.
+    // Not from the low end, which is clipped at zero if all logarithms are positive.
     let half = e.high - e.mean;
     Some(Ratio {
         median: median(&logs).exp(),
@@ -51,9 +52,10 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// The ratio b / a of two estimates that were made apart, by Fieller's theorem (1954).
+/// The ratio b / a of two separate estimates, by Fieller's theorem (1954).
 ///
-/// The intervals of the two count as normal about their means. `None` where a mean is not above zero or an interval of `a` reaches zero.
+/// Treats the intervals as normal about their means. `None` unless both means are positive and the
+/// interval of `a` excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let (ha, hb) = (a.high - a.mean, b.high - b.mean);
     if !(a.mean > 0.0 && b.mean > 0.0 && ha < a.mean) {
@@ -77,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_cancel_what_drifts() {
+    fn pairs_cancel_drift() {
         let a = [100.0, 80.0, 120.0, 60.0, 150.0];
         let b = [181.0, 143.0, 217.0, 107.0, 271.0];
         let r = ratio_interval(&a, &b).unwrap();
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_gain_in_wide_noise_is_not_called_one() {
+    fn a_small_gain_in_noise_is_not_significant() {
         let r = ratio_interval(&[100.0, 101.0, 99.0], &[100.0, 110.0, 97.0]).unwrap();
         assert!(!r.is_different() && r.low < 1.0 && r.high > 1.0, "{r:?}");
         assert_eq!(ratio_interval(&[1.0], &[2.0]), None);
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_made_apart() {
+    fn ratio_of_separate_estimates() {
         let a = estimate_values(&[98.0, 100.0, 102.0, 100.0]).unwrap();
         let b = estimate_values(&[198.0, 202.0, 200.0, 200.0]).unwrap();
         let r = ratio_of_estimates(&a, &b).unwrap();

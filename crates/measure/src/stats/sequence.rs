@@ -1,30 +1,36 @@
-//! A difference that may be looked at after every block of runs, for as long as one likes.
+//! A test that may be evaluated after every block of runs, any number of times.
 //!
-//! Who repeats until a usual 95 % interval leaves zero out finds a difference where there is none far more often than once in twenty. The
-//! interval here holds at all lengths at once: the probability that it *ever* leaves the true mean out is at most 5 %, so a measurement may
-//! stop when it is decided, when the time is up or at Ctrl-C, and its answer keeps its error rate.
+//! Repeating until a usual 95 % interval excludes zero finds a false difference far more often than
+//! once in twenty. This interval is valid at all lengths at once: the probability that it *ever*
+//! excludes the true mean is at most 5 %. A measurement may therefore stop when it is decided, when
+//! the time is up or at Ctrl-C, and keeps its error rate.
 //!
-//! Method: the Bayes factor of a normal effect size against none with the scale integrated out (Gönen, Johnson, Lu and Westfall, The
-//! American Statistician 59, 2005) depends on the t statistic alone, and is a martingale where there is no effect (Lai 1976; Wang and Ramdas,
-//! Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance, 2024). By Ville's inequality it ever exceeds
-//! 1/0.05 with probability at most 0.05. The confidence sequence is the set of means for which it does not.
+//! Method: the Bayes factor of a normal effect size against no effect, with the scale integrated
+//! out (Gönen, Johnson, Lu and Westfall, The American Statistician 59, 2005), depends only on the t
+//! statistic, and is a martingale if there is no effect (Lai 1976; Wang and Ramdas, Anytime-valid
+//! t-tests and confidence sequences for Gaussian means with unknown variance, 2024). By Ville's
+//! inequality it ever exceeds 1/0.05 with probability at most 0.05. The confidence sequence is the
+//! set of means for which it does not.
 
 use super::change::Change;
 use super::distribution::student_quantile;
 
-/// Variances of the effect size, in squared standard deviations of a block, that the mixture expects, each with its weight. The sequence is
-/// valid for any. The first is narrow from about 10 to 100 blocks. The second costs it 2 % of its width, and tells an effect of many
-/// standard deviations after five blocks, after having looked at dozens of questions too: alone, the first never gives a p below 0.028 there.
+/// Components of the mixture: variance of the effect size in squared standard deviations of a
+/// block, and weight. The sequence is valid for any choice. The first is narrow from about 10 to
+/// 100 blocks. The second costs 2 % of width, and detects an effect of many standard deviations
+/// after five blocks, even among dozens of questions; with only the first, p is never below 0.028
+/// there.
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 /// Error rate over all looks.
 const ERROR: f64 = 0.05;
 
-/// Blocks before which nothing is decided: fewer have intervals of no use.
+/// Minimum number of blocks before a decision; the intervals of fewer are useless.
 pub const LEAST_BLOCKS: usize = 5;
 
-/// The ratio of B to A from the logarithms of the ratios of independent blocks, with an interval that holds at every length at once.
+/// The ratio of B to A from the logarithms of the ratios of independent blocks, with an interval
+/// valid at every length at once.
 ///
-/// [`Change::p`] is valid at every length too. `None` with fewer than two blocks, or where they are too few for a finite interval.
+/// So is [`Change::p`]. `None` with fewer than two blocks, or too few for a finite interval.
 pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
@@ -34,7 +40,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let degrees = count - 1.0;
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / degrees;
     let error = (variance / count).sqrt();
-    let half = greatest_square(count)?.sqrt() * error;
+    let half = max_square(count)?.sqrt() * error;
     let square = if error == 0.0 { if mean == 0.0 { 0.0 } else { f64::INFINITY } } else { (mean / error).powi(2) };
     let ln_factor = if square.is_infinite() { f64::INFINITY } else { ln_factor(square, count) };
     Some(Change {
@@ -46,7 +52,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// The logarithm of the Bayes factor of the mixture at the square of a t statistic from so many blocks.
+/// Logarithm of the mixture's Bayes factor for a squared t statistic from `count` blocks.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -58,16 +64,17 @@ fn ln_factor(square: f64, count: f64) -> f64 {
     greatest + logs.map(|log| (log - greatest).exp()).iter().sum::<f64>().ln()
 }
 
-/// The greatest square of a t statistic at which the Bayes factor, which grows with it, is not above 1 / [`ERROR`]. `None` where it never is.
-fn greatest_square(count: f64) -> Option<f64> {
+/// The maximum squared t statistic with a Bayes factor up to 1 / [`ERROR`]; the factor grows with
+/// it. `None` if the factor never gets there.
+fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
-    /// Beyond it the factor no longer grows.
-    const MOST: f64 = 1e12;
+    /// The factor no longer grows beyond this.
+    const LIMIT: f64 = 1e12;
     let allowed = |square: f64| ln_factor(square, count) <= -ERROR.ln();
-    if allowed(MOST) {
+    if allowed(LIMIT) {
         return None;
     }
-    let (mut low, mut high) = (0.0, MOST.ln_1p());
+    let (mut low, mut high) = (0.0, LIMIT.ln_1p());
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
         *(if allowed(f64::exp_m1(middle)) { &mut low } else { &mut high }) = middle;
@@ -95,20 +102,20 @@ mod tests {
     }
 
     #[test]
-    fn it_is_wider_than_an_interval_for_one_look_and_narrows() {
+    fn wider_than_a_fixed_length_interval_and_narrowing() {
         let logs: Vec<f64> = (0..60).map(|i| f64::from(i * i * 7 % 41) / 1000.0).collect();
         let width = |count: usize| change_at_any_time(&logs[..count]).map_or(f64::INFINITY, |c| (c.high / c.low).ln());
         let once = Change::of_pairs(&logs[..20]).unwrap();
         assert!(width(20) > (once.high / once.low).ln() && width(20) < 2.0 * (once.high / once.low).ln());
         assert!(width(10) > width(20) && width(20) > width(60));
         for few in 0..3 {
-            assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks say nothing");
+            assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks are too few");
         }
         assert!(change_at_any_time(&logs[..LEAST_BLOCKS]).is_some());
     }
 
     #[test]
-    fn the_least_blocks_tell_a_large_effect_from_chance_in_many_questions() {
+    fn five_blocks_detect_a_large_effect_among_many_questions() {
         let change = change_at_any_time(&[0.69, 0.70, 0.71, 0.68, 0.70]).unwrap();
         assert!(change.p * 100.0 < ERROR && change.low > 1.8 && change.high < 2.2, "{change:?}");
     }

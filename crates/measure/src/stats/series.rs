@@ -1,13 +1,13 @@
-//! What the rest of the statistics share about a series of values.
+//! Basic statistics of a series of values.
 
-/// The mean; NaN of nothing.
+/// The mean; NaN if empty.
 pub(super) fn mean(values: &[f64]) -> f64 {
-    // About the first value, so that equal values have exactly themselves as mean.
+    // Relative to the first value, so that the mean of equal values is exact.
     let first = values.first().copied().unwrap_or(f64::NAN);
     first + values.iter().map(|v| v - first).sum::<f64>() / values.len() as f64
 }
 
-/// The value in the middle, or the mean of the two; NaN of nothing.
+/// The median; NaN if empty.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -18,18 +18,17 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The series less its least-squares straight line.
+/// The series minus its least-squares line.
 pub(super) fn detrended(series: &[f64]) -> Vec<f64> {
     let line = Line::through(series);
     series.iter().enumerate().map(|(t, v)| v - line.at(t)).collect()
 }
 
-/// A straight line through a series, by least squares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     mean: f64,
     middle: f64,
-    /// Change a slice.
+    /// Change per slice.
     pub slope: f64,
 }
 
@@ -47,7 +46,7 @@ impl Line {
     }
 }
 
-/// The correlation of neighbours in a series whose mean is zero; 0 where nothing varies.
+/// The lag-1 autocorrelation of a series with mean zero; 0 for a constant series.
 pub(super) fn autocorrelation_at_1(centred: &[f64]) -> f64 {
     let squares: f64 = centred.iter().map(|v| v * v).sum();
     let products: f64 = centred.windows(2).map(|w| w[0] * w[1]).sum();

@@ -1,60 +1,66 @@
-//! What the runs of many points say about each: the spread between runs that they have in common.
+//! The spread between runs that many points have in common.
 //!
-//! Two or three runs tell little of how far runs are apart, and one tells nothing. A study has many points on one machine, and how much
-//! its runs differ is first of all a property of the machine. So the variance of each point is drawn toward what all of them have in
-//! common, by as much as the variances of the points agree (empirical Bayes: Smyth, Linear models and empirical Bayes methods for
-//! assessing differential expression in microarray experiments, Statistical Applications in Genetics and Molecular Biology 3, 2004).
-//! Where points differ in their spread, the common one counts for little and each is left to its own runs.
+//! Two or three runs say little about the spread between runs, and a single run nothing. But a
+//! study has many points on one machine, and the spread is mainly a property of the machine. So the
+//! variance of each point is shrunk toward the common one, more strongly the better the variances
+//! of the points agree (empirical Bayes: Smyth, Linear models and empirical Bayes methods for
+//! assessing differential expression in microarray experiments, Statistical Applications in
+//! Genetics and Molecular Biology 3, 2004). If the spreads differ, the common one has little
+//! weight.
 
-/// Groups below which there is nothing in common to be told.
-const LEAST_GROUPS: usize = 5;
+/// Minimum number of points for a common spread.
+const MIN_GROUPS: usize = 5;
 
-/// Degrees of freedom that stand for any number of them.
-const MOST_DEGREES: f64 = 1e6;
+/// Stands for infinite degrees of freedom.
+const MAX_DEGREES: f64 = 1e6;
 
-/// Variances below this share of the median are taken for it: runs that agree to the last digit agree by rounding.
-const LEAST_SHARE: f64 = 1e-5;
+/// Lower bound for a variance, as a fraction of the median: runs that agree to the last digit agree
+/// by rounding.
+const MIN_SHARE: f64 = 1e-5;
 
-/// A variance of single runs relative to the square of their mean, and the degrees of freedom that it was told with.
+/// Variance of single runs relative to the square of their mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Of a run's rate, as a share of the rate squared.
+    /// Variance of a run's rate, as a fraction of the squared rate.
     pub variance: f64,
-    /// Degrees of freedom.
     pub degrees: f64,
 }
 
 impl Spread {
-    /// What points have in common, from the spread of each; `None` where they are too few.
+    /// The common spread of several points; `None` for too few points.
     pub fn in_common(points: &[Spread]) -> Option<Spread> {
         let mut sorted: Vec<f64> = points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        let least = sorted.get(sorted.len() / 2)? * LEAST_SHARE;
-        let told: Vec<Spread> = points
+        let least = sorted.get(sorted.len() / 2)? * MIN_SHARE;
+        let usable: Vec<Spread> = points
             .iter()
             .filter(|one| one.variance.is_finite() && one.degrees >= 1.0)
             .map(|one| Spread { variance: one.variance.max(least), ..*one })
             .filter(|one| one.variance > 0.0)
             .collect();
-        if told.len() < LEAST_GROUPS {
+        if usable.len() < MIN_GROUPS {
             return None;
         }
-        let n = told.len() as f64;
-        // The logarithm of a variance with d degrees of freedom has a mean and a variance that are known but for the true one.
-        let logs: Vec<f64> =
-            told.iter().map(|one| one.variance.ln() - digamma(one.degrees / 2.0) + (one.degrees / 2.0).ln()).collect();
+        let n = usable.len() as f64;
+        // The logarithm of a variance with d degrees of freedom has known mean and variance,
+        // relative to the true variance.
+        let logs: Vec<f64> = usable
+            .iter()
+            .map(|one| one.variance.ln() - digamma(one.degrees / 2.0) + (one.degrees / 2.0).ln())
+            .collect();
         let mean = logs.iter().sum::<f64>() / n;
         let scatter = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let by_chance = told.iter().map(|one| trigamma(one.degrees / 2.0)).sum::<f64>() / n;
+        let by_chance = usable.iter().map(|one| trigamma(one.degrees / 2.0)).sum::<f64>() / n;
         let beyond = scatter - by_chance;
-        let degrees = if beyond > 0.0 { (2.0 * trigamma_inverse(beyond)).min(MOST_DEGREES) } else { MOST_DEGREES };
+        let degrees = if beyond > 0.0 { (2.0 * trigamma_inverse(beyond)).min(MAX_DEGREES) } else { MAX_DEGREES };
         let variance = (mean + digamma(degrees / 2.0) - (degrees / 2.0).ln()).exp();
-        // However much they agree, it is known no better than all of their runs tell.
-        let degrees = degrees.min(told.iter().map(|one| one.degrees).sum());
+        // However well they agree, the common spread has no more degrees of freedom than all runs
+        // together.
+        let degrees = degrees.min(usable.iter().map(|one| one.degrees).sum());
         (variance.is_finite() && variance > 0.0).then_some(Spread { variance, degrees })
     }
 
-    /// The spread of a point whose own runs told `own`, this being what all points have in common.
+    /// Combines this common spread with the spread `own` of a point's runs.
     pub fn beside(self, own: Option<Spread>) -> Spread {
         let Some(own) = own else { return self };
         let degrees = self.degrees + own.degrees;
@@ -62,7 +68,8 @@ impl Spread {
     }
 }
 
-/// The derivative of ln Γ, for x > 0: by recurrence to where the asymptotic series holds (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// The derivative of ln Γ for x > 0: recurrence up to the range of the asymptotic series
+/// (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -73,7 +80,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// The derivative of that (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// The second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -84,9 +91,9 @@ fn trigamma(mut x: f64) -> f64 {
     sum + 1.0 / x + square / 2.0 + square / x * (1.0 / 6.0 - square * (1.0 / 30.0 - square / 42.0))
 }
 
-/// Where trigamma, which falls, has this value.
+/// Inverse of trigamma, which is decreasing.
 fn trigamma_inverse(value: f64) -> f64 {
-    let (mut low, mut high) = (1e-4f64, MOST_DEGREES);
+    let (mut low, mut high) = (1e-4f64, MAX_DEGREES);
     for _ in 0..100 {
         let middle = (low * high).sqrt();
         if trigamma(middle) > value {
@@ -120,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn points_that_agree_share_their_spread_and_others_keep_their_own() {
+    fn only_similar_spreads_are_pooled() {
         let alike = Spread::in_common(&groups(&[0.04, 0.05, 0.035, 0.045, 0.038, 0.041], 4.0)).expect("enough");
-        assert_eq!(alike.degrees, 24.0, "no more apart than chance has it: all of their runs tell it");
+        assert_eq!(alike.degrees, 24.0, "spreads differ only by chance, so all runs count");
         let noisy = alike.beside(Some(Spread { variance: 0.4, degrees: 1.0 }));
         assert!(noisy.variance < 0.08 && noisy.degrees == 25.0, "{noisy:?}");
         let apart = Spread::in_common(&groups(&[1e-6, 1e-1, 1e-4, 1e-2, 1e-5, 1e-3], 4.0)).expect("enough");

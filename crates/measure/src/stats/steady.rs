@@ -1,16 +1,18 @@
-//! Whether a measurement was steady, and from when.
+//! Decides whether a measurement was steady, and from when.
 //!
-//! Four shapes are laid through the rates of the slices: level, straight line, one step, and a ramp that ends in a level. A
-//! shape other than the level is believed when what it explains is beyond what autocorrelated noise, as
-//! estimated from what the shape leaves over, brings about by chance, and when it is large enough to matter.
-//! Among believed shapes the one that leaves least over is taken.
+//! Four shapes are fitted to the rates of the slices: a constant, a straight line, one step, and a
+//! ramp that ends in a constant. A shape other than the constant is accepted if it explains more
+//! than autocorrelated noise would by chance, with the noise estimated from its residuals, and if
+//! the change is large enough to matter. The accepted shape with the smallest residuals wins.
 //!
-//! A series without noise may have a rhythm (a disk that turns, requests that beat against the slices) and is made of whole requests. Its
-//! long-run variance is next to nothing, so that by chance alone any phase of the rhythm would be a change. So a shape must move more than
-//! the request or two that fall on this side or that of a slice's end, and a short stretch must be unlike every other of its length.
+//! A series without noise may be periodic (a rotating disk, or requests that beat against the
+//! slices) and consists of whole requests. Its long-run variance is almost zero, so any phase of
+//! the period would look like a change. A shape must therefore move more than the one or two
+//! requests that fall on either side of a slice boundary, and a short stretch must differ from
+//! every other of its length.
 //!
-//! A marginal rule such as MSER (White, Simulation 69, 1997) finds the ramp's end as well, but has no
-//! notion of chance: it cuts a third of a stationary series whose slices are correlated.
+//! A rule such as MSER (White, Simulation 69, 1997) also finds the end of the ramp, but does not
+//! consider chance: it cuts a third of a stationary series with correlated slices.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,97 +21,85 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// Slices that a series must have to be judged.
+/// Minimum number of slices for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
-/// Changes smaller than this share of the mean are left alone.
-const LEAST_CHANGE: f64 = 0.05;
-/// Probability, one-sided, at which the straight line is believed against chance.
+/// Smaller changes, as a fraction of the mean, are ignored.
+const MIN_CHANGE: f64 = 0.05;
+/// One-sided significance level for the straight line.
 const LINE_TAIL: f64 = 0.001;
-/// The same for the step and the ramp, whose place is searched for.
+/// The same for the step and the ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
-/// A faster begin that is a smaller share of the series than this is a transient, not a burst credit.
-const LEAST_BURST: f64 = 0.05;
-/// A change moves at least so many requests from one part of the series to the other: fewer are the ends of slices.
-const LEAST_MOVED: f64 = 2.0;
-/// Slices slower than this share of the running rate are stalled.
+/// A faster start shorter than this fraction of the series is a transient, not a burst credit.
+const MIN_BURST: f64 = 0.05;
+/// Minimum number of requests that a change moves between parts of the series; fewer are an effect
+/// of slice boundaries.
+const MIN_MOVED: f64 = 2.0;
+/// Slices below this fraction of the running rate are stalled.
 const STALLED: f64 = 0.2;
-/// Slices up to this share of the running rate are neither stalled nor running.
+/// Slices up to this fraction of the running rate are neither stalled nor running.
 const RUNNING: f64 = 0.5;
 
 /// How steady a series of slice rates was.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
-    /// Slices at the begin to leave out of the long-run rate; never more than half of the series.
+    /// Slices to exclude at the start; at most half of the series.
     pub warm_up: usize,
-    /// What the series was after the warm-up.
+    /// The verdict on the series after the warm-up.
     pub verdict: Verdict,
 }
 
-/// What a series of slice rates was. Rates are in the unit of the series.
+/// Verdict on a series of slice rates. Rates are in the unit of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Verdict {
     /// No change beyond noise.
     Steady,
-    /// The rate slides steadily.
+    /// The rate drifts continuously.
     Drifting {
-        /// Change from the first slice to the last, percent of the mean; negative: it slows down.
+        /// Change from the first slice to the last, percent of the mean; negative: slowing down.
         percent: f64,
     },
-    /// A fast begin, then a step down to a lower rate: a burst credit or a cache ran out.
-    BurstExhausted {
-        /// Slice of the step.
-        at: usize,
-        /// Mean rate before.
-        before: f64,
-        /// Mean rate after.
-        after: f64,
-    },
-    /// Still getting faster in the second half: the run was too short to show the long-run rate.
+    /// A fast start, then a step down: a burst credit or a cache ran out.
+    BurstExhausted { at: usize, before: f64, after: f64 },
+    /// Still accelerating in the second half: the run was too short to show the long-run rate.
     WarmingUp {
         /// Change from the first slice to the last, percent of the mean.
         percent: f64,
     },
-    /// Steady but for slices in which next to nothing was done.
+    /// Steady except for slices with almost no work done.
     Stalls {
-        /// Times that it stopped.
         count: usize,
-        /// Slices that were stalled, in percent of all.
+        /// Stalled slices, in percent of all.
         percent: f64,
-        /// Slices of the longest stall.
         longest: usize,
-        /// Slices from the begin of a stall to that of the next, where stalls are regular.
+        /// Slices between the starts of consecutive stalls, if stalls are regular.
         period: Option<f64>,
     },
-    /// Too few slices to tell.
-    TooShort {
-        /// Slices there are.
-        slices: usize,
-        /// Slices it takes.
-        needed: usize,
-    },
+    /// Too few slices for a verdict.
+    TooShort { slices: usize, needed: usize },
 }
 
-/// Slices to leave out at the begin of a series; 0 where it is stationary. See [`judge`].
+/// Slices to exclude at the start of a series; 0 if it is stationary. See [`judge`].
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
 
 /// Judges the rates of equal slices of one run, in order.
 ///
-/// Slices should be long enough for many completions each: where a request takes longer than a slice, empty slices look like stalls.
+/// Slices should be long enough for many completions each: if a request takes longer than a slice,
+/// empty slices look like stalls.
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
         return Steadiness { warm_up: 0, verdict: Verdict::TooShort { slices: n, needed: MIN_TO_JUDGE } };
     }
     let stalls = Stalls::find(series);
-    let running = stalls.bridged(series);
+    let running = stalls.without_stalls(series);
     let steady = |warm_up: usize| Steadiness { warm_up, verdict: stalls.verdict() };
-    let Some(shape) = Shape::believed(&running) else { return steady(0) };
+    let Some(shape) = Shape::best_shape(&running) else { return steady(0) };
     match shape {
         Shape::Line { percent } => Steadiness { warm_up: 0, verdict: Verdict::Drifting { percent } },
-        Shape::Step { at, before, after } if before > after && at as f64 >= LEAST_BURST * n as f64 => {
+        Shape::Step { at, before, after } if before > after && at as f64 >= MIN_BURST * n as f64 => {
             let warm_up = if at <= n / 2 { at } else { 0 };
             Steadiness { warm_up, verdict: Verdict::BurstExhausted { at, before, after } }
         }
@@ -118,7 +108,7 @@ pub fn judge(series: &[f64]) -> Steadiness {
     }
 }
 
-/// What follows a transient of `end` slices over which the rate changed by `change`.
+/// The verdict after a transient of `end` slices over which the rate changed by `change`.
 fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
@@ -130,14 +120,13 @@ fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let warm_up = end + rest.warm_up;
     let verdict = match rest.verdict {
         Verdict::BurstExhausted { at, before, after } => Verdict::BurstExhausted { at: at + end, before, after },
-        // A series that was long enough had a transient in it; what follows is too short to doubt.
+        // The series was long enough to show a transient, so its rest is not called too short.
         Verdict::TooShort { .. } => Verdict::Steady,
         other => other,
     };
     Steadiness { warm_up: if warm_up <= n / 2 { warm_up } else { end }, verdict }
 }
 
-/// A shape laid through a series.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     Line { percent: f64 },
@@ -145,7 +134,7 @@ enum Shape {
     Ramp { end: usize, change: f64 },
 }
 
-/// Sums up to each slice, of values and of values times their slice number.
+/// Prefix sums of values, and of values times their slice number.
 struct Prefix {
     sum: Vec<f64>,
     moment: Vec<f64>,
@@ -163,11 +152,11 @@ impl Prefix {
 }
 
 impl Shape {
-    /// The shape that explains the series best, where one does beyond chance and to an extent that matters.
-    fn believed(series: &[f64]) -> Option<Shape> {
+    /// The best-fitting shape, if it is significant and large enough.
+    fn best_shape(series: &[f64]) -> Option<Shape> {
         let n = series.len();
         let scale = mean(series).abs();
-        let least_moved = LEAST_MOVED * quantum(series);
+        let min_moved = MIN_MOVED * quantum(series);
         let line = Line::through(series);
         let change = line.slope * (n - 1) as f64;
         let fit: Vec<f64> = (0..n).map(|t| line.at(t)).collect();
@@ -180,15 +169,16 @@ impl Shape {
         ];
         candidates
             .into_iter()
-            .filter(|(_, _, change, _)| change.abs() >= LEAST_CHANGE * scale)
-            .filter(|(shape, fit, _, _)| moved(fit) > least_moved && shape.is_alone(series))
+            .filter(|(_, _, change, _)| change.abs() >= MIN_CHANGE * scale)
+            .filter(|(shape, fit, _, _)| moved(fit) > min_moved && shape.is_unique(series))
             .filter_map(|(shape, fit, _, tail)| left_over(series, &fit, tail).map(|rest| (shape, rest)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map(|(shape, _)| shape)
     }
 
-    /// Whether a short stretch is unlike all others of its length: if not, it is a phase of a rhythm.
-    fn is_alone(&self, series: &[f64]) -> bool {
+    /// Whether a short stretch differs from all others of its length; if not, it is one phase of a
+    /// period.
+    fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
             Shape::Line { .. } => return true,
@@ -210,7 +200,6 @@ impl Shape {
         own < least || own > most
     }
 
-    /// The best step, its fit and its height.
     fn best_step(series: &[f64]) -> (Shape, Vec<f64>, f64) {
         let n = series.len();
         let all = mean(series);
@@ -223,13 +212,12 @@ impl Shape {
         (Shape::Step { at, before, after }, fit, after - before)
     }
 
-    /// The best ramp that ends in a level, its fit and its height.
     fn best_ramp(series: &[f64]) -> (Shape, Vec<f64>, f64) {
         let n = series.len();
         let all = mean(series);
         let centred: Vec<f64> = series.iter().map(|v| v - all).collect();
         let prefix = Prefix::of(&centred);
-        // The regressor is min(t - end, 0); its inner products come from the sums up to `end`.
+        // The regressor is min(t - end, 0); its inner products come from the prefix sums.
         let parts = |end: usize| {
             let e = end as f64;
             let total = -e * (e + 1.0) / 2.0;
@@ -248,24 +236,24 @@ impl Shape {
     }
 }
 
-/// The least difference between two rates of a series: of rates that are counts of requests, that of one request.
+/// The smallest difference between two rates of a series: that of one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
     let scale = sorted.last().map_or(0.0, |most| most.abs());
-    // Equal counts differ by how their rates were rounded.
+    // Equal counts may differ by rounding.
     let least =
         sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1e-9 * scale).fold(f64::INFINITY, f64::min);
     if least.is_finite() { least } else { 0.0 }
 }
 
-/// How much a shape lets one part of the series have more than the mean: as much as the other has less.
+/// The amount that a shape shifts from one part of the series to the other.
 fn moved(fit: &[f64]) -> f64 {
     let all = mean(fit);
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// The squares that a fit leaves over, where what it explains is beyond chance.
+/// The residual squares of a fit, if what it explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();
@@ -275,7 +263,6 @@ fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     (explained > critical * critical * noise.variance).then(|| rest.iter().map(|v| v * v).sum())
 }
 
-/// Slices in which next to nothing was done.
 struct Stalls {
     stalled: Vec<bool>,
 }
@@ -287,14 +274,14 @@ impl Stalls {
         let running = median(&series.iter().copied().filter(|&v| v > floor).collect::<Vec<_>>());
         let stalled: Vec<bool> = series.iter().map(|&v| v < STALLED * running).collect();
         let count = stalled.iter().filter(|&&s| s).count();
-        // Between stopped and running there is a gap; widely spread rates have none.
+        // There is a gap between stalled and running slices; widely spread rates have no such gap.
         let between = series.iter().filter(|&&v| (STALLED * running..RUNNING * running).contains(&v)).count();
         let told = count >= 2 && 10 * between <= 7 * count && 20 * count <= 17 * n;
         Stalls { stalled: if told { stalled } else { vec![false; n] } }
     }
 
-    /// The series with stalled slices at the rate before them.
-    fn bridged(&self, series: &[f64]) -> Vec<f64> {
+    /// The series with stalled slices replaced by the rate before them.
+    fn without_stalls(&self, series: &[f64]) -> Vec<f64> {
         let first = self.stalled.iter().position(|s| !s).unwrap_or(0);
         let mut last = series[first];
         let mut bridge = |(&v, &stalled): (&f64, &bool)| {

@@ -1,4 +1,4 @@
-//! Seeded noise such as storage makes, for the statistical tests.
+//! Seeded storage-like noise for the statistical tests.
 
 use measure::stats::normal_quantile;
 
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// How the rates of slices vary about a long-run rate of 1.
+/// Variation of slice rates around a long-run rate of 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]
@@ -34,9 +34,9 @@ pub struct Noise {
     pub skewed: bool,
     /// Standard deviation between runs, relative.
     pub between: f64,
-    /// Whether what runs differ by is lognormal rather than normal.
+    /// Whether the difference between runs is lognormal rather than normal.
     pub between_skewed: bool,
-    /// Standard deviation of the slope within a run: change from its begin to its end, relative.
+    /// Standard deviation of the slope within a run: change from start to end, relative.
     pub drift_within: f64,
     /// Change from the first run to the last, relative.
     pub drift_over: f64,
@@ -53,7 +53,8 @@ pub const WHITE: Noise = Noise {
     drift_over: 0.0,
 };
 
-/// A variable of standard deviation `spread` and mean 0 from a standard normal one; lognormal about 1 if skewed.
+/// Turns a standard normal value into one with standard deviation `spread` and mean 0; lognormal
+/// about 1 if skewed.
 fn shaped(x: f64, spread: f64, skewed: bool) -> f64 {
     if !skewed {
         return spread * x;

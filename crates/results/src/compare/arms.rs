@@ -1,4 +1,4 @@
-//! Two arms that are measured now, in turn, in random blocks.
+//! Measures two arms in turn, in random blocks.
 
 use super::{Comparison, InTurn, Measure, OF_A_RUN, Series, asked, of_a_run};
 use crate::document::Program;
@@ -9,34 +9,31 @@ use ::measure::{Sample, next_run, sample};
 use machine::{Error, Machine, MachineFacts, Nanos, TargetFacts};
 use workload::Workload;
 
-/// Values of a run.
 const VALUES: usize = OF_A_RUN.len();
 
-/// One arm, whatever machine it is on.
+/// One arm on any kind of machine.
 pub trait Arm {
-    /// The workloads: a question each.
+    /// The workloads, one per question.
     fn workloads(&self) -> &[Workload];
 
-    /// Whether two runs of the same workload differ.
+    /// Whether two runs of the same workload may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs a workload once; its value of each of [`OF_A_RUN`].
+    /// Runs a workload once and returns its value of each of [`OF_A_RUN`].
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, question: usize) -> machine::Result<[f64; VALUES]>;
 
-    /// The points of all runs.
     fn points(&self) -> Vec<Point>;
 
-    /// Files that were made under names of the user's stay.
+    /// Keeps the files that were created under names the user chose.
     fn keep_files(&mut self);
 
-    /// What it was measured on.
+    /// The machine and the target.
     fn facts(&self) -> (MachineFacts, &TargetFacts);
 }
 
-/// An arm on its machine.
 pub struct OnMachine<M: Machine> {
     machine: M,
     target: M::Target,
@@ -46,7 +43,7 @@ pub struct OnMachine<M: Machine> {
 }
 
 impl<M: Machine> OnMachine<M> {
-    /// Workloads on an opened target, for which they were checked.
+    /// Workloads that were checked for an open target.
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
@@ -86,26 +83,24 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// How two arms are compared.
+/// Settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    /// What the arms are called.
     pub names: [&'a str; 2],
-    /// When the turns end.
     pub limits: Limits,
-    /// Changes that count as none, in percent.
+    /// Smaller changes do not count, in percent.
     pub worth_percent: f64,
-    /// What the rate is told in: bytes, or [`Measure::Iops`].
+    /// Unit of the rate: bytes, or [`Measure::Iops`].
     pub rate: Measure,
-    /// Settings that tell the questions from one another; all where none are named.
+    /// Settings that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// What gives questions that are still open more runs: `--budget`.
+    /// The option that gives undecided questions more runs: `--budget`.
     pub more: &'a str,
 }
 
-/// What goes on beside the turns.
+/// Hooks for the command that conducts the comparison.
 pub trait Conduct {
-    /// What ends everything.
+    /// An error that ends the comparison.
     type Error: From<Error>;
 
     /// Nanoseconds from an arbitrary start.
@@ -114,16 +109,15 @@ pub trait Conduct {
     /// Called before each run of an arm.
     ///
     /// # Errors
-    /// Nothing may be measured any longer.
+    /// The measurement must stop.
     fn before_run(&mut self, _arm: usize) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Told before each block: the question, the block's number from 1, and the time since the start.
+    /// Called before each block with the question, the block's number from 1, and the elapsed time.
     fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos);
 }
 
-/// Both arms with what goes on beside them.
 struct Both<'a, C> {
     arms: &'a mut [Box<dyn Arm>; 2],
     labels: &'a [String],
@@ -152,10 +146,11 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
 }
 
 impl Comparison {
-    /// Measures two arms that ask as many questions, in turn, until each is decided or a limit is reached.
+    /// Measures two arms with the same questions, in turn, until each is decided or a limit is
+    /// reached.
     ///
     /// # Errors
-    /// What ends everything; an interrupt before anything could be said.
+    /// An error of the conductor, or an interrupt before any result.
     pub fn of_arms<C: Conduct>(
         arms: &mut [Box<dyn Arm>; 2],
         turn: Turn<'_>,
@@ -184,13 +179,12 @@ impl Comparison {
     }
 }
 
-/// What a pair of workloads is called.
 fn label(arms: &[Box<dyn Arm>; 2], question: usize) -> String {
     let [a, b] = [0, 1].map(|arm| arms[arm].workloads()[question].short());
     if a == b { a } else { format!("{a} | {b}") }
 }
 
-/// The values of each question and measure.
+/// The values by question and measure.
 fn series(
     arms: &[Box<dyn Arm>; 2],
     points: &[Point],
@@ -218,7 +212,7 @@ fn series(
     series
 }
 
-/// Reasons to doubt it: those of the points, each once, and what was not decided.
+/// Warnings: those of the points without repetition, and the undecided questions.
 fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(turn.names) {
@@ -230,7 +224,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
         }
     }
     if turns.interrupted {
-        warnings.push("interrupted: what was measured until then is told".into());
+        warnings.push("interrupted: what was measured until then is reported".into());
     }
     let open = turns.open();
     if open > 0 {
@@ -244,7 +238,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
     warnings
 }
 
-/// What two arms were measured on.
+/// The fingerprint of both arms.
 pub fn fingerprint(arms: &[Box<dyn Arm>; 2], version: &str) -> Fingerprint {
     let of = |arm: &dyn Arm| {
         let (machine, target) = arm.facts();

@@ -1,9 +1,10 @@
-//! A comparison as a table for other programs.
+//! A comparison as CSV.
 
 use super::{Comparison, Difference, Verdict};
 use crate::csv::{Table, number};
 
-/// The differences as CSV (RFC 4180), a line for each question and measure; values are in the unit that the measure's name ends with.
+/// The differences as CSV (RFC 4180), one line per question and measure; values are in the unit
+/// that ends the measure's name.
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let mut table = Table::new(&[
         "question",

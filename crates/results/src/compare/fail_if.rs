@@ -1,10 +1,10 @@
-//! Thresholds for other programs: when a change is to fail a build.
+//! Thresholds that make a build fail.
 
 use super::measure::Measure;
 use super::{Comparison, Verdict};
 use std::str::FromStr;
 
-/// `slower:5%`: a condition that fails a comparison.
+/// A condition that fails a comparison: `slower:5%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     measures: Vec<Measure>,
@@ -12,10 +12,9 @@ pub struct FailIf {
     text: String,
 }
 
-/// A question that meets a condition.
+/// A question that meets the condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed {
-    /// In a sentence.
     pub sentence: String,
 }
 
@@ -34,20 +33,20 @@ impl FromStr for FailIf {
             "p99" => vec![Measure::LatencyP99],
             "p99.9" => vec![Measure::LatencyP999],
             "cpu" => vec![Measure::Cpu],
-            _ => return Err(wrong("nothing is called so")),
+            _ => return Err(wrong("unknown measure")),
         };
         let number = limit.strip_suffix('%').unwrap_or(limit).trim();
-        let percent: f64 = number.parse().map_err(|_| wrong("the limit is no percentage"))?;
+        let percent: f64 = number.parse().map_err(|_| wrong("the limit is not a percentage"))?;
         if !(0.0..=1000.0).contains(&percent) {
-            return Err(wrong("the limit is to be from 0 to 1000 %"));
+            return Err(wrong("the limit must be 0 to 1000 %"));
         }
         Ok(FailIf { measures, percent, text: text.into() })
     }
 }
 
 impl FailIf {
-    /// The questions, and the mean over them, that are worse by at least the limit, beyond chance. One value a side never fails: it may be
-    /// chance.
+    /// The questions, and the mean over them, that are significantly worse by at least the limit. A
+    /// single value per side never fails, because it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
         let worse_by =
             |measure: Measure, change_percent: f64| if measure.is_rate() { -change_percent } else { change_percent };

@@ -1,34 +1,35 @@
-//! From readings to changes, and what may be said of them.
+//! Computes and judges changes from readings.
 
 use super::measure::Measure;
 use super::side::{Asked, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// A 95 % interval: a chance below this is no chance.
+/// Significance level that matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// One question's change, not judged yet.
-pub(super) struct Told {
+/// A change in one question before it is judged.
+pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
-    /// The rate of a side changed while it was measured, and what it changed to may be all that the two differ by.
+    /// The rate of a side changed during the measurement, which may explain the whole difference.
     changing: bool,
 }
 
-impl Told {
-    /// From readings that were made apart. `None` where there is no ratio of the two. `changing`: see [`Told::changing`].
-    pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading, changing: bool) -> Option<Told> {
+impl Judgement {
+    /// From separate measurements. `None` without a ratio. `changing`: see [`Judgement::changing`].
+    pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading, changing: bool) -> Option<Judgement> {
         let change = match (level(a), level(b)) {
             (Some(a), Some(b)) => Some(Change::between(&a, &b)),
             _ => None,
         };
-        let told = Told::new(asked, a.measure, [a.value, b.value], [a.runs.clone(), b.runs.clone()], change)?;
-        Some(Told { changing, ..told })
+        let judgements =
+            Judgement::new(asked, a.measure, [a.value, b.value], [a.runs.clone(), b.runs.clone()], change)?;
+        Some(Judgement { changing, ..judgements })
     }
 
-    /// From blocks of runs that were made in turn.
-    pub(super) fn in_turn(series: &Series) -> Option<Told> {
+    /// From interleaved blocks of runs.
+    pub(super) fn in_turn(series: &Series) -> Option<Judgement> {
         let mean = |blocks: &[[f64; 2]]| {
             let logs = blocks.iter().flatten().map(|value| value.ln()).sum::<f64>();
             (logs / (2 * blocks.len()) as f64).exp()
@@ -39,7 +40,7 @@ impl Told {
             (true, Some(a), Some(b)) => Some(Change::between(&a, &b)),
             _ => change_at_any_time(&series.logs()),
         };
-        Told::new(&series.asked, series.measure, [a, b], runs, change)
+        Judgement::new(&series.asked, series.measure, [a, b], runs, change)
     }
 
     fn new(
@@ -48,7 +49,7 @@ impl Told {
         [a, b]: [f64; 2],
         [runs_a, runs_b]: [Vec<f64>; 2],
         change: Option<Change>,
-    ) -> Option<Told> {
+    ) -> Option<Judgement> {
         let sound = |value: f64| value.is_finite() && value > 0.0;
         if !sound(a) || !sound(b) {
             return None;
@@ -71,11 +72,11 @@ impl Told {
             detectable_percent: change.map(|change| change.detectable * 100.0).filter(|percent| percent.is_finite()),
             verdict: Verdict::Untold,
         };
-        Some(Told { difference, change, changing: false })
+        Some(Judgement { difference, change, changing: false })
     }
 }
 
-/// The level of a reading: by its own interval, or by its runs.
+/// The level of a reading, from its own interval or from its runs.
 fn level(reading: &Reading) -> Option<Level> {
     if reading.exact {
         return Level::exact(reading.value);
@@ -90,7 +91,7 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-/// What may be said of a change with its interval in percent, after having looked at others too.
+/// Judges a change by its interval in percent and its p-value after Holm's correction.
 pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64, worth_percent: f64) -> Verdict {
     let [low, high] = interval_percent;
     let matters = low < -worth_percent || high > worth_percent;
@@ -102,18 +103,18 @@ pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64,
     }
 }
 
-/// Judges each change beside the others of its measure, and the means over them.
-pub(super) fn judge(told: Vec<Told>, worth_percent: f64) -> (Vec<Difference>, Vec<Summary>) {
-    let mut differences = Vec::with_capacity(told.len());
+/// Judges each change among the others of its measure, and the means.
+pub(super) fn judge(judgements: Vec<Judgement>, worth_percent: f64) -> (Vec<Difference>, Vec<Summary>) {
+    let mut differences = Vec::with_capacity(judgements.len());
     let mut summaries = Vec::new();
-    let mut rest = told;
+    let mut rest = judgements;
     for measure in Measure::ALL {
-        let (mut of_measure, others): (Vec<Told>, Vec<Told>) =
+        let (mut of_measure, others): (Vec<Judgement>, Vec<Judgement>) =
             rest.into_iter().partition(|one| one.difference.measure == measure);
         rest = others;
         let known: Vec<f64> = of_measure.iter().filter_map(|one| one.difference.p).collect();
         let mut adjusted = holm(&known).into_iter();
-        for Told { difference, changing, .. } in &mut of_measure {
+        for Judgement { difference, changing, .. } in &mut of_measure {
             if let (Some(interval), Some(_)) = (difference.interval_95_percent, difference.p) {
                 let p = adjusted.next().unwrap_or(1.0);
                 difference.p_holm = Some(p);
@@ -129,14 +130,14 @@ pub(super) fn judge(told: Vec<Told>, worth_percent: f64) -> (Vec<Difference>, Ve
     (differences, summaries)
 }
 
-/// The mean of all changes of a measure, then that of each kind.
-fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary> {
-    if told.is_empty() {
+/// The mean of all changes of a measure, then the mean of each kind.
+fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> Vec<Summary> {
+    if judgements.is_empty() {
         return Vec::new();
     }
-    let all: Vec<&Told> = told.iter().collect();
+    let all: Vec<&Judgement> = judgements.iter().collect();
     let mut kinds: Vec<&str> = Vec::new();
-    for one in told {
+    for one in judgements {
         if !one.difference.kind.is_empty() && !kinds.contains(&one.difference.kind.as_str()) {
             kinds.push(&one.difference.kind);
         }
@@ -146,7 +147,7 @@ fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary
         let mut of_kinds: Vec<Summary> = kinds
             .into_iter()
             .map(|kind| {
-                let of_kind: Vec<&Told> = told.iter().filter(|one| one.difference.kind == kind).collect();
+                let of_kind: Vec<&Judgement> = judgements.iter().filter(|one| one.difference.kind == kind).collect();
                 summary(measure, Some(kind), &of_kind, worth_percent)
             })
             .collect();
@@ -162,24 +163,24 @@ fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary
     summaries
 }
 
-fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: f64) -> Summary {
-    // A mean is over what can be compared, as far as anything can.
-    let sound: Vec<&Told> = told.iter().filter(|one| !one.changing).copied().collect();
-    let told = if sound.is_empty() { told } else { &sound };
-    let changes: Option<Vec<Change>> = told.iter().map(|one| one.change).collect();
+fn summary(measure: Measure, kind: Option<&str>, judgements: &[&Judgement], worth_percent: f64) -> Summary {
+    // Means use only comparable questions, if there are any.
+    let sound: Vec<&Judgement> = judgements.iter().filter(|one| !one.changing).copied().collect();
+    let judgements = if sound.is_empty() { judgements } else { &sound };
+    let changes: Option<Vec<Change>> = judgements.iter().map(|one| one.change).collect();
     let (mean, interval_from) = match changes {
         Some(changes) => (Change::geometric_mean(&changes), IntervalFrom::Runs),
-        None => (over_questions(told), IntervalFrom::Questions),
+        None => (over_questions(judgements), IntervalFrom::Questions),
     };
-    let count = |verdict: Verdict| told.iter().filter(|one| one.difference.verdict == verdict).count();
-    let logs = told.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).sum::<f64>();
+    let count = |verdict: Verdict| judgements.iter().filter(|one| one.difference.verdict == verdict).count();
+    let logs = judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).sum::<f64>();
     let interval_95_percent = mean.map(|mean| [percent(mean.low), percent(mean.high)]);
     Summary {
         measure,
         kind: kind.map(Into::into),
-        questions: told.len(),
-        mean_percent: told.iter().map(|one| one.difference.change_percent).sum::<f64>() / told.len() as f64,
-        geometric_mean_percent: percent((logs / told.len() as f64).exp()),
+        questions: judgements.len(),
+        mean_percent: judgements.iter().map(|one| one.difference.change_percent).sum::<f64>() / judgements.len() as f64,
+        geometric_mean_percent: percent((logs / judgements.len() as f64).exp()),
         interval_95_percent,
         interval_from,
         p: mean.map(|mean| mean.p),
@@ -195,8 +196,9 @@ fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: 
     }
 }
 
-/// The geometric mean with an interval from the spread over the questions: Student's t on the logarithms.
-fn over_questions(told: &[&Told]) -> Option<Change> {
-    let logs: Vec<f64> = told.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();
+/// The geometric mean, with an interval from the spread over the questions (Student's t on the
+/// logarithms).
+fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
+    let logs: Vec<f64> = judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();
     Change::of_pairs(&logs)
 }

@@ -1,9 +1,9 @@
-//! What can be compared of a question.
+//! The measures that can be compared.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is compared: a rate, a latency or processor time.
+/// A rate, a latency or processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -21,12 +21,12 @@ pub enum Measure {
     LatencyP99,
     /// 99.9th percentile of the latency in nanoseconds.
     LatencyP999,
-    /// Processor time of the process in nanoseconds a request.
+    /// Processor time of the process in nanoseconds per request.
     Cpu,
 }
 
 impl Measure {
-    /// Every measure, rates first.
+    /// All measures, rates first.
     pub const ALL: [Measure; 8] = [
         Measure::Iops,
         Measure::Operations,
@@ -38,7 +38,7 @@ impl Measure {
         Measure::Cpu,
     ];
 
-    /// Its name in files and options, with its unit.
+    /// Name in files and options, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Iops => "iops",
@@ -52,7 +52,7 @@ impl Measure {
         }
     }
 
-    /// Its name for people.
+    /// Name for reports.
     pub fn heading(self) -> &'static str {
         match self {
             Measure::Iops => "IOPS",
@@ -66,12 +66,12 @@ impl Measure {
         }
     }
 
-    /// More of it is better.
+    /// Whether higher is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Measure::Iops | Measure::Throughput | Measure::Operations)
     }
 
-    /// Better and worse in a plain word.
+    /// The words for better and worse.
     pub fn words(self) -> [&'static str; 2] {
         if self == Measure::Cpu { ["less", "more"] } else { ["faster", "slower"] }
     }

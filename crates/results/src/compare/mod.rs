@@ -1,8 +1,9 @@
-//! Did it help: two results beside one another, question by question.
+//! Compares two results, question by question.
 //!
-//! A [`Side`] is what one result says, from whatever document it was read: questions with readings. [`compare`] pairs the questions of two
-//! sides; [`Comparison::in_turn`] takes what two arms said that were run in turn. Both give a [`Comparison`]: changes with intervals, what can be said of
-//! each after having looked at all of them, means over many, and sentences.
+//! A [`Side`] holds the readings of one result, from any kind of document. [`compare`] pairs the
+//! questions of two sides; [`Comparison::in_turn`] takes the readings of two arms that ran in turn.
+//! Both give a [`Comparison`]: changes with intervals, verdicts corrected for multiple tests,
+//! means, and sentences.
 
 mod arms;
 mod csv;
@@ -22,7 +23,7 @@ pub use table::{Columns, TableError, read_table};
 
 use crate::document::Program;
 use crate::point::RunNumbers;
-use judge::Told;
+use judge::Judgement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -30,37 +31,37 @@ use std::collections::HashMap;
 /// Name and version of the schema of a comparison.
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// A change below this share is no difference, however sure it is: nobody changes a setting for it. In percent.
+/// Smaller changes, in percent, are too small to act on and count as no difference.
 pub const WORTH_PERCENT: f64 = 2.0;
 
-/// Two sides compared.
+/// A comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Name and version of this schema: `halfpower.compare/1`.
     pub schema: String,
-    /// What made it.
+    /// The program that made the comparison.
     pub program: Program,
-    /// What is compared with.
+    /// The baseline.
     pub a: String,
-    /// What is compared: a change is from `a` to `b`.
+    /// The side compared with it: changes are from `a` to `b`.
     pub b: String,
     /// How the two were measured.
     pub method: Method,
-    /// Changes smaller than this count as none.
+    /// Smaller changes, in percent, count as no difference.
     pub worth_percent: f64,
-    /// A change for each question and measure that both sides have.
+    /// One change per question and measure that both sides have.
     pub differences: Vec<Difference>,
-    /// Means over the questions, of each measure: of all, then of each kind where there are several.
+    /// Means over the questions by measure: over all, then by kind if there are several.
     pub summaries: Vec<Summary>,
     /// Questions that only A has.
     pub only_a: Vec<String>,
     /// Questions that only B has.
     pub only_b: Vec<String>,
-    /// Questions that failed, on which side and why.
+    /// Failed questions, with side and reason.
     pub failed: Vec<String>,
-    /// What it says.
+    /// The conclusions.
     pub sentences: Vec<String>,
-    /// Reasons to doubt it.
+    /// Warnings about the comparison.
     pub warnings: Vec<String>,
 }
 
@@ -68,9 +69,11 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Each by itself, at its own time. Welch's test; what differed between the two times is in the change.
+    /// Separately, at different times. Welch's test; the change includes any difference between the
+    /// two times.
     Apart,
-    /// In turn, in random blocks of four runs (ABBA or BAAB); intervals hold whenever the measurement stops.
+    /// In turn, in random blocks of four runs (ABBA or BAAB). The intervals are valid whenever the
+    /// measurement stops.
     InTurn {
         /// Blocks of four runs.
         blocks: u32,
@@ -80,39 +83,37 @@ pub enum Method {
 /// The change of one measure of one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// The question, by its identity.
+    /// Identity of the question.
     pub question: String,
     /// The question for people.
     pub label: String,
-    /// Its settings by name, for a table.
+    /// The question's settings by name, for a table.
     pub keys: Vec<(String, String)>,
-    /// Its kind: `random reads`.
+    /// The kind of question: `random reads`.
     pub kind: String,
-    /// What is compared.
     pub measure: Measure,
     /// The value of A, in the measure's unit.
     pub a: f64,
     /// The value of B.
     pub b: f64,
-    /// Each run of A; empty where they are not known.
+    /// The runs of A; empty if unknown.
     pub runs_a: Vec<f64>,
-    /// Each run of B.
+    /// The runs of B.
     pub runs_b: Vec<f64>,
-    /// From A to B, in percent of A.
+    /// Change from A to B in percent of A.
     pub change_percent: f64,
-    /// The 95 % interval of the change; absent where no run tells one.
+    /// The 95 % interval of the change; absent if no run gives one.
     pub interval_95_percent: Option<[f64; 2]>,
-    /// The probability of a change this large by chance.
+    /// The probability of a change this large by chance (p-value).
     pub p: Option<f64>,
-    /// The same after having looked at every question (Holm).
+    /// The p-value corrected for the number of questions (Holm).
     pub p_holm: Option<f64>,
-    /// The smallest change that would have been seen 4 times in 5.
+    /// The smallest change detectable with a power of 80 %.
     pub detectable_percent: Option<f64>,
-    /// What may be said.
     pub verdict: Verdict,
 }
 
-/// What may be said of a change.
+/// The verdict on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -120,62 +121,60 @@ pub enum Verdict {
     Better,
     /// B is worse.
     Worse,
-    /// None was seen, or one that is too small to matter.
+    /// No significant change, or one too small to matter.
     NoDifference,
-    /// One value a side tells no interval: the change may be chance.
+    /// A single value per side gives no interval: the change may be chance.
     Untold,
-    /// The rate of a side changed while it was measured, and one of its rates is within what the other side had: the change may be that.
+    /// The rate of a side changed during the measurement, and one of its rates is within the range
+    /// of the other side: that may explain the change.
     Changing,
 }
 
 /// The mean change over several questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// What is compared.
     pub measure: Measure,
-    /// Of one kind of question, `random reads`; of all where absent.
+    /// The kind of question, `random reads`; absent for the mean of all.
     pub kind: Option<String>,
-    /// Questions in it.
+    /// Number of questions.
     pub questions: usize,
     /// Arithmetic mean of the changes in percent.
     pub mean_percent: f64,
     /// Geometric mean of the ratios, as a change in percent: the interval is about it.
     pub geometric_mean_percent: f64,
-    /// Its 95 % interval; absent for a single question without one.
+    /// The 95 % interval; absent for a single question without one.
     pub interval_95_percent: Option<[f64; 2]>,
-    /// What the interval is made of.
+    /// Source of the interval.
     pub interval_from: IntervalFrom,
-    /// The probability of such a mean by chance, after having looked at each kind of this measure (Holm).
+    /// The p-value of the mean, corrected for the number of kinds (Holm).
     pub p: Option<f64>,
-    /// The smallest mean change that would have been seen 4 times in 5.
+    /// The smallest mean change detectable with a power of 80 %.
     pub detectable_percent: Option<f64>,
-    /// Questions in which B is better.
+    /// Questions that are better in B.
     pub better: usize,
-    /// In which it is worse.
+    /// Questions that are worse in B.
     pub worse: usize,
-    /// In which there is no difference.
+    /// Questions without a difference.
     pub no_difference: usize,
-    /// What may be said of the mean.
     pub verdict: Verdict,
 }
 
-/// What the interval of a mean is made of.
+/// Source of the interval of a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalFrom {
-    /// The intervals of the changes: it is about these very questions.
+    /// The intervals of the changes: valid for exactly these questions.
     Runs,
-    /// The spread over the questions, where each has one value a side: it is about questions like these.
+    /// The spread over the questions, if each has one value per side: valid for similar questions.
     Questions,
 }
 
-/// Both sides of one question.
 struct Pair<'a> {
     asked: &'a Asked,
     other: &'a Asked,
 }
 
-/// Two sides that were measured apart.
+/// Compares two sides that were measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -206,7 +205,7 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
         }
         for reading in &asked.readings {
             let Some(with) = other.readings.iter().find(|with| with.measure == reading.measure) else { continue };
-            told.extend(Told::apart(asked, reading, with, changing));
+            told.extend(Judgement::apart(asked, reading, with, changing));
         }
     }
     comparison.warnings.extend(a.warnings.iter().map(|warning| format!("{}: {warning}", a.name)));
@@ -214,44 +213,42 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
     comparison.finish(told)
 }
 
-/// Two arms that were measured in turn.
+/// The measurements of two arms that ran in turn.
 pub struct InTurn<'a> {
-    /// What is compared with.
+    /// The baseline.
     pub a: &'a str,
-    /// What is compared.
+    /// The arm compared with it.
     pub b: &'a str,
-    /// Blocks of four runs that were made.
+    /// Blocks of four runs.
     pub blocks: u32,
-    /// Changes that count as none, in percent.
+    /// Smaller changes, in percent, count as no difference.
     pub worth_percent: f64,
-    /// What each question and measure gave.
+    /// The values by question and measure.
     pub series: &'a [Series],
-    /// Questions that failed, on which arm and why.
+    /// Failed questions, with arm and reason.
     pub failed: Vec<String>,
-    /// Reasons to doubt it.
+    /// Warnings about the comparison.
     pub warnings: Vec<String>,
 }
 
-/// One measure of one question in blocks: two runs of each arm.
+/// One measure of one question in blocks of two runs per arm.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// The question.
     pub asked: Asked,
-    /// What is compared.
     pub measure: Measure,
     /// The two runs of A in each block.
     pub a: Vec<[f64; 2]>,
     /// The two runs of B in each block.
     pub b: Vec<[f64; 2]>,
-    /// Runs of the same question do not differ: of a simulated machine.
+    /// Runs of the same question never differ (simulated machine).
     pub exact: bool,
 }
 
-/// What is compared of each run in turn, the rate first.
+/// The measures of each run in turn, the rate first.
 pub const OF_A_RUN: [Measure; 5] =
     [Measure::Throughput, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999, Measure::Cpu];
 
-/// A run's value of each of [`OF_A_RUN`].
+/// A run's value for each of [`OF_A_RUN`].
 pub fn of_a_run(sample: &::measure::Sample) -> [f64; OF_A_RUN.len()] {
     let run = RunNumbers::of(sample);
     [
@@ -264,7 +261,7 @@ pub fn of_a_run(sample: &::measure::Sample) -> [f64; OF_A_RUN.len()] {
 }
 
 impl Series {
-    /// The logarithm of the ratio of B to A in each block; a straight drift through a block cancels out of it.
+    /// Logarithm of the ratio of B to A by block; linear drift within a block cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -272,13 +269,13 @@ impl Series {
 }
 
 impl Comparison {
-    /// What two arms said that were run in turn.
+    /// Compares two arms that ran in turn.
     pub fn in_turn(turns: InTurn<'_>, program: Program) -> Comparison {
         let method = Method::InTurn { blocks: turns.blocks };
         let mut comparison = Comparison::empty(turns.a, turns.b, program, method, turns.worth_percent);
         comparison.failed = turns.failed;
         comparison.warnings = turns.warnings;
-        comparison.finish(turns.series.iter().filter_map(Told::in_turn).collect())
+        comparison.finish(turns.series.iter().filter_map(Judgement::in_turn).collect())
     }
 
     fn empty(a: &str, b: &str, program: Program, method: Method, worth_percent: f64) -> Comparison {
@@ -299,36 +296,36 @@ impl Comparison {
         }
     }
 
-    fn finish(mut self, told: Vec<Told>) -> Comparison {
+    fn finish(mut self, told: Vec<Judgement>) -> Comparison {
         (self.differences, self.summaries) = judge::judge(told, self.worth_percent);
         self.sentences = sentences::sentences(&self);
         self
     }
 
-    /// The measure that a table shows: the rate that most questions have, else the first measure there is.
+    /// The measure shown in a table: the rate that most questions have, otherwise the first
+    /// measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates = Measure::ALL.into_iter().filter(|measure| measure.is_rate() && count(measure) > 0);
-        // Of several with as many the first.
+        // The first one if several tie.
         let most = rates.rev().max_by_key(count);
         most.or_else(|| Measure::ALL.into_iter().find(|measure| count(measure) > 0))
     }
 
-    /// The changes of one measure.
     pub fn of(&self, measure: Measure) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |one| one.measure == measure)
     }
 
-    /// The comparison as a JSON text.
+    /// The comparison as JSON text.
     ///
     /// # Errors
-    /// Something in it cannot be JSON.
+    /// A value that JSON cannot represent.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// Each question with its number among those of the same text: a study may ask the same twice.
+/// Numbers questions of the same text, because a study may ask the same question twice.
 fn numbered(asked: &[Asked]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked
@@ -341,7 +338,7 @@ fn numbered(asked: &[Asked]) -> Vec<(&str, usize)> {
         .collect()
 }
 
-/// The JSON Schema of a comparison, as it stands in `schema/`.
+/// The JSON Schema of a comparison, as in `schema/`.
 pub fn comparison_schema() -> String {
     let schema = schemars::schema_for!(Comparison);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

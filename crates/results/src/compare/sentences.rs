@@ -1,4 +1,4 @@
-//! What a comparison says.
+//! Sentences of a comparison.
 
 use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
@@ -11,7 +11,7 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     for measure in &mains {
         said.extend(main(comparison, *measure));
     }
-    // Another rate of the same questions says the same again.
+    // Another rate of the same questions adds nothing.
     let says_more = |measure: &Measure| {
         let known: Vec<&str> =
             mains.iter().flat_map(|main| comparison.of(*main)).map(|one| one.question.as_str()).collect();
@@ -66,16 +66,16 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
         }
     }
     if all.questions > 1 {
-        let told = all.better + all.worse + all.no_difference;
-        if told > 0 {
+        let judged = all.better + all.worse + all.no_difference;
+        if judged > 0 {
             let [faster, slower] = measure.words();
             said.push(format!(
-                "Of {told} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
+                "Of {judged} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
                 all.better, all.worse, all.no_difference
             ));
         } else {
             said.push(
-                "Each point has one value a side: no single one can be told from chance, and the interval is that of the mean over the points."
+                "Each point has one value per side, so single points cannot be judged; the interval is that of the mean over the points."
                     .into(),
             );
         }
@@ -83,12 +83,12 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     said
 }
 
-/// A single question in a sentence.
+/// The sentence for a single question.
 fn of_one(comparison: &Comparison, one: &Difference) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let Some(interval) = one.interval_95_percent else {
         return format!(
-            "{b} against {a}: {} in {}, from one value a side, which tells no interval: repeat it before you believe it.",
+            "{b} against {a}: {} in {}, from single runs without a confidence interval: repeat them.",
             signed(one.change_percent),
             one.measure.heading()
         );
@@ -108,7 +108,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
             format!("No difference between {b} and {a}: {} ({more}{seen}).", signed(one.change_percent))
         }
         Verdict::Changing => format!(
-            "{b} against {a}: {}, and a rate changed while it was measured: that alone may be the difference. Measure again when it is steady.",
+            "{b} against {a}: {}, but a rate changed during its measurement, which may be the whole difference. Measure again when it is steady.",
             signed(one.change_percent)
         ),
         verdict => {
@@ -117,7 +117,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
     }
 }
 
-/// Many questions in a sentence.
+/// The sentence for many questions.
 fn of_many(comparison: &Comparison, all: &Summary) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let from = match all.interval_from {
@@ -141,7 +141,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
         }
         Verdict::Untold => format!("{b} against {a}: {} on average {points} ({geometric}).", signed(all.mean_percent)),
         Verdict::Changing => format!(
-            "{b} against {a}: {} on average {points}, and the rate of each changed while it was measured: that alone may be the difference.",
+            "{b} against {a}: {} on average {points}, but the rate of each changed during its measurement, which may be the whole difference.",
             signed(all.mean_percent)
         ),
         verdict => format!(
@@ -152,7 +152,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
     }
 }
 
-/// How small a change would have been seen.
+/// The smallest detectable change.
 fn would_show(detectable_percent: Option<f64>) -> String {
     detectable_percent
         .filter(|seen| *seen > 0.0)
@@ -164,7 +164,7 @@ fn short(all: &Summary) -> String {
     let interval = all.interval_95_percent.map_or(String::new(), |interval| format!(" ({})", range(interval)));
     match all.verdict {
         Verdict::NoDifference => format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent)),
-        Verdict::Untold => format!("{}, not told from chance", signed(all.geometric_mean_percent)),
+        Verdict::Untold => format!("{}, from single runs", signed(all.geometric_mean_percent)),
         Verdict::Changing => format!("{}, while the rate changed", signed(all.geometric_mean_percent)),
         verdict => format!(
             "is {} {}{interval}",
@@ -185,7 +185,7 @@ fn word(measure: Measure, verdict: Verdict) -> &'static str {
 /// A change with its sign: `+13.2 %`.
 fn signed(percent: f64) -> String {
     let rounded = (percent * 10.0).round() / 10.0;
-    // No minus before a zero.
+    // Avoid "-0.0".
     format!("{:+.1} %", rounded + 0.0)
 }
 

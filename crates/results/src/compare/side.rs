@@ -1,4 +1,4 @@
-//! What one side of a comparison says.
+//! One side of a comparison.
 
 use super::measure::Measure;
 use crate::document::Results;
@@ -9,65 +9,63 @@ use crate::rate_change::RateChange;
 use machine::units::show_size;
 use workload::OpKind;
 
-/// One side: questions with readings.
+/// One side: its questions with readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
-    /// What it is called: a file, a target.
+    /// Display name: a file or a target.
     pub name: String,
-    /// What was asked, in the order of its document.
+    /// Questions, in document order.
     pub asked: Vec<Asked>,
-    /// Reasons to doubt it.
+    /// Warnings about this side.
     pub warnings: Vec<String>,
 }
 
-/// A question with what was read.
+/// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// Its identity: the same on both sides where the same was asked.
+    /// Identity of the question, the same on both sides.
     pub question: String,
     /// The question for people.
     pub label: String,
-    /// Its settings by name, in the order of a table's columns.
+    /// The question's settings by name, in the order of the table's columns.
     pub keys: Vec<(String, String)>,
-    /// Its kind: `random reads`.
+    /// The kind of question: `random reads`.
     pub kind: String,
-    /// What was read; none where it failed.
+    /// The readings; empty if the question failed.
     pub readings: Vec<Reading>,
-    /// Why there are none.
+    /// Why the question failed.
     pub error: Option<String>,
-    /// How the rate changed while it was measured, if it did.
+    /// How the rate changed during the measurement, if it did.
     pub changed: Option<RateChange>,
 }
 
-/// One measure of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// What was measured.
     pub measure: Measure,
-    /// Its value.
+    /// The value, in the measure's unit.
     pub value: f64,
-    /// The 95 % interval of the value by its own estimator.
+    /// The 95 % interval by the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
-    /// The value of each run; empty where only their mean is known.
+    /// The value of each run; empty if only the mean is known.
     pub runs: Vec<f64>,
-    /// The same is read again every time: of a simulated machine.
+    /// Repeated readings never differ (simulated machine).
     pub exact: bool,
 }
 
 impl Reading {
-    /// A value alone.
+    /// A single value.
     pub fn value(measure: Measure, value: f64) -> Reading {
         Reading { measure, value, interval_95: None, runs: Vec::new(), exact: false }
     }
 
-    /// The mean of some runs.
+    /// The mean of several runs.
     pub fn of_runs(measure: Measure, runs: Vec<f64>) -> Reading {
         let value = runs.iter().sum::<f64>() / runs.len().max(1) as f64;
         Reading { measure, value, interval_95: None, runs, exact: false }
     }
 }
 
-/// What requests do, and in which order: `random reads`, `sequential writes`.
+/// Operation and pattern: `random reads`, `sequential writes`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
         "seq" => "sequential",
@@ -82,7 +80,7 @@ pub(super) fn kind(op: OpKind, pattern: &str) -> String {
 }
 
 impl Side {
-    /// What a document of results says.
+    /// The side of a results document.
     pub fn of(name: &str, results: &Results) -> Side {
         let exact = results.machine.simulated;
         let mut asked: Vec<Asked> = results.points.iter().map(|point| of_point(point, exact)).collect();
@@ -93,7 +91,7 @@ impl Side {
         Side { name: name.into(), asked, warnings }
     }
 
-    /// Joins what asks the same question: another tool that was run several times repeats its report.
+    /// Merges questions with the same identity: repeated runs of other tools repeat their report.
     pub fn join_repeats(mut self) -> Side {
         let mut joined: Vec<Asked> = Vec::with_capacity(self.asked.len());
         for one in self.asked {
@@ -108,7 +106,6 @@ impl Side {
 }
 
 impl Asked {
-    /// Adds the readings of another run.
     fn add_run(&mut self, run: &Asked) {
         for reading in &mut self.readings {
             let Some(more) = run.readings.iter().find(|more| more.measure == reading.measure) else { continue };
@@ -121,8 +118,8 @@ impl Asked {
     }
 }
 
-/// Whether two answers to a question may differ only because the rate of one of them changed while it was measured: a rate that it had is within
-/// the rates of the other.
+/// Whether two readings may differ only because a rate changed during its measurement: one of its
+/// rates is within the range of the other side.
 pub(super) fn changing(a: &Asked, b: &Asked) -> bool {
     let range = |asked: &Asked| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -131,16 +128,15 @@ pub(super) fn changing(a: &Asked, b: &Asked) -> bool {
         Some([least.min(low), most.max(high)])
     };
     let overlap = range(a).zip(range(b)).is_some_and(|([a_low, a_high], [b_low, b_high])| {
-        // A rate that is as good as the other's is within it.
+        // A rate that equals the other's is within its range.
         a_low <= b_high * ALIKE && b_low <= a_high * ALIKE
     });
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Rates that differ by less than this factor are alike.
+/// Rates that differ by less than this factor are considered equal.
 const ALIKE: f64 = 1.1;
 
-/// What a point says.
 fn of_point(point: &Point, exact: bool) -> Asked {
     let readings = point.numbers.as_ref().map(|numbers| of_numbers(numbers, exact)).unwrap_or_default();
     let changed = point.numbers.as_ref().and_then(|numbers| numbers.rate_change.clone());
@@ -170,14 +166,15 @@ pub fn asked(point: &Point) -> Asked {
 }
 
 fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
-    // Documents of earlier versions have the rate to stable storage beside that until the last write returned.
+    // Earlier documents hold the rate including the flush separately from the rate until the last
+    // write returned.
     let (rate, interval_95, rates) = match (numbers.achieved.synced_bytes_per_s, numbers.achieved.returned_bytes_per_s)
     {
         (Some(synced), None) => (synced, numbers.achieved.synced_interval_95, Vec::new()),
         _ => (numbers.throughput_bytes_per_s, numbers.interval_95, numbers.runs_bytes_per_s.clone()),
     };
     let runs = |value: fn(&RunNumbers) -> f64| numbers.runs.iter().map(value).collect::<Vec<f64>>();
-    // Requests per second change as bytes do: one of the two is enough.
+    // Requests and bytes per second change alike: one of them is enough.
     let mut readings = vec![Reading { measure: Measure::Throughput, value: rate, interval_95, runs: rates, exact }];
     for (measure, value, runs) in [
         (Measure::LatencyP50, numbers.latency_ns.p50 as f64, runs(|run| run.latency_p50_ns as f64)),
@@ -185,7 +182,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
         (Measure::LatencyP999, numbers.latency_ns.p999 as f64, runs(|run| run.latency_p999_ns as f64)),
         (Measure::Cpu, numbers.cpu_ns_per_request.process(), runs(|run| run.cpu_ns_per_request)),
     ] {
-        // A mean and its interval come from one estimator: that of the runs, where there are several.
+        // Mean and interval come from one estimator: that of the runs, if there are several.
         let reading = if runs.len() > 1 { Reading::of_runs(measure, runs) } else { Reading::value(measure, value) };
         readings.push(Reading { exact, ..reading });
     }

@@ -5,64 +5,35 @@ use super::side::{Asked, Reading, Side, kind};
 use machine::units::MIB;
 use workload::OpKind;
 
-/// Two columns that are to be compared.
+/// The two columns to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// The column of A.
     pub a: String,
-    /// The column of B.
     pub b: String,
 }
 
 /// Why a table cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// It is no CSV.
+    /// Invalid CSV.
     #[error("{name}: not a table in CSV: {why}")]
-    Malformed {
-        /// Which file.
-        name: String,
-        /// What is wrong, and where.
-        why: String,
-    },
-    /// No column is known.
+    Malformed { name: String, why: String },
+    /// No column holds a known measure.
     #[error(
         "{name}: no column holds a measure ({columns}); name two of them with --columns A,B, or call one iops, throughput_bytes_per_s, MBps, \
          operations_per_s, latency_p50_ns or latency_p99_ns"
     )]
-    NoMeasure {
-        /// Which file.
-        name: String,
-        /// Its columns.
-        columns: String,
-    },
-    /// No such column.
+    NoMeasure { name: String, columns: String },
     #[error("{name}: it has no column '{column}'; its columns are {columns}")]
-    NoColumn {
-        /// Which file.
-        name: String,
-        /// What was named.
-        column: String,
-        /// Its columns.
-        columns: String,
-    },
-    /// A cell that is no number.
+    NoColumn { name: String, column: String, columns: String },
+    /// A cell that is not a positive number.
     #[error(
         "{name}, line {line}: '{text}' in the column {column} is not a positive number; correct it or leave it empty"
     )]
-    Cell {
-        /// Which file.
-        name: String,
-        /// Its line.
-        line: u64,
-        /// Its column.
-        column: String,
-        /// What stands there.
-        text: String,
-    },
+    Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// Names of measures in tables, with what a value is multiplied by; our own names come first.
+/// Measure names in tables, with the factor for their values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -86,27 +57,26 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Columns of ours that say how long and with which seed, and which row it is: no part of the question.
+/// Halfpower's columns that are not part of the question: length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
-/// A column of a measure.
 #[derive(Debug, Clone)]
 struct Source {
     measure: Measure,
     scale: f64,
     column: usize,
-    /// Columns of its 95 % interval.
+    /// Columns of the 95 % interval.
     interval: Option<[usize; 2]>,
 }
 
-/// The sides in a table: two where it has both, one otherwise.
+/// The sides in a table: two if it has both, otherwise one.
 ///
-/// A column whose name is that of a measure (`iops`) is one side's. Two columns whose names begin with the same measure (`iops_4KB_unit`,
-/// `iops_64KB_unit`) are both sides', named by the rest. Columns before the first measure are the question. Rows of the same question are
-/// repeats.
+/// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
+/// the same measure (`iops_4KB_unit`, `iops_64KB_unit`) are the two sides, named by the rest.
+/// Columns before the first measure are the question. Rows with the same question are repeats.
 ///
 /// # Errors
-/// A text that is no table, a table without a measure, a cell that is no number.
+/// The text is not a table, no column holds a measure, or a cell is not a number.
 pub fn read_table(name: &str, text: &str, columns: Option<&Columns>) -> Result<Vec<Side>, TableError> {
     let mut reader = ::csv::ReaderBuilder::new().trim(::csv::Trim::All).from_reader(text.as_bytes());
     let malformed = |error: ::csv::Error| TableError::Malformed { name: name.into(), why: error.to_string() };
@@ -136,7 +106,7 @@ pub fn read_table(name: &str, text: &str, columns: Option<&Columns>) -> Result<V
     Ok(read.into_iter().map(|side| if repeats { side.join_repeats() } else { side }).collect())
 }
 
-/// The measure that a column's name begins with, and the rest of the name.
+/// The measure at the start of a column's name, and the rest of the name.
 fn measured(column: &str) -> Option<(Measure, f64, &str)> {
     let lower = column.to_ascii_lowercase();
     let fits = |name: &str| {
@@ -149,7 +119,6 @@ fn measured(column: &str) -> Option<(Measure, f64, &str)> {
     })
 }
 
-/// The sides with their columns.
 fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec<(String, Vec<Source>)>, TableError> {
     let all = || header.join(", ");
     if let Some(Columns { a, b }) = columns {
@@ -202,7 +171,7 @@ fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
 
-/// `31_5KB_offset` is `31.5KB offset`.
+/// `31_5KB_offset` becomes `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let digit = |place: Option<usize>| place.and_then(|place| letters.get(place)).is_some_and(char::is_ascii_digit);

@@ -13,7 +13,7 @@ fn published(name: &str) -> Comparison {
 }
 
 #[test]
-fn the_alignment_study_says_what_it_published() {
+fn the_alignment_study_matches_its_publication() {
     let comparison = published("sqlio_partition_alignment.csv");
     assert_eq!((comparison.a.as_str(), comparison.b.as_str()), ("31.5KB offset", "64KB offset"));
     assert_eq!(comparison.of(Measure::Iops).count(), 36);
@@ -30,7 +30,7 @@ fn the_alignment_study_says_what_it_published() {
     }
     let first = comparison.of(Measure::Iops).next().unwrap();
     assert_eq!((first.a, first.b, (first.change_percent * 100.0).round()), (400.45, 589.11, 4711.0));
-    assert_eq!(first.verdict, Verdict::Untold, "one value a side tells no interval");
+    assert_eq!(first.verdict, Verdict::Untold, "single values give no interval");
     let all = comparison.sentences.join(" ");
     assert!(all.contains("64KB offset is 13.2 % faster than 31.5KB offset on average over 36 points"), "{all}");
     assert!(all.contains("random reads +22.7 %") && all.contains("sequential writes +8.0 %"), "{all}");
@@ -67,7 +67,7 @@ fn questions_are_paired_and_the_rest_is_listed() {
 }
 
 #[test]
-fn a_sure_but_tiny_change_is_no_difference() {
+fn a_tiny_significant_change_is_no_difference() {
     let a = side("a", &[("one", &[1000.0, 1000.1, 999.9])]);
     let b = side("b", &[("one", &[1010.0, 1010.1, 1009.9])]);
     assert_eq!(compare(&a, &b, program(), 2.0).differences[0].verdict, Verdict::NoDifference);
@@ -75,8 +75,8 @@ fn a_sure_but_tiny_change_is_no_difference() {
 }
 
 #[test]
-fn looking_at_many_questions_is_corrected_for() {
-    // Each alone would be told from chance (p about 0.03); of 20 such, one is expected by chance.
+fn many_questions_are_corrected_for() {
+    // By itself each is significant (p about 0.03), but one in 20 is expected by chance.
     let names: Vec<String> = (0..20).map(|number| format!("question {number}")).collect();
     let runs: [&[f64]; 2] = [&[100.0, 103.0, 97.0], &[107.2, 110.2, 104.2]];
     let all = |runs: &'static [f64]| names.iter().map(move |name| (name.as_str(), runs)).collect::<Vec<_>>();
@@ -89,7 +89,7 @@ fn looking_at_many_questions_is_corrected_for() {
 }
 
 #[test]
-fn a_threshold_fails_what_is_worse_beyond_chance_only() {
+fn only_significant_losses_fail_a_threshold() {
     let a = side("a", &[("one", &[100.0, 101.0, 99.0]), ("two", &[10.0]), ("three", &[50.0, 50.1, 49.9])]);
     let b = side("b", &[("one", &[90.0, 91.0, 89.0]), ("two", &[5.0]), ("three", &[60.0, 60.1, 59.9])]);
     let comparison = compare(&a, &b, program(), 2.0);

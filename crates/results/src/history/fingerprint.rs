@@ -1,22 +1,23 @@
-//! What a measurement was made on: hardware, kernel, file system and its options, queue settings, program version.
+//! Fingerprint of a measurement: hardware, kernel, file system and its options, queue settings,
+//! program version.
 
 use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
-/// Facts by name; equal where nothing changed that could change a result.
+/// Facts by name; equal if nothing that could affect a result has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     facts: BTreeMap<String, String>,
 }
 
 impl Fingerprint {
-    /// What the measurements of a document were made on.
+    /// The fingerprint of a results document.
     pub fn of(results: &Results) -> Fingerprint {
         Fingerprint::of_facts(&results.machine, &results.target, &results.program.version)
     }
 
-    /// A target on a machine, measured by this version of the program.
+    /// The fingerprint of a target on a machine, measured by this program version.
     pub fn of_facts(machine: &MachineFacts, target: &TargetFacts, version: &str) -> Fingerprint {
         let mut facts = BTreeMap::new();
         let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));
@@ -41,7 +42,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// What two arms were measured on: what they share once, the rest of each by its name.
+    /// Merges the fingerprints of two arms: common facts once, the others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
@@ -53,12 +54,12 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// The machine's name; empty where there are two.
+    /// The machine's name; empty if there are two.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }
 
-    /// A short text that is equal for equal facts (FNV-1a, 64 bits).
+    /// A short hash, equal for equal facts (FNV-1a, 64 bits).
     pub fn text(&self) -> String {
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in self.facts_json().bytes() {
@@ -76,7 +77,7 @@ impl Fingerprint {
     }
 }
 
-/// What changed from one to the other: `read_ahead_kb: 128 -> 4`.
+/// The changes between two fingerprints: `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> = before.facts.keys().chain(after.facts.keys()).collect();
     let value = |of: &Fingerprint, name: &String| of.facts.get(name).cloned().unwrap_or_else(|| "none".into());

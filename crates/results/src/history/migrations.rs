@@ -1,14 +1,14 @@
-//! Versions of the history's file.
+//! Schema migrations of the history file.
 
 use super::HistoryError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// Marks a file as ours: "hpwr".
+/// SQLite application ID of a history: "hpwr".
 const APPLICATION: i64 = 0x6870_7772;
 
-/// What brings a file from each version to the next; the last one's number is the version of today. A step is never changed once it was
-/// released.
+/// The migration from each version to the next; their number is the current version. A released
+/// step never changes.
 pub(super) const STEPS: [&str; 2] = [
     "CREATE TABLE entries (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -38,7 +38,7 @@ pub(super) const STEPS: [&str; 2] = [
     CREATE INDEX entries_by_time ON entries(began_unix_s);",
 ];
 
-/// Brings a file to today's version; a new one gets its tables.
+/// Migrates a file to the current version; a new file gets its tables.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
     let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
     let known = STEPS.len() as i64;
@@ -57,10 +57,10 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Hi
     if version == known {
         return Ok(());
     }
-    // Readers go on while a writer writes. The mode stays with the file.
+    // Lets readers continue while a writer writes. The mode is stored in the file.
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-    // Another program may have been faster.
+    // Another process may have migrated it first.
     let (_, version, _) = state(&transaction).map_err(sqlite)?;
     if (0..known).contains(&version) {
         for step in &STEPS[version as usize..] {

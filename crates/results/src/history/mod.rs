@@ -1,7 +1,8 @@
-//! Everything measured so far, in one SQLite file.
+//! All measurements so far, in one SQLite file.
 //!
-//! Several programs may read and write it at once (write-ahead log). An entry is one transaction: a killed writer loses at most its own.
-//! A file of an older version is brought up to date when it is opened; a newer one is refused and left alone.
+//! Several processes may read and write it at once (write-ahead log). An entry is one transaction:
+//! a killed writer loses at most its own. An older file is migrated when it is opened; a newer one
+//! is refused and left unchanged.
 
 mod fingerprint;
 mod migrations;
@@ -20,82 +21,46 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Another program that writes is waited for so long.
+/// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest document, as in a file of its own ([`crate::DOCUMENT`]).
+/// Maximum document size, as for a separate file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// Between two tries to set a history up that others set up too.
+/// Delay between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// Its directory cannot be made.
+    /// The directory cannot be created.
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
-    Directory {
-        /// The history's file.
-        path: PathBuf,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// A file that cannot be a history.
+    Directory { path: PathBuf, source: io::Error },
+    /// The file cannot be a history.
     #[error("the history {}: {why}; name another file with --history, or leave it out with --no-history", path.display())]
-    Refused {
-        /// The history's file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
-    /// SQLite refuses.
+    Refused { path: PathBuf, why: String },
     #[error("the history {}: {source}; name another file with --history, or leave it out with --no-history", path.display())]
-    Sqlite {
-        /// The history's file.
-        path: PathBuf,
-        /// SQLite's words.
-        source: rusqlite::Error,
-    },
-    /// Another program's file.
+    Sqlite { path: PathBuf, source: rusqlite::Error },
+    /// The file belongs to another program.
     #[error("{}: a SQLite file, but no history of halfpower; name another file with --history", path.display())]
-    Foreign {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// A version of the future.
+    Foreign { path: PathBuf },
+    /// The file is from a newer version.
     #[error(
         "{}: a history of version {found}, and this halfpower knows up to {known}; use the newer program, or another file with --history",
         path.display()
     )]
-    Newer {
-        /// Which file.
-        path: PathBuf,
-        /// Its version.
-        found: i64,
-        /// The newest version that is known.
-        known: i64,
-    },
-    /// No such file.
-    #[error("{}: there is no history yet; every measurement begins one, unless --no-history is given", path.display())]
-    Missing {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// No such entry.
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("{}: no history yet; any measurement without --no-history creates it", path.display())]
+    Missing { path: PathBuf },
     #[error("the history has no entry {0}; halfpower history lists them")]
     NoEntry(i64),
-    /// A document that cannot be kept or read.
+    /// The document cannot be stored or read.
     #[error("entry {id} of the history cannot be read: {why}")]
-    Document {
-        /// Its number.
-        id: i64,
-        /// What is wrong.
-        why: String,
-    },
+    Document { id: i64, why: String },
 }
 
 impl HistoryError {
-    /// Whether another file should have been named, as against a history that fails.
+    /// Whether the user named a wrong file or entry, rather than the history being broken.
     pub fn is_usage(&self) -> bool {
         match self {
             HistoryError::Sqlite { source, .. } => {
@@ -106,7 +71,7 @@ impl HistoryError {
     }
 }
 
-/// A history that is open.
+/// An open history.
 pub struct History {
     connection: Connection,
     path: PathBuf,
@@ -115,41 +80,35 @@ pub struct History {
 /// An entry without its document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// Its number.
     pub id: i64,
-    /// Seconds since 1970-01-01 UTC when the measurement began.
+    /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// What was done: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`.
+    /// The command: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`.
     pub kind: String,
-    /// What was measured.
     pub target: String,
-    /// The machine's name.
     pub machine: String,
-    /// What identifies machine, target and program: equal where nothing changed.
+    /// Hash of machine, target and program facts; equal if nothing changed.
     pub fingerprint: String,
-    /// The program's version.
     pub version: String,
-    /// The command.
+    /// The command line.
     pub command: String,
-    /// Points and rates that were measured.
+    /// Number of measured points and rates.
     pub readings: u64,
 }
 
 impl Entry {
-    /// Whether its document is one of results.
+    /// Whether the entry's document holds results.
     pub fn has_points(&self) -> bool {
         !WITHOUT_POINTS.contains(&self.kind.as_str())
     }
 }
 
-/// Which entries are wanted.
+/// Selects entries.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Of this target.
     pub target: Option<String>,
-    /// Of this kind.
     pub kind: Option<String>,
-    /// At most so many, the newest.
+    /// Maximum number of entries, newest first.
     pub most: Option<u32>,
 }
 
@@ -169,7 +128,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// The name of a kind of document.
+/// Name of a document kind.
 pub fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Study => "study",
@@ -181,26 +140,24 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A document that holds no points: a comparison, a tuning.
+/// A document without points: a comparison or a tuning.
 pub struct Other<'a> {
-    /// Seconds since 1970-01-01 UTC when the measurement began.
+    /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// What was done: one of [`WITHOUT_POINTS`].
+    /// The command: one of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// What was measured, by a name that is the same from every directory.
+    /// Name of the target, independent of the current directory.
     pub target: String,
-    /// What it was measured on.
     pub fingerprint: Fingerprint,
-    /// What made it.
     pub program: &'a Program,
-    /// As JSON.
+    /// The document as JSON.
     pub document: String,
 }
 
-/// Kinds of entries that hold no points.
+/// Kinds of entries without points.
 pub const WITHOUT_POINTS: [&str; 2] = ["compare", "tune"];
 
-/// What is to be kept of a measurement.
+/// A new entry.
 struct New<'a> {
     other: Other<'a>,
     machine: &'a str,
@@ -208,10 +165,10 @@ struct New<'a> {
 }
 
 impl History {
-    /// Opens a history; makes it where there is none.
+    /// Opens a history, or creates it.
     ///
     /// # Errors
-    /// A place that cannot be written, a file that is no history or of a newer version.
+    /// The location is not writable, or the file is not a history or of a newer version.
     pub fn open(path: &Path) -> Result<History, HistoryError> {
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -222,7 +179,8 @@ impl History {
         let began = Instant::now();
         loop {
             match migrations::migrate(&mut connection, path) {
-                // A change of the journal's mode does not wait for other programs as statements do.
+                // Unlike statements, a change of the journal mode does not wait for other
+                // processes.
                 Err(HistoryError::Sqlite { source, .. })
                     if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
                         && began.elapsed() < PATIENCE =>
@@ -235,10 +193,10 @@ impl History {
         Ok(History { connection, path: path.into() })
     }
 
-    /// Opens a history that is there.
+    /// Opens an existing history.
     ///
     /// # Errors
-    /// As [`History::open`], and no such file.
+    /// As [`History::open`], or the file does not exist.
     pub fn open_existing(path: &Path) -> Result<History, HistoryError> {
         if path.exists() { History::open(path) } else { Err(HistoryError::Missing { path: path.into() }) }
     }
@@ -247,11 +205,11 @@ impl History {
         HistoryError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Keeps a document of a target under the name of what made it, `kind` in place of the document's own where it is given; returns its
-    /// number. The target is named so that it is the same from every directory.
+    /// Stores a document and returns its number. `kind` overrides the document's own kind. `target`
+    /// must not depend on the current directory.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn keep(&mut self, results: &Results, target: &str, kind: Option<&str>) -> Result<i64, HistoryError> {
         let document =
             crate::json::to_json(results).map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
@@ -269,10 +227,10 @@ impl History {
         })
     }
 
-    /// Keeps a comparison or a tuning; returns its number.
+    /// Stores a comparison or a tuning; returns its number.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn keep_other(&mut self, other: Other<'_>) -> Result<i64, HistoryError> {
         let machine = other.fingerprint.machine().to_owned();
         self.add(New { other, machine: &machine, asked: Vec::new() })
@@ -326,7 +284,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Entries, the newest first.
+    /// The entries, newest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -345,7 +303,7 @@ impl History {
     /// One entry with its document as JSON.
     ///
     /// # Errors
-    /// No such entry.
+    /// The entry does not exist.
     pub fn get(&self, id: i64) -> Result<(Entry, String), HistoryError> {
         let row = self
             .connection
@@ -360,7 +318,7 @@ impl History {
     /// The results of an entry.
     ///
     /// # Errors
-    /// No such entry, or one that holds no results.
+    /// The entry does not exist, or holds no results.
     pub fn results(&self, id: i64) -> Result<Results, HistoryError> {
         let (entry, document) = self.get(id)?;
         if !entry.has_points() {
@@ -369,7 +327,7 @@ impl History {
         serde_json::from_str(&document).map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }
 
-    /// Removes entries by number; returns how many there were.
+    /// Removes entries by number; returns how many existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -387,15 +345,15 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Gives the space of removed entries back to the file system.
+    /// Returns the space of removed entries to the file system.
     ///
     /// # Errors
-    /// The file cannot be written, or another program holds it.
+    /// The file cannot be written, or another process has it locked.
     pub fn compact(&self) -> Result<(), HistoryError> {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }
 
-    /// All readings of one measure of a target by time, oldest first.
+    /// All readings of one measure of a target, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -426,7 +384,7 @@ impl History {
     /// The facts behind an entry's fingerprint.
     ///
     /// # Errors
-    /// No such entry.
+    /// The entry does not exist.
     pub fn fingerprint(&self, id: i64) -> Result<Fingerprint, HistoryError> {
         let facts: Option<String> = self
             .connection

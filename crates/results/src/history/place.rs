@@ -1,4 +1,4 @@
-//! Where a history is: SQLite opens a file by its path, so the path is resolved and checked before.
+//! Location of the history. SQLite opens a file by path, so the path is resolved and checked first.
 
 use super::HistoryError;
 use files::{Directory, PRIVATE, check_regular, check_trusted, is_same_file, parent};
@@ -6,10 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The path of a history without links on its way; its directory is made if it is missing.
+/// The history's path with all links resolved; creates the directory if missing.
 ///
 /// # Errors
-/// A directory that cannot be made, something else than a file, and as root a file or a link of another user.
+/// The directory cannot be created, the path is not a file or, as root, a file or link belongs to
+/// another user.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     let refused = |why: String| HistoryError::Refused { path: path.into(), why };
     let failed = |error: io::Error| refused(error.to_string());
@@ -18,6 +19,7 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
         .map_err(|source| HistoryError::Directory { path: path.into(), source })?;
     match directory.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Root must not create a file in a user's directory that the user could not use later.
             directory.create_for_owner(name, 0o600).map_err(failed)?;
         }
         Err(error) => return Err(failed(error)),

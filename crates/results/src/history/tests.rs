@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use workload::Workload;
 
-/// A document of one point with this rate.
+/// A document with one point.
 fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
     let workload = Workload::default();
     let numbers = Numbers {
@@ -80,7 +80,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn what_is_kept_is_found_again() {
+fn stored_entries_can_be_read() {
     let (_directory, path) = place();
     let mut history = History::open(&path).unwrap();
     let one = results("/data", 100, 1e9, "128");
@@ -101,7 +101,7 @@ fn what_is_kept_is_found_again() {
 }
 
 #[test]
-fn a_comparison_is_kept_with_what_both_arms_were_measured_on() {
+fn a_comparison_is_stored_with_both_fingerprints() {
     let (_directory, path) = place();
     let mut history = History::open(&path).unwrap();
     let one = |read_ahead| Fingerprint::of(&results("/data", 1, 1e9, read_ahead));
@@ -114,7 +114,7 @@ fn a_comparison_is_kept_with_what_both_arms_were_measured_on() {
     };
     let same = keep(Fingerprint::of_both(one("128"), one("128")));
     let other = keep(Fingerprint::of_both(one("128"), one("4")));
-    assert_eq!(history.fingerprint(same).unwrap(), one("128"), "what both share is told once");
+    assert_eq!(history.fingerprint(same).unwrap(), one("128"), "common facts appear once");
     let changed = difference(&history.fingerprint(same).unwrap(), &history.fingerprint(other).unwrap());
     assert_eq!(
         changed,
@@ -130,7 +130,7 @@ fn a_comparison_is_kept_with_what_both_arms_were_measured_on() {
 }
 
 #[test]
-fn a_trend_has_its_change_and_that_of_the_machine() {
+fn a_trend_has_change_points_and_machine_changes() {
     let (_directory, path) = place();
     let mut history = History::open(&path).unwrap();
     for night in 0..30 {
@@ -148,7 +148,7 @@ fn a_trend_has_its_change_and_that_of_the_machine() {
 }
 
 #[test]
-fn an_older_file_is_brought_up_to_date() {
+fn an_older_file_is_migrated() {
     let (_directory, path) = place();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let old = Connection::open(&path).unwrap();
@@ -166,7 +166,7 @@ fn an_older_file_is_brought_up_to_date() {
 }
 
 #[test]
-fn what_is_no_history_is_refused_and_left_alone() {
+fn other_files_are_refused_and_unchanged() {
     let (_directory, path) = place();
     drop(History::open(&path).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();

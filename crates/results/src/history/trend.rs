@@ -2,46 +2,42 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// Changes below this share are no changes of a trend.
-const LEAST_SHARE: f64 = 0.02;
+/// Smaller relative changes are ignored.
+const MIN_SHARE: f64 = 0.02;
 
 /// One reading with its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// The entry's number.
+    /// Number of the entry.
     pub entry: i64,
-    /// Seconds since 1970-01-01 UTC.
+    /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// What it was measured on.
+    /// Hash of machine, target and program facts.
     pub fingerprint: String,
-    /// The program's version.
     pub version: String,
-    /// The question.
+    /// Identity of the question.
     pub question: String,
     /// The question for people.
     pub label: String,
-    /// The value.
     pub value: f64,
-    /// Its 95 % interval.
     pub interval_95: Option<[f64; 2]>,
 }
 
-/// One question over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// The question.
+    /// Identity of the question.
     pub question: String,
     /// The question for people.
     pub label: String,
-    /// Its readings, oldest first.
+    /// The readings, oldest first.
     pub values: Vec<Occurrence>,
-    /// Where they change for good.
+    /// Lasting changes.
     pub changes: Vec<ChangePoint>,
-    /// Places at which the machine is another than at the reading before.
+    /// Indices of readings whose machine differs from that of the reading before.
     pub machine_changes: Vec<usize>,
 }
 
-/// The trend of each question, those with most readings first.
+/// The trend of each question, those with the most readings first.
 pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     let mut all: Vec<Trend> = Vec::new();
     for one in occurrences {
@@ -58,7 +54,7 @@ pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     }
     for trend in &mut all {
         let values: Vec<f64> = trend.values.iter().map(|one| one.value).collect();
-        trend.changes = change_points(&values, LEAST_SHARE);
+        trend.changes = change_points(&values, MIN_SHARE);
         let changed = |place: &usize| trend.values[*place].fingerprint != trend.values[place - 1].fingerprint;
         trend.machine_changes = (1..values.len()).filter(changed).collect();
     }

@@ -1,4 +1,5 @@
-//! The search by offered rate: requests come at given times, whether or not those before are done, and wait in line if they must.
+//! Search by offered rate. Requests arrive on a schedule, whether or not earlier ones are done, and
+//! queue if necessary.
 
 use super::{LatencyGoal, SearchBy, p99_interval};
 use crate::point::{Numbers, Point, measure_points};
@@ -7,23 +8,24 @@ use machine::{Machine, Result};
 use measure::Repeats;
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// A rate is served if this share of its requests completes within the run: the last few may still be in flight at its end.
+/// A rate is sustained if this share of its requests completes within the run; the last few may
+/// still be in flight at its end.
 const SERVED: f64 = 0.98;
 
-/// The search ends where the rates on both sides of the goal are within this share of one another.
+/// The search ends when the rates on both sides of the goal are within this fraction of each other.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// The least rate that is offered, as a share of the greatest that the target serves.
-const LEAST_SHARE: f64 = 1.0 / 1024.0;
+/// The lowest rate offered, as a fraction of the highest rate the target sustains.
+const MIN_SHARE: f64 = 1.0 / 1024.0;
 
-/// A 99th percentile of fewer requests is their maximum.
-const LEAST_REQUESTS: f64 = 100.0;
+/// With fewer requests the 99th percentile is the maximum.
+const MIN_REQUESTS: f64 = 100.0;
 
-/// What an offered rate came to.
+/// The result of one offered rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Outcome {
     holds: bool,
-    /// Not by chance: the interval lies on one side of the goal.
+    /// Significant: the interval is entirely on one side of the goal.
     sure: bool,
 }
 
@@ -32,7 +34,7 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
     let served = numbers.iops >= SERVED * offered;
     let holds = served && numbers.latency_ns.p99 <= p99_ns;
     let sure = match p99_interval(numbers) {
-        // Where runs repeat exactly one is the truth.
+        // If runs repeat exactly, one run is enough.
         _ if !noisy => true,
         Some([_, high]) if holds => high <= goal,
         Some([low, _]) => {
@@ -45,15 +47,18 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
     Outcome { holds, sure }
 }
 
-/// Finds the greatest offered rate of a workload whose 99th percentile of the latency, each counted from its scheduled time, is within
-/// `p99_ns`. The greatest rate that is served at all comes from a run that keeps all of the workload's depth outstanding; then the offered
-/// rate is halved until it holds, or raised until it does not, and bisected. Every rate that is tried becomes a point; `first` is the number of the first of them in
-/// the document. The workload's depth is the most requests in flight; those that are due beyond it wait, and their latency counts that.
+/// Finds the highest offered rate with a 99th percentile within `p99_ns`; latency counts from the
+/// scheduled time. The first run keeps all of the workload's depth outstanding and gives the
+/// maximum rate; the offered rate is then halved until it meets the goal, or raised until it
+/// misses, and bisected. Every rate tried becomes a point; `first` is the document index of the
+/// first. The workload's depth limits the requests in flight; requests due beyond it wait, and
+/// their latency includes the wait.
 ///
-/// The interval of the rate reaches from the greatest rate that holds beyond chance to the least one that does not hold beyond chance.
+/// The interval reaches from the highest rate significantly within the goal to the lowest rate that
+/// significantly misses it.
 ///
 /// # Errors
-/// The user's interrupt. What else goes wrong with a rate is its point's error, and ends the search there.
+/// The user's interrupt. Any other failure becomes the point's error and ends the search.
 pub fn measure_rate_within_p99<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -73,10 +78,10 @@ pub fn measure_rate_within_p99<M: Machine>(
     };
     if let Some(greatest) = measure(None)?.map(|numbers| numbers.iops) {
         let in_a_run = match workload.stop {
-            Stop::AfterNs(ns) => LEAST_REQUESTS * 1e9 / ns as f64,
+            Stop::AfterNs(ns) => MIN_REQUESTS * 1e9 / ns as f64,
             Stop::AfterBytes(_) => 0.0,
         };
-        let least = (greatest * LEAST_SHARE).max(in_a_run).min(greatest);
+        let least = (greatest * MIN_SHARE).max(in_a_run).min(greatest);
         let (mut holds, mut fails, mut rate) = (0.0, None, whole(greatest));
         while let Some(numbers) = measure(Some(rate))? {
             if outcome(rate, &numbers, p99_ns, noisy).holds {
@@ -85,7 +90,8 @@ pub fn measure_rate_within_p99<M: Machine>(
                 fails = Some(rate)
             }
             rate = whole(match fails {
-                // A target may serve more of requests on schedule: a throttle serves less where more than a slice's worth wait at once.
+                // A target may sustain more on schedule: a throttle admits less if more than one
+                // slice's worth waits at once.
                 None if holds < greatest * (1.0 + NEAR / 2.0) => holds * (1.0 + NEAR),
                 None => holds * 2.0,
                 Some(above) if holds > 0.0 => (holds + above) / 2.0,
@@ -101,12 +107,13 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Whole requests a second where that is near enough: they are read, and given again as `--rate`.
+/// Rounds to whole requests per second if that is close enough: people read the rate and pass it to
+/// `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }
 
-/// What the points say: the first is without a given rate.
+/// Judges the points; the first has no offered rate.
 fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), noisy: bool) -> LatencyGoal {
     let tried: Vec<(usize, f64, &Numbers, Outcome)> = points
         .iter()
@@ -122,7 +129,7 @@ fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), n
     let bytes = |numbers: &Numbers| numbers.throughput_bytes_per_s;
     let greatest = points.iter().find(|point| point.workload.rate_iops.is_none()).and_then(|one| one.numbers.as_ref());
     let low = tried.iter().filter(|one| one.3.holds && one.3.sure).map(|one| bytes(one.2)).fold(0.0, f64::max);
-    // What was offered, not what came of it: beyond the knee less is served.
+    // The offered rate, not the achieved one: beyond the knee the target serves less.
     let per_request = best.map_or(0.0, |one| bytes(one.2) / one.2.iops);
     let failing = tried.iter().filter(|one| !one.3.holds && one.3.sure).map(|one| one.1 * per_request);
     let high = failing.min_by(|a, b| ordered(*a, *b));
@@ -177,7 +184,7 @@ fn said(
         format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
     });
     let mut said = format!(
-        "p99 within {within}: at most {}{interval}, {offered:.0} requests/s of {}, where it is {}",
+        "p99 within {within}: at most {}{interval}, {offered:.0} requests/s of {}, at a p99 of {}",
         show_rate(rate),
         workload.short(),
         p99(numbers)

@@ -1,7 +1,8 @@
-//! Metadata: making, looking at, opening, renaming, listing and deleting files.
+//! Metadata operations: create, stat, open, rename, list and delete files.
 //!
-//! `n` files over `d` directories by `t` threads. Each operation is a phase of its own over all files, timed apart, by all threads together; the six
-//! phases are done in several rounds on new files, so that the spread of the rounds gives an interval.
+//! `n` files in `d` directories by `t` threads. Each operation is a separately timed phase in which
+//! all threads process all files. The six phases run in several rounds on new files; the spread of
+//! the rounds gives an interval.
 
 mod plan;
 mod run;

@@ -1,4 +1,4 @@
-//! The phases, the threads, the clock.
+//! Runs the phases of a metadata workload in threads and times them.
 
 use super::{MetadataPlan, Operation, PlanError};
 use crate::Permutation;
@@ -8,31 +8,22 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why there is no result.
+/// Why a metadata run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
-    /// The plan cannot be carried out.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system refuses a thread.
+    /// A thread could not be created.
     #[error("the system refuses more threads: {0}; ask for fewer, or raise the limit (ulimit -u)")]
     Threads(io::Error),
-    /// An operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A listing or the attributes do not show what was made.
+    /// A listing or a file's attributes do not match what was created.
     #[error(
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
-    Wrong {
-        /// What was checked.
-        what: String,
-        /// What must be there.
-        expected: u64,
-        /// What was there.
-        got: u64,
-    },
-    /// Somebody wanted it to end.
+    Wrong { what: String, expected: u64, got: u64 },
+    /// The run was interrupted.
     #[error("interrupted; the files of the run were removed and nothing is reported")]
     Interrupted,
 }
@@ -47,7 +38,6 @@ struct Worker<W, R> {
     record: R,
 }
 
-/// What the threads share.
 struct Shared<'a, F> {
     system: &'a F,
     plan: &'a MetadataPlan,
@@ -55,7 +45,7 @@ struct Shared<'a, F> {
     failed: AtomicBool,
 }
 
-/// The part of `0..of` that is the `index`-th of `parts`.
+/// Part `index` of `parts` of the range `0..of`.
 fn part(of: u32, index: u32, parts: u32) -> Range<u32> {
     let at = |index: u32| (u64::from(of) * u64::from(index) / u64::from(parts)) as u32;
     at(index)..at(index + 1)
@@ -66,20 +56,18 @@ impl MetadataPlan {
         FileId { location: 0, subdirectory: number % self.directories, number }
     }
 
-    /// The same file under its new name.
     fn renamed(&self, number: u32) -> FileId {
         FileId { number: number + self.files, ..self.file(number) }
     }
 
-    /// Files in a directory.
     fn files_in(&self, directory: u32) -> u64 {
         u64::from((self.files - directory).div_ceil(self.directories))
     }
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Does one operation on all that is this thread's. Files are made in the order of their numbers and visited in a random one, so that
-    /// the order of the directory is no help.
+    /// Applies one operation to this thread's share. Files are created in ascending order and
+    /// visited in random order, so the order of the directory does not help.
     fn phase<F: FileSystem>(&mut self, operation: Operation, shared: &Shared<'_, F>) -> Result<(), MetadataError> {
         let range = if operation == Operation::List { self.directories.clone() } else { self.files.clone() };
         for place in 0..range.len() as u64 {
@@ -123,7 +111,6 @@ impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
     }
 }
 
-/// Has all threads do one phase; returns its time.
 fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     operation: Operation,
     workers: &mut [Worker<W, R>],
@@ -148,7 +135,7 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
         let mut result = refused.and_then(|()| first.phase(operation, shared));
         for handle in handles {
             let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // A thread that was stopped by another's failure is not what went wrong.
+            // Report the original failure, not the interruption it causes in other threads.
             if matches!(result, Ok(()) | Err(MetadataError::Interrupted)) && other.is_err() {
                 result = other;
             }
@@ -158,11 +145,12 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(shared.system.now().saturating_sub(began))
 }
 
-/// Carries out a plan; `progress` is called before each phase, and `records` take the time of each operation, one a thread. Returns the
-/// time of each operation's phase in each round. All files are removed whatever happens.
+/// Runs a plan. `progress` is called before each phase, and `records` (one per thread) receive the
+/// time of each operation. Returns the time of each operation's phase in each round. Removes all
+/// files in any case.
 ///
 /// # Errors
-/// A plan or a location that cannot be used, a failed operation, an interrupt.
+/// An invalid plan, an unusable location, a failed operation, or an interrupt.
 pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
     system: &F,
     plan: &MetadataPlan,

@@ -1,4 +1,4 @@
-//! Each pattern against what it promises.
+//! Checks each pattern against its documentation.
 
 use super::*;
 use crate::testing::chi_square_is_plausible;
@@ -14,7 +14,6 @@ fn sequence(workload: &Workload, blocks: u64) -> Sequence {
     Sequence::new(workload, (0, blocks * u64::from(REQUEST)), 0, Cursor::Own).unwrap()
 }
 
-/// The next `n` blocks.
 fn blocks(sequence: &mut Sequence, n: u64) -> Vec<u64> {
     (0..n).map(|_| sequence.next().1 / u64::from(REQUEST)).collect()
 }
@@ -25,7 +24,7 @@ fn sorted(mut blocks: Vec<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn seq_and_backward_go_round() {
+fn seq_and_backward_wrap_around() {
     assert_eq!(blocks(&mut sequence(&workload(Pattern::Seq), 3), 7), [0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(blocks(&mut sequence(&workload(Pattern::Backward), 3), 7), [2, 1, 0, 2, 1, 0, 2]);
 }
@@ -44,7 +43,7 @@ fn columns_are_divided_among_the_streams() {
         let pass = part.len_blocks();
         blocks(&mut part, pass + 1)
     };
-    // Three rows of three blocks; what is left at the end is no row.
+    // Three rows of three blocks; the remainder is too small for a row.
     assert_eq!(visited(0), [0, 3, 6, 0]);
     assert_eq!(visited(1), [1, 4, 7, 2, 5, 8, 1]);
 }
@@ -127,7 +126,7 @@ fn random_streams_cover_the_whole_region_in_orders_of_their_own() {
 }
 
 #[test]
-fn threads_with_one_cursor_ask_what_one_thread_would_ask() {
+fn threads_with_a_shared_cursor_issue_one_threads_requests() {
     const N: u64 = 10_007;
     const TAKES: u64 = 4 * N;
     for pattern in [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8 * 4096), Pattern::Zipf(0.9)] {
@@ -151,7 +150,7 @@ fn threads_with_one_cursor_ask_what_one_thread_would_ask() {
 }
 
 #[test]
-fn a_thread_that_slept_through_whole_passes_finds_its_place() {
+fn a_delayed_thread_skips_whole_passes() {
     let cursor = Arc::new(AtomicU64::new(0));
     let workload = workload(Pattern::Random);
     let mut sleeper = Sequence::new(&workload, (0, 50 * 4096), 0, Cursor::Shared(cursor.clone())).unwrap();
@@ -181,7 +180,7 @@ fn zipf_follows_the_law_and_scatters_the_popular_blocks() {
         let expected: Vec<f64> = weights.iter().map(|w| w / total * draws as f64).collect();
         chi_square_is_plausible(&by_rank, &expected);
         let ascending = (1..10).all(|rank| scatter.at(rank) > scatter.at(rank - 1));
-        assert!(!ascending, "the ten most popular blocks lie in no order");
+        assert!(!ascending, "the ten most popular blocks are scattered");
     }
 }
 
@@ -245,11 +244,11 @@ fn one_seed_is_one_sequence() {
         for _ in 0..9999 {
             moved.next();
         }
-        assert_eq!(moved.fingerprint(10_000), first, "the fingerprint does not depend on where the sequence stands");
+        assert_eq!(moved.fingerprint(10_000), first, "the fingerprint does not depend on the position");
         assert_ne!(of(2, 0).fingerprint(10_000), first);
         assert_ne!(of(1, 1).fingerprint(10_000), first);
     }
-    // Written down once: a change of any of these breaks the promise that a seed is a sequence.
+    // Fixed values: a change in any of these breaks the promise that a seed identifies a sequence.
     let fixed =
         |pattern| sequence(&Workload { read_percent: 70, seed: 42, ..workload(pattern) }, 5000).fingerprint(6000);
     let found = [Pattern::Seq, Pattern::Random, Pattern::Stride(16 * 4096)].map(fixed);
@@ -274,7 +273,7 @@ fn uniform_draws_repeat_and_go_everywhere() {
     let mut sequence = sequence(&workload(Pattern::Uniform), N);
     let drawn = blocks(&mut sequence, 100 * N);
     let count = |block: u64| drawn.iter().filter(|&&drawn| drawn == block).count() as f64;
-    // 100 draws a block are expected; five standard deviations are 50.
+    // 100 draws per block are expected; five standard deviations are 50.
     assert!((0..N).all(|block| (count(block) - 100.0).abs() < 50.0));
     let first = sorted(drawn[..N as usize].to_vec());
     assert!(first.windows(2).any(|pair| pair[0] == pair[1]), "the first 100 of 100 are not each block once");

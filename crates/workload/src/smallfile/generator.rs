@@ -1,4 +1,4 @@
-//! The stream of operations that a plan and its seed give.
+//! The sequence of file operations of a plan.
 
 use super::pool::{Pool, Slot};
 use super::{Mt19937, PlanError, SmallFilePlan};
@@ -9,18 +9,16 @@ use std::sync::Arc;
 /// One operation on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Make a new file with so many bytes of the text.
+    /// Create a file with this many bytes of the text.
     Create(FileId, u32),
-    /// Read the whole file, which has so many bytes.
+    /// Read the whole file of this many bytes.
     Read(FileId, u32),
-    /// Append so many bytes from the start of the text.
+    /// Append this many bytes from the start of the text.
     Append(FileId, u32),
-    /// Delete the file.
     Delete(FileId),
 }
 
 impl FileOp {
-    /// The file in question.
     pub fn file(self) -> FileId {
         match self {
             FileOp::Create(file, _) | FileOp::Read(file, _) | FileOp::Append(file, _) | FileOp::Delete(file) => file,
@@ -28,63 +26,54 @@ impl FileOp {
     }
 }
 
-/// The three phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The base number of files is made.
+    /// Creates the base number of files.
     Create,
-    /// The transactions.
     Transact,
-    /// What is left is deleted.
+    /// Deletes the remaining files.
     Delete,
 }
 
-/// What comes next.
+/// A step of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// An operation to be done.
     Do(FileOp),
     /// The transaction with this index (from 0) is complete.
     Transacted(u32),
-    /// No file is left before the transactions are through: there will be no report.
+    /// No file is left before the transactions are complete, so there is no report.
     OutOfFiles,
-    /// The phase is complete.
     End(Phase),
 }
 
-/// Counts of files and bytes, which follow from the plan alone.
+/// Counts of files and bytes. They follow from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SmallFileCounts {
-    /// Files made before the transactions.
+    /// Files created before the transactions.
     pub created_alone: u64,
-    /// Files made by transactions.
+    /// Files created by transactions.
     pub created_mixed: u64,
-    /// Files read.
     pub read: u64,
-    /// Files appended to.
     pub appended: u64,
     /// Files deleted after the transactions.
     pub deleted_alone: u64,
     /// Files deleted by transactions.
     pub deleted_mixed: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
 }
 
 impl SmallFileCounts {
-    /// Files made in all.
+    /// Total of created files.
     pub fn created(&self) -> u64 {
         self.created_alone + self.created_mixed
     }
 
-    /// Files deleted in all.
+    /// Total of deleted files.
     pub fn deleted(&self) -> u64 {
         self.deleted_alone + self.deleted_mixed
     }
 
-    /// Files and bytes of both.
     pub fn plus(&self, other: &SmallFileCounts) -> SmallFileCounts {
         SmallFileCounts {
             created_alone: self.created_alone + other.created_alone,
@@ -98,7 +87,6 @@ impl SmallFileCounts {
         }
     }
 
-    /// Counts an operation done in a phase.
     pub fn count(&mut self, phase: Phase, op: FileOp) {
         match op {
             FileOp::Create(_, bytes) => {
@@ -120,7 +108,6 @@ impl SmallFileCounts {
     }
 }
 
-/// Where in the plan the generator stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Creating,
@@ -128,16 +115,16 @@ enum State {
     First(u32),
     /// Before the second half (create or delete).
     Second(u32),
-    /// After both.
+    /// After both halves.
     Ending(u32),
     Deleting(u32),
     Over,
 }
 
-/// Deals out a plan's operations, always the same ones for the same plan.
+/// Generates a plan's operations, always the same for the same plan.
 ///
-/// A clone deals the same operations again: several workers can each walk a clone and do only the files that are theirs, without a
-/// lock between them, and the operations on one file stay in order.
+/// A clone repeats the same operations: each worker can iterate a clone and execute only its own
+/// files, without a lock, and the operations on one file stay in order.
 #[derive(Debug, Clone)]
 pub struct Generator {
     plan: Arc<SmallFilePlan>,
@@ -148,20 +135,19 @@ pub struct Generator {
     state: State,
 }
 
-/// A generator and the text that files are filled from.
+/// A generator and the text for filling files.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Deals the operations.
     pub generator: Generator,
-    /// Printable characters, as many as the largest file has bytes. A file begins at its start.
+    /// Printable characters, as many as the maximum file size. Each file starts at the first.
     pub text: Arc<[u8]>,
 }
 
 impl Generator {
-    /// Checks a plan, draws the text and stands before the first creation.
+    /// Checks a plan, draws the text and positions the generator before the first creation.
     ///
     /// # Errors
-    /// A value outside its range, or no memory for the text.
+    /// A value outside its range, or not enough memory for the text.
     pub fn start(plan: &SmallFilePlan) -> Result<Start, PlanError> {
         plan.check()?;
         let mut rng = Mt19937::seeded_1999(plan.seed);
@@ -170,7 +156,7 @@ impl Generator {
         text.try_reserve_exact(size).map_err(|_| PlanError::Memory { bytes: size as u64 })?;
         let mut letter = || 32 + rng.below(95) as u8;
         text.extend((0..size).map(|_| letter()));
-        // The original's text is twice as long as it can use, and every character is a draw.
+        // PostMark's text is twice as long as it can use, and each character takes a draw.
         (0..size).for_each(|_| {
             letter();
         });
@@ -180,12 +166,11 @@ impl Generator {
         Ok(Start { generator, text: text.into() })
     }
 
-    /// The plan.
     pub fn plan(&self) -> &SmallFilePlan {
         &self.plan
     }
 
-    /// Does the whole plan with nothing but counting: what a run will create, read, append, delete and move. `None`: it runs out of files.
+    /// Counts everything the plan will do without doing it. `None` if it runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -228,7 +213,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// A read or an append. A full file is not appended to: then nothing is done.
+    /// A read or an append. `None` instead of an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);
@@ -356,8 +341,9 @@ mod tests {
         assert_eq!((counts.read_bytes, counts.written_bytes), (5_164_333, 8_620_598));
     }
 
-    /// Two published runs of PostMark (of file-system settings and of a volume RAM cache on Windows NT): counts and megabytes, which follow
-    /// from the plan alone. PostMark adds bytes up in single precision and so published 1158.00 MB where 1157.99 were written.
+    /// Two published runs of PostMark (on file-system settings, and on a volume RAM cache on
+    /// Windows NT): counts and megabytes, which follow from the plan. PostMark sums bytes in single
+    /// precision, so it published 1158.00 MB instead of 1157.99.
     #[test]
     fn golden_counts_of_published_runs() {
         let plan = SmallFilePlan {
@@ -379,7 +365,8 @@ mod tests {
         );
     }
 
-    /// The first files of PostMark 1.53 over three weighted locations, seen in its system calls.
+    /// The first files of PostMark 1.53 over three weighted locations, from a trace of its system
+    /// calls.
     #[test]
     fn weighted_locations_are_drawn_as_postmark_draws_them() {
         let location = |name: &str, weight| Location { path: name.into(), weight };
@@ -415,7 +402,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the plan: no file is touched that does not exist, sizes stay in their bounds, and nothing is left.
+        /// For any plan: operations only touch existing files, sizes stay in range, and no file is
+        /// left.
         #[test]
         fn every_operation_finds_its_file(
             (low, spread, number, transactions) in (1u32..3000, 0u32..3000, 1u32..60, 1u32..300),

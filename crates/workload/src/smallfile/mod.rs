@@ -1,6 +1,8 @@
-//! Small files as mail, news and web servers use them: which files are made, read, appended to and deleted, in which order.
+//! Small-file workloads as in mail, news and web servers: files are created, read, appended to and
+//! deleted.
 //!
-//! [`Generator`] decides what is done, from a [`SmallFilePlan`] and its seed alone; a [`machine::files::FileSystem`] does it.
+//! [`Generator`] derives the operations from a [`SmallFilePlan`] and its seed; a
+//! [`machine::files::FileSystem`] executes them.
 
 mod generator;
 mod mt19937;

@@ -5,13 +5,14 @@ use rand_mt::Mt;
 /// Words of the generator's state.
 const WORDS: usize = 624;
 
-/// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) as it was seeded before 2002: each
-/// word of the state takes its halves from two steps of the generator `69069 x + 1`. The seeding of 2002 gives other numbers.
+/// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding
+/// used before 2002: the halves of each state word come from two steps of the generator `69069 x +
+/// 1`. The seeding of 2002 gives other numbers.
 #[derive(Debug, Clone)]
 pub struct Mt19937(Mt);
 
 impl Mt19937 {
-    /// A generator seeded as in 1999.
+    /// A generator with the seeding of 1999.
     pub fn seeded_1999(seed: u32) -> Self {
         let mut x = seed;
         let mut step = || {
@@ -19,23 +20,21 @@ impl Mt19937 {
             x = x.wrapping_mul(69069).wrapping_add(1);
             high
         };
-        // The library recovers a state from the numbers that it gives.
+        // The library recovers the state from its output.
         let given: [u32; WORDS] = std::array::from_fn(|_| tempered(step() | (step() >> 16)));
         Mt19937(Mt::recover(given).unwrap_or_default())
     }
 
-    /// The next 32 bits.
     pub fn next_u32(&mut self) -> u32 {
         self.0.next_u32()
     }
 
-    /// A number below `limit` by the remainder; 0, and nothing drawn, where `limit` is 0.
+    /// A number below `limit` by the remainder; 0 without a draw if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }
 }
 
-/// The number that a word of the state gives.
 fn tempered(mut y: u32) -> u32 {
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c_5680;
@@ -47,7 +46,8 @@ fn tempered(mut y: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// The first characters of the files of PostMark 1.53 with its default seed, seen in its system calls.
+    /// The first characters of the files of PostMark 1.53 with its default seed, from a trace of
+    /// its system calls.
     #[test]
     fn the_text_of_postmark_with_seed_42() {
         let mut rng = Mt19937::seeded_1999(42);

@@ -1,49 +1,51 @@
-//! A small-file workload as data.
+//! The parameters of a small-file workload.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Largest count and size: the language's numbers are C integers.
+/// Maximum count and size: PostMark's numbers are C integers.
 pub const MOST: u32 = i32::MAX as u32;
 
-/// A directory in which files are made.
+/// A directory in which files are created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
-    /// The directory; it must exist.
+    /// The directory, which must exist.
     #[serde(serialize_with = "machine::text::serialize_path")]
     #[schemars(with = "PathBuf")]
     pub path: PathBuf,
-    /// Its share of the files, against the sum of all weights.
+    /// Its share of the files, relative to the sum of all weights.
     pub weight: u32,
 }
 
-/// A small-file workload: a pool of files is made, transactions read, append, create and delete, the rest is deleted.
+/// A small-file workload: files are created; transactions read, append, create and delete; the
+/// remaining files are deleted.
 ///
-/// The model is PostMark (Katcher, "PostMark: A New File System Benchmark", Network Appliance TR3022, 1997).
+/// The model is PostMark (Katcher, "PostMark: A New File System Benchmark", Network Appliance
+/// TR3022, 1997).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallFilePlan {
-    /// Smallest size of a new file.
+    /// Minimum size of a new file.
     pub low_bytes: u32,
-    /// Bound of a new file's size (not reached unless it is the smallest size too) and of appends.
+    /// Exclusive upper bound of a new file's size (unless equal to the minimum) and of appends.
     pub high_bytes: u32,
     /// Files at the start; the pool has room for twice as many.
     pub number: u32,
-    /// Transactions, each a read or an append and then a creation or a deletion.
+    /// Transactions, each a read or an append, then a creation or a deletion.
     pub transactions: u32,
-    /// Seeds everything random.
+    /// Random seed.
     pub seed: u32,
-    /// Where the files go; none: the current directory.
+    /// Locations of the files; empty for the current directory.
     pub locations: Vec<Location>,
-    /// Subdirectories of each location; used only where there are 2 or more.
+    /// Subdirectories of each location; only used if there are 2 or more.
     pub subdirectories: u32,
-    /// Bytes of one read call.
+    /// Bytes per read call.
     pub read_block_bytes: u32,
-    /// Bytes of one write call.
+    /// Bytes per write call.
     pub write_block_bytes: u32,
-    /// Reads in ten of reads and appends; `None`: neither is done.
+    /// Number of reads in ten reads and appends; `None`: neither is done.
     pub bias_read: Option<u8>,
-    /// Creations in ten of creations and deletions; `None`: neither is done.
+    /// Number of creations in ten creations and deletions; `None`: neither is done.
     pub bias_create: Option<u8>,
 }
 
@@ -66,31 +68,24 @@ impl Default for SmallFilePlan {
     }
 }
 
-/// A plan that cannot be carried out.
+/// Why a plan is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A value outside its range.
     #[error("{name} is {value}: it must be from {least} to {most}")]
     Range {
-        /// What the value is of.
+        /// Name of the parameter.
         name: &'static str,
-        /// The value.
         value: u64,
-        /// Smallest good value.
         least: u64,
-        /// Largest good value.
         most: u64,
     },
-    /// The text that files are filled from does not fit into memory.
+    /// The text for filling files does not fit into memory.
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
-    Memory {
-        /// Bytes asked for.
-        bytes: u64,
-    },
+    Memory { bytes: u64 },
 }
 
 impl SmallFilePlan {
-    /// Checks every range.
+    /// Checks all ranges.
     ///
     /// # Errors
     /// The first value outside its range.
@@ -120,7 +115,7 @@ impl SmallFilePlan {
         Ok(())
     }
 
-    /// Subdirectories that each location gets: one alone is not made.
+    /// Subdirectories created in each location; a single one is not created.
     pub fn subdirectories_used(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }

@@ -1,26 +1,25 @@
-//! The files that exist, in slots.
+//! The existing files, in slots.
 
 use super::Mt19937;
 use machine::files::FileId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A file in the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     pub file: FileId,
     pub bytes: u32,
 }
 
-/// Slots for twice the base number of files. Slots never used take no memory.
+/// Slots for twice the base number of files. Unused slots take no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     slots: Vec<Option<Slot>>,
     capacity: u32,
     live: u32,
-    /// After the slot given out last.
+    /// The slot after the last one allocated.
     next: u32,
-    /// Every hole below `slots.len()`, and slots that were holes once.
+    /// All holes below `slots.len()`, and some slots that are no longer holes.
     holes: BinaryHeap<Reverse<u32>>,
 }
 
@@ -33,7 +32,8 @@ impl Pool {
         self.live
     }
 
-    /// Where the next file goes: the slot after the one given out last if that is free, or else the first hole.
+    /// The slot for the next file: the one after the last one allocated if it is free, otherwise
+    /// the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;
@@ -54,7 +54,7 @@ impl Pool {
         matches!(self.slots.get(index as usize), Some(Some(_)))
     }
 
-    /// Puts a file into the slot that [`Pool::free_slot`] gave.
+    /// Puts a file into the slot that [`Pool::free_slot`] returned.
     pub fn put(&mut self, index: u32, slot: Slot) {
         if index as usize == self.slots.len() {
             self.slots.push(None);
@@ -66,7 +66,7 @@ impl Pool {
         self.live += 1;
     }
 
-    /// A file by repeated draws over the whole capacity until a used slot is hit.
+    /// Picks a file by repeated draws over the whole capacity until a used slot is hit.
     pub fn pick(&self, rng: &mut Mt19937) -> Option<u32> {
         if self.live == 0 {
             return None;

@@ -1,28 +1,28 @@
-//! From bytes to the name of a fault.
+//! Diagnoses the kind of fault from the bytes.
 
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};
 
-/// A unit with at most this many wrong bits is a damaged one; unrelated data differ in about half of the 4096.
+/// A unit with at most this many wrong bits is a damaged one; unrelated data differ in about half
+/// of the 4096.
 const FLIPPED_BITS: u32 = 512;
-/// A seam is told when at least this many bytes on either side agree with a generation; fewer cannot be told from flipped bits.
+/// Minimum number of matching bytes on either side of a seam; fewer look the same as flipped bits.
 const SEAM_BYTES: usize = 8;
-/// Where parts of two writes meet, the rest differs in about half of its bits; damage differs in fewer.
+/// Next to a seam of two writes about half of the bits differ; damage affects fewer.
 const TORN_SHARE: f64 = 0.25;
-/// Generations before the oldest expected that are tried for a damaged unit.
+/// Generations before the oldest expected one that are tried for a damaged unit.
 const OLDER: u32 = 4;
-/// Generations tried at most.
 const CANDIDATES: usize = 24;
 
-/// What is to be said of one unit.
 enum Verdict {
     Right,
-    /// Nothing is known of what should be here.
+    /// The expected data are unknown.
     Unverifiable,
     Wrong(FaultKind, Found),
 }
 
-/// Checks the units of one block written with a seed on what was filled with another, where that is known; returns the bytes that could be judged.
+/// Checks the units of one block written with a seed on a file filled with another seed, if known;
+/// returns the number of bytes that could be judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -64,8 +64,8 @@ pub fn check_block(
             }
         }
     }
-    // An old part beside another generation, or beside a seam: the write arrived in part. So it did where what was there
-    // before the first write lies beside it.
+    // Old data next to another generation, or next to a seam, means that the write arrived in part.
+    // The same holds for data from before the first write next to that write.
     let first_in_part = any_right && faults[first_fault..].iter().any(|fault| fault.kind == FaultKind::Lost);
     if !whole_of_one || first_in_part {
         for fault in faults[first_fault..].iter_mut().filter(|fault| fault.kind == FaultKind::Lost) {
@@ -75,7 +75,6 @@ pub fn check_block(
     verified
 }
 
-/// A unit whose checksum is right.
 fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict {
     if label.seed != seed {
         return match expected.oldest() {
@@ -85,7 +84,7 @@ fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict
     }
     let generation = label.generation;
     if label.offset != at {
-        // Wrong even where nothing was written: the block came from elsewhere in this run.
+        // Wrong even if nothing was written: the block came from elsewhere in this run.
         return Verdict::Wrong(FaultKind::Misdirected, Found::Offset { offset: label.offset, generation });
     }
     if expected.admits(generation) {
@@ -97,7 +96,7 @@ fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict
     }
 }
 
-/// A unit whose checksum is wrong, or that is none.
+/// Judges a unit with a wrong checksum, or without a header.
 fn judge_damaged(
     (seed, fill): (u64, Option<u64>),
     at: u64,
@@ -105,7 +104,7 @@ fn judge_damaged(
     label: Option<Label>,
     expected: &Expected,
 ) -> Verdict {
-    // Data from before the run are unknown, and so are those that a failed write left: any bytes may be right.
+    // Data from before the run, or left by a failed write, are unknown: any bytes may be right.
     if expected.oldest() == 0 || expected.unknown {
         return Verdict::Unverifiable;
     }
@@ -131,7 +130,8 @@ fn judge_damaged(
     }
     let zeros = unit.iter().all(|&byte| byte == 0);
     let found = if zeros { Found::Zeros } else { Found::Unknown };
-    // Before its first write a block holds what its file was filled with: data that are known, or random data, or nothing.
+    // Before its first write a block holds the initial data of its file: known data, random data or
+    // zeros.
     let as_before = match fill {
         Some(fill) if !zeros => is_fill(fill, at, unit),
         _ => expected.newest == 1 && (zeros || is_random(unit)),
@@ -139,7 +139,8 @@ fn judge_damaged(
     Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
 }
 
-/// Whether each byte is that of a generation that may be there: a copy to or from memory moves no less than a byte at once.
+/// Whether each byte belongs to one of the allowed generations; memory is copied at least a byte at
+/// a time.
 fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     let mut wrong: Vec<usize> = (0..unit.len()).collect();
     for generation in expected.generations() {
@@ -152,14 +153,14 @@ fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     false
 }
 
-/// Whether these are what the target was filled with there.
+/// Whether these bytes are the target's initial data at this offset.
 fn is_fill(seed: u64, at: u64, unit: &[u8]) -> bool {
     let mut filled = [0; UNIT];
     machine::filled(seed, at, &mut filled);
     unit == filled
 }
 
-/// Whether these may be random bytes: as many ones as zeros, and most of the values that a byte can have.
+/// Whether these may be random bytes: about as many ones as zeros, and most of the 256 byte values.
 fn is_random(unit: &[u8]) -> bool {
     let ones: u32 = unit.iter().map(|byte| byte.count_ones()).sum();
     let mut seen = [false; 256];
@@ -167,8 +168,8 @@ fn is_random(unit: &[u8]) -> bool {
     (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
 }
 
-/// Whether a unit is a generation's at one end and something unrelated from some byte on: the generation, that byte, and whether the
-/// generation's part comes first.
+/// Whether one end of a unit belongs to a generation and the rest is unrelated: the generation, the
+/// first byte of the second part, and whether the generation's part comes first.
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -178,7 +179,8 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
     (head.max(tail) >= SEAM_BYTES && other.len() >= SEAM_BYTES && unrelated).then_some((generation, at, first))
 }
 
-/// The units that may have been meant: the expected generations and a few older ones, and the one that the header names.
+/// The candidates for a unit: the expected generations, a few older ones, and the one that the
+/// header names.
 fn candidates(seed: u64, at: u64, label: Option<Label>, expected: &Expected) -> Vec<(u32, [u8; UNIT])> {
     let oldest = expected.oldest().saturating_sub(OLDER).max(1);
     let labels =
@@ -187,7 +189,6 @@ fn candidates(seed: u64, at: u64, label: Option<Label>, expected: &Expected) -> 
     labels.chain(named).map(|label| (label.generation, image(label))).collect()
 }
 
-/// The unit with this label.
 fn image(label: Label) -> [u8; UNIT] {
     let mut image = [0; UNIT];
     label.write(&mut image);
@@ -219,7 +220,7 @@ fn first_differing_bit(a: &[u8], b: &[u8]) -> u32 {
     a.iter().zip(b).position(|(a, b)| a != b).map_or(0, |i| i as u32 * 8 + (a[i] ^ b[i]).trailing_zeros())
 }
 
-/// Adds a fault, joined to the last one of the same block where it goes on with the same.
+/// Adds a fault, or extends the last one of the same block if it continues.
 fn add(faults: &mut Vec<Fault>, first_of_block: usize, fault: Fault) {
     let joined = faults.len() > first_of_block
         && faults.last_mut().is_some_and(|last| {

@@ -1,28 +1,28 @@
-//! What can be wrong with a block, in words.
+//! Faults of a block and their descriptions.
 
 use super::Expected;
 use machine::units::show_size;
 use std::fmt;
 
-/// What is wrong with a stretch of data.
+/// The kind of fault in a stretch of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// Bits differ from what was written.
     Flipped,
-    /// One request's block has parts of two generations, though it was written as a whole.
+    /// A block has parts of two generations, although it was written as a whole.
     Torn,
-    /// A sound block that was written elsewhere lies here.
+    /// A valid block that belongs at another offset.
     Misdirected,
-    /// An older generation lies here than the last completed write's, or what was there before the first one.
+    /// An older generation than the last completed write, or data from before the first write.
     Lost,
-    /// A sound block of another run lies here: this run's write never arrived.
+    /// A valid block of another run: this run's write never arrived.
     Stale,
-    /// What lies here was never written by this run or one like it.
+    /// Data that neither this run nor one like it has written.
     Foreign,
 }
 
 impl FaultKind {
-    /// The name in reports and in JSON.
+    /// Name in reports and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Flipped => "flipped",
@@ -41,66 +41,45 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// What was found in place of the expected.
+/// The data found instead of the expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// `bits` bits differ from the given generation; the first is bit `first_bit` (counted from the fault's first byte, least
-    /// significant bit first).
-    Bits {
-        /// Number of the first bit that differs.
-        first_bit: u32,
-        /// How many differ.
-        bits: u32,
-        /// The generation that the rest belongs to.
-        generation: u32,
-    },
-    /// A sound unit of this place and run, of the given generation.
+    /// `bits` bits differ from the given generation; the first is bit `first_bit` (counted from the
+    /// fault's first byte, least significant bit first).
+    Bits { first_bit: u32, bits: u32, generation: u32 },
+    /// A valid unit of this offset and run, of the given generation.
     Generation(u32),
     /// A unit that is one generation up to a byte and another from there on.
-    Seam {
-        /// The generation before the seam.
-        before: u32,
-        /// The generation from the seam on.
-        after: u32,
-        /// Bytes before the seam.
-        at: u32,
-    },
-    /// A unit that is a generation's up to a byte or from there on, and nothing of this run in the rest.
+    Seam { before: u32, after: u32, at: u32 },
+    /// A unit whose first or last part belongs to a generation, with unrelated data in the rest.
     Part {
-        /// The generation.
         generation: u32,
-        /// Where it meets the rest.
+        /// Offset of the boundary.
         at: u32,
-        /// It comes first.
+        /// Whether the generation's part comes first.
         first: bool,
     },
-    /// A sound unit of this run that belongs at another byte offset.
-    Offset {
-        /// Where it belongs.
-        offset: u64,
-        /// Its generation.
-        generation: u32,
-    },
-    /// A sound unit of another run.
+    /// A valid unit of this run that belongs at another byte offset.
+    Offset { offset: u64, generation: u32 },
+    /// A valid unit of another run.
     Seed(u64),
-    /// Nothing but zeros.
+    /// Only zeros.
     Zeros,
-    /// Data that does not describe itself.
+    /// Data without a valid header.
     Unknown,
 }
 
-/// A stretch of data that is not what it should be.
+/// A stretch of wrong data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
     pub kind: FaultKind,
     /// Byte offset of the first wrong unit in the target.
     pub offset: u64,
-    /// Length in bytes: neighbouring units of one block with the same fault are told as one.
+    /// Length in bytes: adjacent units of one block with the same fault are merged.
     pub bytes: u64,
-    /// What should be there.
+    /// The expected data.
     pub expected: Expected,
-    /// What is there, in the first unit.
+    /// The data found in the first unit.
     pub found: Found,
 }
 
@@ -114,7 +93,7 @@ impl fmt::Display for Fault {
                 write!(f, "{bits} {are} from generation {generation}, first bit {bit} of byte {byte}")
             }
             Found::Generation(generation) => match self.kind {
-                FaultKind::Torn => write!(f, "it has generation {generation} beside another, {}", self.expected),
+                FaultKind::Torn => write!(f, "it has generation {generation} next to another, {}", self.expected),
                 FaultKind::Lost => write!(f, "it still has generation {generation}, {}", self.expected),
                 _ => write!(f, "it has generation {generation}, which was never written, {}", self.expected),
             },

@@ -1,23 +1,23 @@
-//! Which generations each block may have.
+//! Tracks the generations that each block may have.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// The generations that a block may rightly have, and mixtures of them if there are several.
+/// The allowed generations of a block, and mixtures of them if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Generations before `from`, in ascending order; 0 is what was there before the run.
+    /// Generations before `from`, in ascending order; 0 is the data from before the run.
     earlier: Vec<u32>,
     /// All from this one to `newest`.
     from: u32,
     /// The newest; 0 if the run never wrote there.
     pub newest: u32,
-    /// The write of one of them failed: it may have left any bytes.
+    /// One of the writes failed and may have left any bytes.
     pub unknown: bool,
 }
 
 impl Expected {
-    /// One of these generations, in any order, at least one.
+    /// One of these generations (at least one), in any order.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -30,7 +30,7 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// The oldest; 0 is what was there before the run.
+    /// The oldest; 0 is the data from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
@@ -40,7 +40,8 @@ impl Expected {
         generation > 0 && ((self.from..=self.newest).contains(&generation) || self.earlier.contains(&generation))
     }
 
-    /// Whether parts of several generations may be there: writes overlapped one another or the read.
+    /// Whether parts of several generations may be mixed: writes overlapped one another or the
+    /// read.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
@@ -71,51 +72,50 @@ impl fmt::Display for Expected {
 #[derive(Debug, Clone, Copy)]
 struct Write {
     generation: u32,
-    /// When it began, in events of this block.
+    /// Start of the write, counted in events of this block.
     began: u64,
-    /// When it ended.
     ended: Option<u64>,
 }
 
-/// A block whose content is not certain.
 #[derive(Debug, Clone, Default)]
 struct Open {
-    /// Writes that no later one replaced, in the order of their beginnings.
+    /// Writes that no later one replaced, in order of their start.
     writes: Vec<Write>,
-    /// Begins and ends so far.
     events: u64,
-    /// Of the writes that are done, the last beginning.
+    /// The latest start of a completed write.
     replaced_until: u64,
 }
 
-/// The generations of every block of a region: 4 bytes a block, and an entry for each block that is uncertain.
+/// The generations of every block of a region: 4 bytes per block, and an entry for each uncertain
+/// block.
 ///
-/// A write replaces those that had ended when it began, once it is done in full. Of writes that overlapped in time the order is not known. So a block
-/// is uncertain while a write of it is in flight, after writes of it overlapped, after a failed write, and after a kill; the next write that
-/// overlaps no other makes it certain again.
+/// A completed write replaces those that had ended before it started. The order of overlapping
+/// writes is unknown. So a block is uncertain while a write of it is in flight, after overlapping
+/// writes, after a failed write, and after a kill. The next write that overlaps no other makes it
+/// certain again.
 #[derive(Debug, Clone)]
 pub struct Generations {
-    /// Newest generation issued.
     newest: Vec<u32>,
     open: HashMap<u64, Open>,
-    /// Generations whose write failed: a run has few, since the first ends it.
+    /// Generations of failed writes: there are few, because the first failure ends the run.
     failed: HashMap<u64, Vec<u32>>,
 }
 
 impl Generations {
-    /// `blocks` blocks, none written.
+    /// `blocks` unwritten blocks.
     pub fn new(blocks: u64) -> Self {
         Generations { newest: vec![0; blocks as usize], open: HashMap::new(), failed: HashMap::new() }
     }
 
-    /// A write of `block` is about to be issued: its generation. After 2^32 - 1 writes of one block the number stays.
+    /// Registers a write of `block` before it is issued; returns its generation. The number
+    /// saturates after 2^32 - 1 writes of one block.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
         generation
     }
 
-    /// A write of `block` with this generation is about to be issued (or was, in a log).
+    /// Registers a write with this generation before it is issued (or from a log).
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
         let open = self.open.entry(block).or_insert_with(|| Open {
@@ -127,7 +127,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// The write of `block` with this generation ended; `ok` says whether it is known to have been done in full.
+    /// Registers the end of a write; `ok` if it is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight = |write: &&mut Write| write.generation == generation && write.ended.is_none();
@@ -148,7 +148,7 @@ impl Generations {
         }
     }
 
-    /// What `block` may have now.
+    /// The generations that `block` may have now.
     pub fn expected(&self, block: u64) -> Expected {
         let expected = Expected::one_of(match self.open.get(&block) {
             None => vec![self.newest[block as usize]],
@@ -157,27 +157,28 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// The generations that a read of `block` may have found, if it was issued when `issued` was expected and ended now: also those that began
-    /// meanwhile.
+    /// The generations that a read of `block` may have found, if it was issued when `issued` was
+    /// expected and has just ended: includes writes that started in between.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(block, Expected { newest: issued.newest.max(self.expected(block).newest), ..issued })
     }
 
-    /// `expected`, with a mark if the write of one of them failed. The mark does not matter if any bytes may be right anyway.
+    /// Sets the mark in `expected` if one of the writes failed; irrelevant if any bytes may be
+    /// right anyway.
     fn judged(&self, block: u64, expected: Expected) -> Expected {
         let failed = |generations: &Vec<u32>| generations.iter().any(|generation| expected.admits(*generation));
         let unknown = expected.oldest() > 0 && self.failed.get(&block).is_some_and(failed);
         Expected { unknown, ..expected }
     }
 
-    /// `block` has this generation and no other, as a log says.
+    /// Sets the only generation of `block`, as recorded in a log.
     pub(crate) fn settle(&mut self, block: u64, generation: u32) {
         self.newest[block as usize] = generation;
         self.open.remove(&block);
         self.failed.remove(&block);
     }
 
-    /// Everything still in flight will never be heard of: the process was killed. Any part of it may be there.
+    /// Marks all writes in flight as unknown after a kill; any part of them may have arrived.
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;
@@ -185,7 +186,7 @@ impl Generations {
         }
     }
 
-    /// The first block from `from` on that was ever written (or begun).
+    /// The first block at or after `from` that was ever written (or started).
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

@@ -1,4 +1,5 @@
-//! Requests that overlap in virtual time and copy memory byte by byte: no legal state raises an alarm, and every illegal one does.
+//! Requests that overlap in virtual time and copy memory byte by byte: no legal state raises an
+//! alarm, and every illegal one does.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -8,19 +9,15 @@ use unit::Label;
 const REQUEST: usize = 1024;
 const BLOCKS: usize = 3;
 
-/// A write, and when it began and ended.
 #[derive(Clone)]
 struct Write {
     block: usize,
     generation: u32,
     data: Vec<u8>,
-    /// Which of its bytes have arrived.
     arrived: Vec<bool>,
     began: u64,
     ended: Option<u64>,
-    /// It ended well.
     done: bool,
-    /// The log has its beginning.
     logged: bool,
 }
 
@@ -28,11 +25,10 @@ struct Read {
     block: usize,
     issued: Expected,
     data: Vec<u8>,
-    /// Which of its bytes were copied.
     copied: Vec<bool>,
 }
 
-/// A device whose requests are under way for any time, and a run's verifier and log.
+/// A device with requests of arbitrary duration, and a run's verifier and log.
 struct Model {
     random: SplitMix64,
     verifier: Verifier,
@@ -42,7 +38,7 @@ struct Model {
     reads: Vec<Read>,
     now: u64,
     judged: u64,
-    /// Other threads come between a request and its records in the log: ends of writes that are still to be logged.
+    /// With delays between a request and its log records: ends of writes not logged yet.
     late: Option<Vec<usize>>,
 }
 
@@ -109,7 +105,7 @@ impl Model {
         }
     }
 
-    /// A write ends: all of it is there, or it failed, and left any bytes where it did not arrive.
+    /// A write ends: all of it has arrived, or it failed and left arbitrary bytes in the rest.
     fn end(&mut self, at: usize, done: bool) {
         self.log_begun(at);
         if done {
@@ -149,7 +145,6 @@ impl Model {
         faults
     }
 
-    /// Something happens, at a time of its own.
     fn step(&mut self, fails: bool) -> Vec<Fault> {
         self.now += 1;
         let in_flight = self.in_flight();
@@ -188,14 +183,13 @@ impl Model {
         Vec::new()
     }
 
-    /// Faults of a block in its present state.
     fn look(&mut self, block: usize) -> Vec<Fault> {
         self.issue(block);
         self.complete(self.reads.len() - 1)
     }
 
-    /// The writes that a block may hold: no write that is done began after they ended. Also whether the block may still hold data from
-    /// before the run.
+    /// The writes that a block may hold: those not followed by a completed write. Also whether the
+    /// block may still hold data from before the run.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);
@@ -203,7 +197,7 @@ impl Model {
         (legal, !writes().any(|write| write.done))
     }
 
-    /// Every fault made by hand is found, whatever the block may hold.
+    /// Every injected fault is found, whatever the block may hold.
     fn illegal_states_are_found(&mut self) -> Result<(), TestCaseError> {
         for block in 0..BLOCKS {
             let offset = Model::offset(block);
@@ -216,7 +210,7 @@ impl Model {
                 let right = legal.iter().any(|other| other.generation == write.generation);
                 prop_assert_eq!(self.look(block).is_empty(), right, "generation {} of {}", write.generation, block);
             }
-            // A write that belongs elsewhere.
+            // A write that belongs to another block.
             let elsewhere = self.writes.iter().find(|write| write.block != block).map(|write| write.data.clone());
             if let Some(data) = elsewhere {
                 self.bytes[block].copy_from_slice(&data);
@@ -230,7 +224,7 @@ impl Model {
             }
             prop_assert!(!self.look(block).is_empty());
             if !unknown {
-                // Bytes of no write that may be there.
+                // Bytes of no allowed write.
                 for write in &legal {
                     let at = self.below(REQUEST);
                     self.bytes[block].copy_from_slice(&write.data);
@@ -250,7 +244,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// However requests overlap, a legal state raises no alarm, before and after a kill, and an illegal one does.
+    /// However requests overlap, a legal state raises no alarm, before and after a kill, and an
+    /// illegal one does.
     #[test]
     fn overlapping_requests_are_judged_by_what_they_may_have_left(seed: u64, steps in 0usize..300, fails: bool, killed: bool, late: bool) {
         let mut model = Model::new(seed);
@@ -284,14 +279,14 @@ proptest! {
         for block in 0..BLOCKS {
             prop_assert_eq!(model.look(block), vec![]);
         }
-        // Records that are late make more writes overlap: the log knows less.
+        // Late records make more writes overlap, so the log knows less.
         if !(late && killed) {
             model.illegal_states_are_found()?;
         }
     }
 }
 
-/// Of requests that overlap, nothing but first and failed writes goes unjudged.
+/// With overlapping requests, only first and failed writes are not judged.
 #[test]
 fn overlapping_requests_are_judged() {
     let mut model = Model::new(7);

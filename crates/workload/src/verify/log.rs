@@ -1,10 +1,11 @@
-//! The log of writes begun and ended, from which verification resumes.
+//! The log of started and ended writes, from which verification resumes.
 //!
-//! All numbers are little-endian. The file begins with a header of 56 bytes: `HPVERIFY`, the version (4), the block's bytes (4), the run's
-//! seed (8), the offset of the first block (8), the number of blocks (8), one or zero (4), as the seed with which the target was filled (8)
-//! is known or not, and the CRC-32C of the 52 bytes before it. Version 1 has no such seed, and a header of 48 bytes.
-//! Records of 16 bytes follow: the block times four plus the kind (8), the generation (4), and the CRC-32C of the seed and these 12
-//! bytes. Kinds are 0 settled, 1 begun, 2 done, 3 failed.
+//! All numbers are little-endian. The file starts with a header of 56 bytes: `HPVERIFY`, the
+//! version (4), the block size (4), the run's seed (8), the offset of the first block (8), the
+//! number of blocks (8), 1 or 0 (4) for a known or unknown fill seed, the fill seed (8), and the
+//! CRC-32C of the 52 bytes before it. Version 1 has no fill seed, and a header of 48 bytes. Records
+//! of 16 bytes follow: the block times four plus the kind (8), the generation (4), and the CRC-32C
+//! of the seed and these 12 bytes. Kinds are 0 settled, 1 begun, 2 done, 3 failed.
 
 use super::generations::{Expected, Generations};
 use super::unit::{half, word};
@@ -15,59 +16,44 @@ use std::sync::Mutex;
 const MAGIC: &[u8; 8] = b"HPVERIFY";
 const VERSION: u32 = 2;
 const HEADER: usize = 56;
-/// Bytes of the header of version 1.
+/// Header size of version 1 in bytes.
 const HEADER_1: usize = 48;
 const RECORD: usize = 16;
 
-/// What a record says of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It has this generation.
+    /// The block has exactly this generation.
     Settled = 0,
     /// A write of this generation is about to be issued.
     Begun = 1,
-    /// It ended well.
+    /// The write completed.
     Done = 2,
-    /// It failed, or nobody knows.
+    /// The write failed, or its result is unknown.
     Failed = 3,
 }
 
-/// What is wrong with a log.
+/// Why a log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// It cannot be read.
     #[error("cannot read the verification log: {0}")]
     Io(#[from] io::Error),
-    /// It is something else.
     #[error(
         "this is not a verification log: it begins with {found:02x?} instead of HPVERIFY; name the log that `run --verify-log` wrote"
     )]
-    NotALog {
-        /// Its first bytes.
-        found: Vec<u8>,
-    },
-    /// Another version wrote it.
+    NotALog { found: Vec<u8> },
     #[error(
         "the verification log has version {found}, and this halfpower reads versions 1 and 2; use the version that wrote it"
     )]
-    Version {
-        /// The version in the file.
-        found: u32,
-    },
-    /// A part of it is damaged.
+    Version { found: u32 },
     #[error(
         "the verification log is damaged at byte {at}: {what}; it cannot say what was written, so verify from the start with a new run"
     )]
-    Damaged {
-        /// Byte offset in the log.
-        at: u64,
-        /// What is wrong there.
-        what: String,
-    },
+    Damaged { at: u64, what: String },
 }
 
-/// Writes the log of a run. Everything is written at once: give it a file, and nothing in between that keeps data back, and a
-/// killed process loses nothing; surviving a power failure takes a sync of the file before a write is issued.
+/// Writes the log of a run. Every record is written at once: with an unbuffered file, a killed
+/// process loses nothing. Surviving a power failure requires a sync of the file before each write
+/// is issued.
 #[derive(Debug)]
 pub struct Log<W: Write> {
     writer: W,
@@ -76,10 +62,10 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Begins a log with what the verifier knows so far, at a time when no write is in flight.
+    /// Starts a log with the verifier's current state; no write may be in flight.
     ///
     /// # Errors
-    /// The writer's.
+    /// As the writer.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -111,19 +97,19 @@ impl<W: Write> Log<W> {
         Ok(log)
     }
 
-    /// Before a write is issued: the offset and what [`Verifier::fill`] returned.
+    /// Logs a write before it is issued: the offset and the result of [`Verifier::fill`].
     ///
     /// # Errors
-    /// The writer's; the write must not be issued then.
+    /// As the writer; the write must then not be issued.
     pub fn begun(&mut self, offset: u64, generation: u32) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), Kind::Begun, generation);
         self.writer.write_all(&record)
     }
 
-    /// After a write ended, as told to [`Verifier::wrote`].
+    /// Logs the end of a write, like [`Verifier::wrote`].
     ///
     /// # Errors
-    /// The writer's. A lost record costs certainty and no more: after a kill either generation passes.
+    /// As the writer. A lost record only costs certainty: after a kill either generation passes.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), if ok { Kind::Done } else { Kind::Failed }, generation);
         self.writer.write_all(&record)
@@ -139,12 +125,13 @@ impl<W: Write> Log<W> {
     }
 }
 
-/// Writes after which this is expected.
+/// Writes that lead to this expectation.
 fn as_writes(expected: &Expected) -> Vec<(Kind, u32)> {
     if !expected.mixed() {
         return vec![(Kind::Settled, expected.newest)];
     }
-    // All overlap. The first that is done replaces what was there before the run; one that failed replaces nothing.
+    // All overlap. The first completed write replaces the data from before the run; a failed one
+    // replaces nothing.
     let mut writes: Vec<_> = expected.generations().map(|generation| (Kind::Begun, generation)).collect();
     let mut done = expected.oldest() > 0;
     for generation in expected.generations() {
@@ -156,7 +143,6 @@ fn as_writes(expected: &Expected) -> Vec<(Kind, u32)> {
 
 #[cfg(test)]
 impl Log<Vec<u8>> {
-    /// All that was written.
     pub(super) fn written(&self) -> &[u8] {
         &self.writer
     }
@@ -166,21 +152,22 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&seed.to_le_bytes()), &record[..12])
 }
 
-/// How a log was read.
+/// Result of reading a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumed {
-    /// Records that were whole.
+    /// Number of complete records.
     pub records: u64,
-    /// Bytes of a last record that the kill cut off; its write was never issued.
+    /// Bytes of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 
 impl Verifier {
-    /// A verifier that knows what an earlier process knew: of a write in flight when it was killed, either generation is right.
-    /// To go on writing, begin a new log with [`Log::create`].
+    /// Restores a verifier from the log of an earlier process. For a write in flight when that was
+    /// killed, either generation is right. To continue writing, start a new log with
+    /// [`Log::create`].
     ///
     /// # Errors
-    /// Not a log, another version's, or damaged other than at its very end.
+    /// Not a log, another version's, or damaged other than at its end.
     pub fn resume(mut log: impl Read) -> Result<(Verifier, Resumed), LogError> {
         let Header { len, seed, grid, fill_seed } = read_header(&mut log)?;
         let mut generations = Generations::new(grid.blocks);
@@ -215,9 +202,7 @@ impl Verifier {
     }
 }
 
-/// What a log begins with.
 struct Header {
-    /// Its bytes.
     len: usize,
     seed: u64,
     grid: Grid,
@@ -268,7 +253,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Fills the buffer unless the data end before: how many bytes there were.
+/// Fills the buffer unless the data end earlier; returns the number of bytes read.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -1,11 +1,13 @@
-//! Blocks that describe themselves, and a memory of what was written: every read can say whether it got what it should.
+//! Self-describing blocks, and a record of what was written, so every read can be checked.
 //!
-//! Each sector of a request carries the run, the offset, the generation and a checksum, and its body follows from them
-//! ([`Verifier::fill`]). The verifier remembers the generation of every block, so that [`Verifier::check`] tells flipped, torn, misdirected, lost, stale
-//! and foreign data apart. A [`Log`] of writes begun and ended lets verification resume after the process was killed: what was in
-//! flight then may be there or not.
+//! Each sector of a request carries the run, the offset, the generation and a checksum, and its
+//! body follows from them ([`Verifier::fill`]). The verifier remembers the generation of every
+//! block, so [`Verifier::check`] can distinguish flipped, torn, misdirected, lost, stale and
+//! foreign data. A [`Log`] of started and ended writes lets verification resume after the process
+//! was killed: writes in flight at that time may or may not have arrived.
 //!
-//! Verification costs processor time and takes a lock for each request: a run that verifies is no measurement.
+//! Verification costs processor time and takes a lock per request: do not use a verifying run as a
+//! measurement.
 
 mod diagnosis;
 mod fault;
@@ -28,22 +30,19 @@ use machine::units::show_size;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::{Label, UNIT};
 
-/// Bytes of a self-describing unit: the sector, the most that a device writes or does not write as a whole.
+/// Bytes of a self-describing unit: a sector, the largest unit that a device writes atomically.
 pub const UNIT_BYTES: u32 = 512;
-/// The most blocks that a verifier remembers: 1 GiB of memory.
+/// Maximum number of blocks: 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
-/// What a seed is for; see [`derive`].
+/// Purpose of a seed; see [`derive`].
 const PURPOSE_VERIFY: u64 = 5;
 
-/// Where the blocks of a run lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
-    /// Byte offset of the first block.
     base: u64,
-    /// Bytes of a block: the request size.
+    /// Block size in bytes: the request size.
     request: u32,
-    /// How many blocks there are.
     blocks: u64,
 }
 
@@ -58,25 +57,27 @@ impl Grid {
     }
 }
 
-/// Writes blocks that describe themselves, remembers them, and checks what is read. All streams of a run share one.
+/// Writes self-describing blocks, remembers them, and checks reads. All streams of a run share one.
 ///
 /// Offsets are those of the workload's requests, and buffers are one request long.
 #[derive(Debug)]
 pub struct Verifier {
-    /// The run's own seed: blocks of an earlier run of the same workload do not pass for this one's.
+    /// The run's own seed: blocks of an earlier run of the same workload are not accepted.
     seed: u64,
     grid: Grid,
-    /// The seed of what the target was filled with before, where that is known.
+    /// The seed of the target's initial data, if known.
     fill_seed: Option<u64>,
     generations: Mutex<Generations>,
 }
 
 impl Verifier {
-    /// The verifier of a run of `workload` in the region that begins at byte `region.0` and is `region.1` bytes long. `run` tells
-    /// one run from another of the same workload: any number that is not used again (the time, a random number).
+    /// The verifier of a run of `workload` in the region (first byte, length in bytes). `run`
+    /// distinguishes runs of the same workload: any number that is never reused, such as the time
+    /// or a random number.
     ///
     /// # Errors
-    /// The request size is no multiple of 512 B, or the region has more blocks than can be remembered.
+    /// The request size is not a multiple of 512 B, or the region has more than [`MAX_BLOCKS`]
+    /// blocks.
     pub fn new(workload: &Workload, region: (u64, u64), run: u64) -> Result<Self, Error> {
         let request = workload.request_bytes;
         if request == 0 || !request.is_multiple_of(UNIT_BYTES) {
@@ -103,14 +104,15 @@ impl Verifier {
         })
     }
 
-    /// The target was filled from its beginning with this seed ([`machine::filled`]): what is still there is known for what it is.
+    /// The target was filled from its start with this seed ([`machine::filled`]), so its initial
+    /// data are recognized.
     #[must_use]
     pub fn filled_with(self, seed: Option<u64>) -> Verifier {
         Verifier { fill_seed: seed, ..self }
     }
 
-    /// Makes the buffer of a write that is about to be issued; returns the generation that it carries. With a [`Log`], log it
-    /// before it is issued.
+    /// Fills the buffer of a write before it is issued; returns its generation. With a [`Log`], log
+    /// it before issuing.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> u32 {
         debug_assert_eq!(buffer.len(), self.grid.request as usize);
         let generation = self.lock().begin(self.grid.block(offset));
@@ -120,37 +122,42 @@ impl Verifier {
         generation
     }
 
-    /// The write of this generation ended; `ok` says whether all of it is known to be done. A failed write may have left anything.
+    /// Records the end of the write of this generation; `ok` if all of it is known to be done. A
+    /// failed write may have left anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// What the block at `offset` may have now. Ask when a read is issued, and give the answer to [`Verifier::check`].
+    /// The expectation for the block at `offset`. Call it when a read is issued, and pass the
+    /// result to [`Verifier::check`].
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
 
-    /// Checks the data of a read, issued when `issued` was expected: adds every fault, and returns the number of bytes
-    /// that could be judged. Those that this run did not write, or whose write failed or is its first and in flight, cannot.
+    /// Checks the data of a read that was issued when `issued` was expected: adds every fault, and
+    /// returns the number of bytes that could be judged. Blocks that this run did not write, or
+    /// whose write failed or is the first and still in flight, cannot be judged.
     ///
-    /// If writes overlapped one another or the read, each byte must be that of one of the generations that may be there.
+    /// If writes overlapped one another or the read, each byte must belong to one of the allowed
+    /// generations.
     pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
         let expected = self.lock().until_now(self.grid.block(offset), issued);
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// The offset of the first block at or behind `offset` that this run wrote: for reading back everything that was written.
+    /// The offset of the first block at or after `offset` that this run wrote, for reading back
+    /// everything.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// First byte and length of the area that is verified, and the length of a block.
+    /// First byte and length of the verified area, and the length of a block.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// A panic elsewhere leaves the generations whole, so a poisoned lock is no reason to stop.
+    /// A panic elsewhere leaves the generations consistent, so a poisoned lock is harmless.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

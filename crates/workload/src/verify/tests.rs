@@ -1,4 +1,4 @@
-//! Faults put into a device by hand: each is found and rightly named, and nothing else is.
+//! Faults injected into a device: each is found and named correctly, without false alarms.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -7,7 +7,6 @@ use proptest::prelude::*;
 const BASE: u64 = 1_000_000;
 const BLOCKS: u64 = 16;
 
-/// A device in memory with a verifier over it.
 struct Device {
     verifier: Verifier,
     request: u64,
@@ -35,14 +34,13 @@ impl Device {
         &mut self.bytes[at..at + self.request as usize]
     }
 
-    /// Issues a write: its generation and data.
     fn begin(&self, block: u64) -> (u32, Vec<u8>) {
         let mut buffer = vec![0; self.request as usize];
         let generation = self.verifier.fill(self.offset(block), &mut buffer);
         (generation, buffer)
     }
 
-    /// A write from beginning to end; returns the data.
+    /// A complete write; returns the data.
     fn write(&mut self, block: u64) -> Vec<u8> {
         let (generation, data) = self.begin(block);
         self.block(block).copy_from_slice(&data);
@@ -50,7 +48,7 @@ impl Device {
         data
     }
 
-    /// A write that says it is done and never arrives.
+    /// A write that reports success and never arrives.
     fn lose(&self, block: u64) {
         let (generation, _) = self.begin(block);
         self.verifier.wrote(self.offset(block), generation, true);
@@ -65,12 +63,10 @@ impl Device {
         (verified, faults)
     }
 
-    /// All faults of all blocks.
     fn faults(&self) -> Vec<Fault> {
         (0..BLOCKS).flat_map(|block| self.check(block).1).collect()
     }
 
-    /// The only fault of the whole device.
     fn fault(&self) -> Fault {
         let faults = self.faults();
         assert_eq!(faults.len(), 1, "{faults:#?}");
@@ -107,7 +103,7 @@ fn sound_data_pass_and_unwritten_blocks_cannot_be_verified() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_is_named_with_its_place() {
+fn a_flipped_bit_is_located() {
     for request in [512u32, 4096] {
         let mut device = Device::all_written(request, 2);
         for bit in (0..request * 8).step_by(7) {
@@ -127,7 +123,7 @@ fn a_flipped_bit_anywhere_is_named_with_its_place() {
 }
 
 #[test]
-fn a_lost_write_is_named_with_what_still_lies_there() {
+fn a_lost_write_shows_the_older_generation() {
     let device = Device::all_written(4096, 3);
     device.lose(9);
     let fault = device.fault();
@@ -145,8 +141,8 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
     assert!(device.fault().to_string().contains("random data as a new file is filled with"));
     device.block(2).fill(0);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Lost, Found::Zeros));
-    assert_eq!(device.fault().bytes, 4096, "eight units are told as one");
-    // What nobody filled the file with, and what should be another generation, is somebody else's.
+    assert_eq!(device.fault().bytes, 4096, "eight units are reported as one");
+    // Random data that neither a fill nor an expected generation explains are foreign.
     device.block(2).fill(7);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Foreign, Found::Unknown));
     device.lose(2);
@@ -160,14 +156,14 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
     earlier.fill(device.offset(2), device.block(2));
     let fault = device.fault();
     assert_eq!((fault.kind, fault.found), (FaultKind::Stale, Found::Seed(earlier.seed)));
-    // Before the first write the earlier run's block is no fault.
+    // Before the first write, the earlier run's block is not a fault.
     let mut fresh = Device::new(4096);
     earlier.fill(fresh.offset(5), fresh.block(5));
     assert_eq!(fresh.check(5), (0, vec![]));
 }
 
 #[test]
-fn what_the_target_was_filled_with_is_told_from_other_random_data_also_by_the_log() {
+fn initial_data_are_recognised_and_logged() {
     let mut bytes = Vec::new();
     let mut log = Vec::new();
     for fill_seed in [None, Some(5), Some(6)] {
@@ -180,7 +176,7 @@ fn what_the_target_was_filled_with_is_told_from_other_random_data_also_by_the_lo
         writes.begun(device.offset(2), generation).unwrap();
         device.verifier.wrote(device.offset(2), generation, true);
         writes.ended(device.offset(2), generation, true).unwrap();
-        // Whoever knows nothing of it takes any random data for it.
+        // Without a known fill seed, any random data pass as the initial data.
         let kind = if fill_seed == Some(6) { FaultKind::Foreign } else { FaultKind::Lost };
         assert_eq!(device.fault().kind, kind, "{fill_seed:?}");
         device.verifier = Verifier::resume(log.as_slice()).unwrap().0;
@@ -210,7 +206,7 @@ fn a_log_of_the_first_version_is_read() {
 }
 
 #[test]
-fn a_misdirected_write_is_found_where_it_fell_and_where_it_is_missing() {
+fn a_misdirected_write_is_found_at_both_offsets() {
     for target_written in [true, false] {
         let mut device = Device::new(4096);
         device.write(3);
@@ -251,7 +247,8 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
                 assert_eq!(seam.kind, FaultKind::Torn);
                 assert_eq!(seam.offset, device.offset(6) + (cut / 512 * 512) as u64);
                 match seam.found {
-                    // The headers have 24 bytes in common, and chance may lend the head a byte or two more.
+                    // The headers share 24 bytes, and the head may match a byte or two more by
+                    // chance.
                     Found::Seam { before: b, after: a, at } => {
                         assert_eq!((b, a), (before, after));
                         let last = if cut % 512 < 32 { 34 } else { cut % 512 + 2 };
@@ -264,11 +261,11 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
     }
 }
 
-/// The bytes of a first write up to `cut` or from there on, and what was there before in the rest.
+/// The bytes of a first write up to or from `cut`, and initial data in the rest.
 #[test]
 fn a_first_write_that_arrived_in_part_is_torn() {
     for zeros in [true, false] {
-        // Within a sector: behind its header, of which zeros are a large part.
+        // Within a sector: after its header, which is largely zeros.
         for cut in (8..4096).step_by(8).filter(|cut| cut % 512 == 0 || (64..=472).contains(&(cut % 512))) {
             for new_first in [true, false] {
                 let mut device = Device::new(4096);
@@ -291,7 +288,7 @@ fn a_first_write_that_arrived_in_part_is_torn() {
     }
 }
 
-/// A sector of which a part is a generation so old that it is not tried, or older than the run.
+/// A sector with a part of a generation too old to be tried, or from before the run.
 #[test]
 fn a_sector_of_two_distant_generations_is_torn() {
     for cut in [64usize, 100, 256, 400, 472] {
@@ -360,7 +357,7 @@ fn a_failed_write_leaves_either_generation_or_bytes_that_are_not_judged() {
 }
 
 #[test]
-fn a_read_beside_a_write_may_see_parts_of_both() {
+fn a_read_during_a_write_may_see_parts_of_both() {
     let mut device = Device::all_written(4096, 1);
     let issued = device.verifier.expected(device.offset(0));
     let new = device.write(0);
@@ -383,7 +380,8 @@ fn a_read_beside_a_write_may_see_parts_of_both() {
     assert_eq!(new.len(), 4096);
 }
 
-/// Runs writes with several in flight, logging them, and kills the run after `steps`; returns the device and the log.
+/// Runs writes with several in flight, logs them, and kills the run after `steps`; returns the
+/// device and the log.
 fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
     let mut random = SplitMix64::new(seed);
     let mut device = Device::new(1024);
@@ -404,7 +402,7 @@ fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
         }
     }
 
-    // The kill: of what is in flight some sectors arrive.
+    // The kill: some sectors of the writes in flight arrive.
     for (block, _, data) in in_flight {
         for unit in 0..2usize {
             if random.below(2) == 0 {
@@ -425,7 +423,7 @@ proptest! {
         device.verifier = resumed;
         prop_assert_eq!(device.faults(), vec![]);
 
-        // Verification goes on, from a new log, and again after another kill.
+        // Verification continues with a new log, and again after another kill.
         let mut second = Vec::new();
         let mut new_log = Log::create(&mut second, &device.verifier).unwrap();
         let (generation, data) = device.begin(0);
@@ -443,7 +441,7 @@ proptest! {
         device.block(0)[(seed % 1024) as usize] ^= 4;
         prop_assert_eq!(device.fault().kind, FaultKind::Flipped);
 
-        // A log whose last record is cut off still says all that was issued.
+        // A log with a truncated last record still has every issued write.
         let shorter = &log[..log.len().saturating_sub(cut).max(56)];
         prop_assert!(Verifier::resume(shorter).is_ok());
     }
@@ -478,7 +476,7 @@ fn a_lost_write_is_found_after_a_kill() {
 }
 
 #[test]
-fn what_is_no_log_is_refused_in_words() {
+fn invalid_logs_are_refused() {
     let words = |bytes: &[u8]| Verifier::resume(bytes).unwrap_err().to_string();
     assert!(words(b"").contains("not a verification log"));
     assert!(words(b"SQLite format 3").contains("not a verification log"));

@@ -1,23 +1,22 @@
-//! The self-describing unit: what a sector says of itself.
+//! The header and body of a self-describing sector.
 
 use super::UNIT_BYTES;
 use crate::rng::{SplitMix64, derive};
 
-/// Bytes of a unit.
 pub const UNIT: usize = UNIT_BYTES as usize;
 /// The first word of every unit after its checksum.
 const MAGIC: u64 = u64::from_le_bytes(*b"halfpow\x01");
 /// Bytes before the body: checksum (4), generation (4), seed (8), offset (8), magic (8).
 const HEADER: usize = 32;
 
-/// What a unit says of itself.
+/// The content of a unit's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// The run that wrote it.
     pub seed: u64,
-    /// Byte offset at which it was to be written.
+    /// The intended byte offset.
     pub offset: u64,
-    /// How many times this run had written its request's block, this one included.
+    /// Number of writes of this block by this run, including this one.
     pub generation: u32,
 }
 
@@ -37,7 +36,7 @@ impl Label {
         unit[..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// What the header says, true or not, and whether the checksum confirms it. `None` where no unit begins.
+    /// Reads the header, and whether the checksum matches. `None` without the magic number.
     pub fn read(unit: &[u8]) -> Option<(Label, bool)> {
         if word(unit, 24) != MAGIC {
             return None;
@@ -47,14 +46,14 @@ impl Label {
     }
 }
 
-/// The little-endian word at `at`.
+/// The little-endian 64-bit word at `at`.
 pub fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-/// The little-endian half word at `at`.
+/// The little-endian 32-bit word at `at`.
 pub fn half(bytes: &[u8], at: usize) -> u32 {
     let mut half = [0; 4];
     half.copy_from_slice(&bytes[at..at + 4]);

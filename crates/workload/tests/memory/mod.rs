@@ -1,4 +1,4 @@
-//! A file system in memory whose clock moves a step with each operation.
+//! An in-memory file system whose clock advances by one step per operation.
 #![allow(dead_code)]
 
 use machine::files::{AreaSpec, FileAct, FileArea, FileError, FileId, FileSystem, FileUsage, FileWork};
@@ -20,7 +20,6 @@ struct State {
     watched: AtomicU64,
 }
 
-/// The file system.
 pub struct MemoryFiles(Arc<State>);
 
 impl MemoryFiles {
@@ -28,24 +27,23 @@ impl MemoryFiles {
         MemoryFiles(Arc::new(State { step, ..State::default() }))
     }
 
-    /// Is full at the operation with this number, from 1.
+    /// Full from the operation with this number, from 1.
     pub fn failing_at(self, operation: u64) -> Self {
         let state = Arc::into_inner(self.0).expect("not shared yet");
         MemoryFiles(Arc::new(State { fail_at: Some(operation), ..state }))
     }
 
-    /// The program is stopped for a second in each of the first so many runs.
+    /// Simulates that the program is stopped for a second in each of the first `runs` runs.
     pub fn pausing(self, runs: u64) -> Self {
         self.0.pauses.store(runs, Ordering::SeqCst);
         self
     }
 
-    /// How many runs were watched.
+    /// Number of watched runs.
     pub fn watched_runs(&self) -> u64 {
         self.0.watched.load(Ordering::SeqCst)
     }
 
-    /// Files that exist.
     pub fn left(&self) -> usize {
         self.0.files.lock().unwrap().len()
     }

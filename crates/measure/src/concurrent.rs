@@ -1,4 +1,4 @@
-//! Workloads beside each other: each alone, then all at once, in turn.
+//! Measures workloads individually and concurrently, in turn.
 
 use crate::repeat::{Measured, Repeated, Repeats, Standing, ramp, repeat};
 use crate::sample::{Sample, gather, note_others, streams, unpaused};
@@ -6,58 +6,60 @@ use crate::stream::Stream;
 use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
 use workload::{Stop, Workload};
 
-/// A workload and its target; several may share one.
+/// A workload and its target. Several jobs may share a target.
 #[derive(Debug)]
 pub struct Job<'t, T> {
-    /// What it asks.
     pub target: &'t T,
-    /// What it does: for a time, and not for an amount of data, so that all run beside each other to the end.
+    /// The workload. It must stop after a time, not an amount of data, so that all jobs run until
+    /// the end.
     pub workload: Workload,
 }
 
-/// What was measured of a workload.
+/// The measurements of a workload.
 #[derive(Debug, Default)]
-pub struct Company {
-    /// With nothing beside it.
+pub struct JobRuns {
+    /// Measured by itself.
     pub alone: Measured,
-    /// With all others beside it; the run with the same number in [`Measured::samples`] was made in the same round. The processor's time in
-    /// it is that of all: nothing tells them apart.
+    /// Measured while all others run. The run with the same index in [`Measured::samples`] belongs
+    /// to the same round. Processor time is that of all jobs, because it cannot be attributed to
+    /// one.
     pub together: Measured,
 }
 
-/// Measures each job alone and all at once, round after round, so that drift affects all alike.
+/// Measures each job by itself and all concurrently, round after round, so drift affects every
+/// arrangement equally.
 ///
 /// # Errors
-/// The user's interrupt; a workload that ends after an amount of data. What else goes wrong is the failure of the jobs that ran.
-pub fn measure_beside<M: Machine>(
+/// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the
+/// jobs that ran.
+pub fn measure_concurrent<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
     repeats: Repeats,
     on_run: impl FnMut(usize),
-) -> Result<Vec<Company>> {
+) -> Result<Vec<JobRuns>> {
     if let Some(job) = jobs.iter().find(|job| !matches!(job.workload.stop, Stop::AfterNs(_))) {
-        let why = "workloads beside each other run for a time: one that ends with its data leaves the others alone";
+        let why = "concurrent workloads must run for a time: one that stops after an amount of data would end before the others";
         return Err(Error::refused(job.workload.short(), why, "give --runtime instead of --bytes"));
     }
     let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
     let facts = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
-    let company = jobs.iter().map(|_| Company::default()).collect();
-    let mut subject = Beside { machine, jobs, facts, company, on_run };
-    // Each alone, in their order, then all.
+    let company = jobs.iter().map(|_| JobRuns::default()).collect();
+    let mut subject = ConcurrentJobs { machine, jobs, facts, company, on_run };
+    // Each job by itself, in order, then all.
     repeat(&mut subject, &(0..=jobs.len()).collect::<Vec<_>>(), repeats)?;
     Ok(subject.company)
 }
 
-struct Beside<'a, M: Machine, P> {
+struct ConcurrentJobs<'a, M: Machine, P> {
     machine: &'a M,
     jobs: &'a [Job<'a, M::Target>],
     facts: Vec<TargetFacts>,
-    company: Vec<Company>,
+    company: Vec<JobRuns>,
     on_run: P,
 }
 
-impl<M: Machine, P> Beside<'_, M, P> {
-    /// The jobs that run in this arrangement.
+impl<M: Machine, P> ConcurrentJobs<'_, M, P> {
     fn running(&self, arrangement: usize) -> std::ops::Range<usize> {
         if arrangement < self.jobs.len() { arrangement..arrangement + 1 } else { 0..self.jobs.len() }
     }
@@ -68,11 +70,11 @@ impl<M: Machine, P> Beside<'_, M, P> {
     }
 }
 
-impl<M: Machine, P: FnMut(usize)> Repeated for Beside<'_, M, P> {
+impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
     fn standing(&self, arrangement: usize) -> Standing {
         match self.company.get(arrangement) {
             Some(company) => company.alone.standing(),
-            // All run or none.
+            // If one job cannot run, none does.
             None => {
                 let standing = self.company[0].together.standing();
                 Standing { closed: self.company.iter().any(|one| one.together.failure.is_some()), ..standing }
@@ -103,7 +105,7 @@ impl<M: Machine, P: FnMut(usize)> Repeated for Beside<'_, M, P> {
                 }
             }
             Err(Error::Interrupted) => return Err(Error::Interrupted),
-            // The error is of the run, and no job has figures of it.
+            // The error belongs to the run, so no job has figures of it.
             Err(error) => {
                 for job in running {
                     self.measured(arrangement, job).push(Err(Error::Unsupported(error.to_string())))?;
@@ -118,7 +120,6 @@ impl<M: Machine, P: FnMut(usize)> Repeated for Beside<'_, M, P> {
     }
 }
 
-/// One run of these jobs at once.
 fn run_once<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
