@@ -68,6 +68,7 @@ mod by_path {
     }
 
     /// Which file it is.
+    #[allow(clippy::unnecessary_cast, reason = "systems differ in these types")]
     fn identity(stat: &Stat) -> (u64, u64) {
         (stat.st_dev as u64, stat.st_ino as u64)
     }
