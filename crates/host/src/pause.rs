@@ -1,7 +1,7 @@
 //! Whether this process runs at all: a run in which it was stopped measured nothing.
 //!
-//! All threads of a run look at the clock. One of them does nothing else: it sleeps for [`WAKE_NS`] at a time, which costs about 0.2 % of a
-//! processor. A gap without a look by any thread, longer than that sleep, is time in which nothing ran. The kernel counts for how long the
+//! All threads of a run look at the clock. One of them does nothing else: it sleeps for [`WAKE_NS`] at a time. That costs 0.34 % of a processor:
+//! 17 us a wake, measured for 4 s by the scheduler's count with an unoptimised build on a loaded machine of two processors. A gap without a look by any thread, longer than that sleep, is time in which nothing ran. The kernel counts for how long the
 //! looking thread was runnable and waited for a processor; the rest of the gaps is time in which it was stopped: by a signal, a debugger, a
 //! freezer, or with the whole computer.
 
