@@ -118,7 +118,7 @@ pub fn course_of_runs(runs: &[RatePhase], uncertain: f64, straddled: impl Fn(usi
 /// Changes that the slices of one run show.
 fn within(samples: &[Sample], run: usize) -> Option<Course> {
     let sample = &samples[run];
-    // A fast beginning that the rate leaves out is a change too; a warm-up is none.
+    // A fast beginning that the rate leaves out is a change too, unlike a warm-up.
     let fell = matches!(sample.verdict, Verdict::BurstExhausted { .. });
     let left_out: &[f64] = if fell { &sample.warm_up_rates } else { &[] };
     let (width, blocks) = blocks(sample, left_out);

@@ -147,7 +147,7 @@ pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64)
     })
 }
 
-/// What the longest run's slices suggest. It is weaker than [`rate_change`]: up to 3 of 100 stationary runs give such a hint.
+/// A hint from the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs give one.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
