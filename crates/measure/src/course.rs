@@ -7,14 +7,15 @@ use machine::{Nanos, THROTTLE_SLICE_NS};
 
 /// Runs below which the slices within them are looked at first: so few runs cannot show a change by themselves.
 const FEW_RUNS: usize = 4;
+/// Shorter runs, if they are few, show a change by their slices only: a machine's other load comes and goes between them. In the recordings in
+/// `tests/data` one of three runs of 200 ms often differs by a factor of 10.
+const LONG_RUN_NS: Nanos = 800_000_000;
 /// Blocks of slices that a run is divided into.
 const BLOCKS: usize = 40;
 /// Shortest block: schedulers and quotas divide less time than this among programs.
 const LEAST_BLOCK_NS: Nanos = 50_000_000;
 /// More phases than this within a run are a rhythm, which the mean describes.
 const MOST_WITHIN: usize = 4;
-/// A fall within the warm-up of a run by less than this share is left to the interval.
-const LEAST_FALL: f64 = 0.15;
 /// A throttle admits in slices. One more or less falls into a block: of five that is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
@@ -42,67 +43,59 @@ pub struct RatePhase {
 
 /// How the rate of these runs, in the order in which they were made, changed; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
-    if samples.len() >= FEW_RUNS {
-        return between(samples).or_else(|| {
-            let longest = samples.iter().enumerate().max_by_key(|(_, sample)| sample.slice_rates.len())?.0;
-            let began = (longest > 0).then_some(0).and_then(|first| within(samples, first).filter(fell_at_once));
-            began.or_else(|| within(samples, longest))
-        });
+    let last = samples.len().checked_sub(1)?;
+    let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
+    let runs: Vec<RatePhase> = (0..=last).map(whole).collect();
+    let rates: Vec<f64> = runs.iter().map(|run| run.iops).collect();
+    let levels = stats::phases(&rates, uncertain(samples));
+    let few = samples.len() < FEW_RUNS;
+    if let Some(slide) = levels.as_ref().filter(|levels| levels.gradual && !few) {
+        let end = beginning(samples, last, samples[last].usage.elapsed_ns);
+        let rate = |phase: usize| slide.phases[phase].rate;
+        let phases = vec![RatePhase { iops: rate(0), ..runs[0] }, RatePhase { iops: rate(1), ..end }];
+        return Some(Course { phases, gradual: true, within: false });
     }
-    let each: Vec<Option<Course>> = (0..samples.len()).map(|run| within(samples, run)).collect();
-    if let [Some(first), .., Some(last)] = &each[..]
-        && each.iter().flatten().filter(|course| course.gradual).count() == each.len()
-    {
-        let ends = [first.phases[0], *last.phases.last()?];
-        let one_way = |course: &Course| {
-            let phases = &course.phases;
-            (phases[phases.len() - 1].iops > phases[0].iops) == (ends[1].iops > ends[0].iops)
-        };
-        if each.iter().flatten().all(one_way) {
-            return Some(Course { phases: ends.to_vec(), gradual: true, within: true });
+    // Each run that is looked into may raise a false alarm, so of many only those are in which a change can hide from the rates of whole runs.
+    let looked: Vec<usize> = match &levels {
+        _ if few => (0..=last).collect(),
+        Some(levels) => {
+            levels.phases.windows(2).flat_map(|pair| pair[0].values.end - 1..=pair[1].values.start).collect()
         }
+        None => vec![0, 1, last - 1, last],
+    };
+    let each: Vec<Option<Course>> =
+        (0..=last).map(|run| looked.contains(&run).then(|| within(samples, run)).flatten()).collect();
+    if let Some(slide) = slide_of_each(&each) {
+        return Some(slide);
     }
     // A run that changed counts by its parts.
-    let mut parts = Vec::new();
+    let (mut parts, mut run_of) = (Vec::new(), Vec::new());
     for (run, course) in each.iter().enumerate() {
-        match course {
-            Some(course) => parts.extend(&course.phases),
-            None => parts.push(RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) }),
-        }
+        parts.extend(course.as_ref().map_or(&runs[run..=run], |course| &course.phases));
+        run_of.resize(parts.len(), run);
     }
-    let rates: Vec<f64> = parts.iter().map(|part| part.iops).collect();
     let found = each.iter().flatten().next();
-    let whole = samples.iter().zip(&each).filter(|(_, course)| course.is_none()).map(|(sample, _)| sample);
-    let levels = stats::phases(&rates, uncertain(whole)).filter(|levels| !levels.gradual);
-    levels.map_or_else(
-        || found.cloned(),
-        |levels| {
-            let phase = |level: &stats::Phase| RatePhase { iops: level.rate, ..parts[level.values.start] };
-            let phases = levels.phases.iter().map(phase).collect();
-            Some(Course { phases, gradual: false, within: found.is_some() })
-        },
-    )
-}
-
-/// A burst credit that the first run used up.
-fn fell_at_once(course: &Course) -> bool {
-    course.phases.first().zip(course.phases.last()).is_some_and(|(first, last)| first.iops > last.iops)
-}
-
-/// Changes that the rates of whole runs show.
-fn between(samples: &[Sample]) -> Option<Course> {
-    let runs: Vec<RatePhase> =
-        (0..samples.len()).map(|run| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) }).collect();
+    if few && found.is_none() && samples.iter().any(|sample| sample.measured_ns < LONG_RUN_NS) {
+        return None;
+    }
+    let unchanged = samples.iter().zip(&each).filter(|(_, course)| course.is_none()).map(|(sample, _)| sample);
     // The run in which it happened, if it was one, shows when.
     let straddled = |run: usize| beginning(samples, run, change_at(&samples[run]).unwrap_or(0));
-    let mut course = course_of_runs(&runs, uncertain(samples), straddled)?;
-    if course.gradual
-        && let Some(end) = course.phases.last_mut()
-    {
-        let last = samples.len() - 1;
-        *end = RatePhase { iops: end.iops, ..beginning(samples, last, samples[last].usage.elapsed_ns) };
-    }
-    Some(course)
+    let of_parts =
+        course_of_runs(&parts, uncertain(unchanged), |part| straddled(run_of[part])).filter(|one| !one.gradual);
+    let of_runs = || course_of_runs(&runs, uncertain(samples), straddled).filter(|one| !one.gradual);
+    let within = found.is_some() && levels.is_none();
+    of_parts.or_else(of_runs).map(|course| Course { within, ..course }).or_else(|| found.cloned())
+}
+
+/// A rate that slides the same way in each run.
+fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
+    let slides: Option<Vec<&Course>> = each.iter().map(|course| course.as_ref().filter(|one| one.gradual)).collect();
+    let slides = slides.filter(|slides| slides.len() > 1)?;
+    let ends = [slides[0].phases[0], *slides[slides.len() - 1].phases.last()?];
+    let rises = |[from, to]: [RatePhase; 2]| to.iops > from.iops;
+    let one_way = |course: &&Course| rises([course.phases[0], course.phases[course.phases.len() - 1]]) == rises(ends);
+    slides.iter().all(one_way).then(|| Course { phases: ends.to_vec(), gradual: true, within: true })
 }
 
 /// How the rates of whole runs, each with its beginning, changed. `uncertain`: half the interval of one rate, as a share of it. `straddled` is
@@ -125,28 +118,24 @@ pub fn course_of_runs(runs: &[RatePhase], uncertain: f64, straddled: impl Fn(usi
 /// Changes that the slices of one run show.
 fn within(samples: &[Sample], run: usize) -> Option<Course> {
     let sample = &samples[run];
-    // The judge of the slices found one fall, and may have left out the fast beginning.
-    let fell = || {
-        let Verdict::BurstExhausted { at, before, after } = sample.verdict else { return None };
-        let from = ramp_ns(sample) + at as u64 * sample.slice_ns;
-        let phases = vec![
-            RatePhase { iops: before, ..beginning(samples, run, 0) },
-            RatePhase { iops: after, ..beginning(samples, run, from) },
-        ];
-        (after < before * (1.0 - LEAST_FALL)).then_some(Course { phases, gradual: false, within: true })
-    };
-    if sample.warm_up_ns > 0 && matches!(sample.verdict, Verdict::BurstExhausted { .. }) {
-        return fell();
+    // A fast beginning that the rate leaves out is a change too, unlike a warm-up.
+    let fell = matches!(sample.verdict, Verdict::BurstExhausted { .. });
+    let left_out: &[f64] = if fell { &sample.warm_up_rates } else { &[] };
+    let (width, blocks) = blocks(sample, left_out);
+    let start = start_of(sample) - left_out.len() as u64 * sample.slice_ns;
+    if blocks.len() < stats::LEAST_TESTED {
+        return None;
     }
-    let (width, blocks) = blocks(sample);
-    let Some(found) = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MOST_WITHIN) else {
-        return fell();
-    };
+    let found = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MOST_WITHIN)?;
+    // One block may be a stall.
+    if found.phases.iter().any(|phase| phase.values.len() < 2) {
+        return None;
+    }
     let mut phases: Vec<RatePhase> = found
         .phases
         .iter()
         .map(|phase| {
-            let from = if phase.values.start == 0 { 0 } else { start_of(sample) + phase.values.start as u64 * width };
+            let from = if phase.values.start == 0 { 0 } else { start + phase.values.start as u64 * width };
             RatePhase { iops: phase.rate, ..beginning(samples, run, from) }
         })
         .collect();
@@ -158,14 +147,20 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// The rates of a run in blocks, wide enough for the bursts of a throttle, with their width.
-fn blocks(sample: &Sample) -> (Nanos, Vec<f64>) {
+/// The rates of a run, from the slices that were left out at its beginning on, in blocks that are wide enough for the bursts of a throttle, with
+/// their width.
+fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
-    let least_ns = if sample.is_bursty() { THROTTLE_SLICES * THROTTLE_SLICE_NS } else { LEAST_BLOCK_NS };
-    let least = least_ns.div_ceil(width) as usize;
-    let group = sample.slice_rates.len().div_ceil(BLOCKS).max(least).max(1);
+    let slices = [left_out, &sample.slice_rates].concat();
+    let least = if sample.is_bursty() {
+        let enough = slices.len() as u64 * width / stats::LEAST_TESTED as u64 / THROTTLE_SLICE_NS;
+        (enough.clamp(2, THROTTLE_SLICES) * THROTTLE_SLICE_NS).div_ceil(width) as usize
+    } else {
+        LEAST_BLOCK_NS.div_ceil(width) as usize
+    };
+    let group = slices.len().div_ceil(BLOCKS).max(least).max(1);
     let mean = |block: &[f64]| block.iter().sum::<f64>() / group as f64;
-    (group as u64 * width, sample.slice_rates.chunks_exact(group).map(mean).collect())
+    (group as u64 * width, slices.chunks_exact(group).map(mean).collect())
 }
 
 /// The time in a run that divides it best into two rates.
@@ -190,7 +185,7 @@ fn ramp_ns(sample: &Sample) -> Nanos {
 
 /// When the first slice that counts began, since the run did.
 fn start_of(sample: &Sample) -> Nanos {
-    ramp_ns(sample) + sample.warm_up_ns
+    ramp_ns(sample) + sample.warm_up_rates.len() as u64 * sample.slice_ns
 }
 
 /// This time in a run, and what had been moved until then; no rate.
@@ -209,8 +204,8 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     RatePhase { from_ns: sample.usage.since_start_ns + offset_ns, after_bytes: before + inside as u64, iops: 0.0 }
 }
 
-/// Half the interval of a single run's rate, as a share of it; 0 if no run has one. The median: that of a run in which the rate changed is
-/// wide.
+/// Half the 95 % interval of a single run's rate, as a share of it; 0 if no run has one. The median: that of a run in which the rate changed is wide.
+/// Twice this is 2.8 standard deviations of the difference of two runs, which chance exceeds in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

@@ -51,6 +51,8 @@ pub struct Sample {
     pub empty_share: f64,
     /// Requests per second in each slice over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
+    /// Requests per second in each slice of the warm-up.
+    pub warm_up_rates: Vec<f64>,
     /// Time at the start that the data show to be a warm-up, or a burst above the long-run rate.
     pub warm_up_ns: Nanos,
     /// How steady the run was, including the warm-up.
@@ -280,7 +282,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
     }
     let steadiness = stats::judge(&slice_rates);
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
-    slice_rates.drain(..warm_up);
+    let warm_up_rates: Vec<f64> = slice_rates.drain(..warm_up).collect();
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
     // Streams that ended early count for the time they ran.
     let mean_depth = streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
@@ -294,6 +296,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
         slice_ns,
         empty_share,
         slice_rates,
+        warm_up_rates,
         warm_up_ns: warm_up as u64 * slice_ns,
         verdict: steadiness.verdict,
         mean_depth,

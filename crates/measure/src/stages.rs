@@ -229,6 +229,7 @@ mod tests {
             slice_ns: 10_000_000,
             empty_share: 0.0,
             slice_rates: Vec::new(),
+            warm_up_rates: Vec::new(),
             warm_up_ns: 0,
             verdict: Verdict::Steady,
             mean_depth: 1.0,

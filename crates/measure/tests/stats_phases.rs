@@ -16,8 +16,8 @@ enum Kind {
 }
 
 const LOUD: &[(&str, Kind, usize)] = &[
-    ("white 10 %", Kind::Slices(WHITE), 2),
-    ("lognormal 10 %", Kind::Slices(Noise { spread: 0.1, skewed: true, ..WHITE }), 2),
+    ("white 20 %", Kind::Slices(Noise { spread: 0.2, ..WHITE }), 2),
+    ("lognormal 20 %", Kind::Slices(Noise { spread: 0.2, skewed: true, ..WHITE }), 2),
     ("white 30 %", Kind::Slices(Noise { spread: 0.3, ..WHITE }), 8),
     ("lognormal 40 %", Kind::Slices(Noise { spread: 0.4, skewed: true, ..WHITE }), 8),
     ("AR(1) 0.5, 20 %", Kind::Slices(Noise { phi: 0.5, spread: 0.2, ..WHITE }), 8),
@@ -59,14 +59,14 @@ fn stationary_noise_shows_no_change() {
     assert!(worst.is_empty(), "{worst:#?}");
 }
 
-/// A step or a slide to half the rate is found at any number of runs in at least 85 of 100 series
-/// with noise of 5 %, and in 70 with noise of 10 % from 20 values on.
+/// A step or a slide to half the rate is found from 8 values on in at least 85 of 100 series with
+/// noise of 5 %, and in 70 with noise of 10 % from 20 values on.
 #[test]
-fn half_the_rate_is_found_at_any_number_of_runs() {
+fn half_the_rate_is_found_from_eight_runs_on() {
     const TRIALS: u64 = 300;
-    for (spread, phi, from) in [(0.02, 0.0, 2), (0.05, 0.0, 4), (0.1, 0.0, 20), (0.05, 0.5, 20)] {
+    for (spread, phi, from) in [(0.05, 0.0, 8), (0.1, 0.0, 20), (0.05, 0.5, 20)] {
         let noise = Kind::Slices(Noise { spread, phi, ..WHITE });
-        for count in [2, 3, 4, 6, 10, 20, 50, 200, 1000].into_iter().filter(|count| *count >= from) {
+        for count in [8, 10, 20, 50, 200, 1000].into_iter().filter(|count| *count >= from) {
             let found = |shape: &dyn Fn(usize) -> f64, right: &dyn Fn(f64, f64) -> bool| {
                 let hits = (0..TRIALS).filter(|&seed| {
                     let mut values = series(noise, seed, count);
@@ -97,8 +97,8 @@ fn half_the_rate_is_found_at_any_number_of_runs() {
             );
             let power = if spread < 0.1 { 85.0 } else { 70.0 };
             assert!(step >= power, "a step in {count} values of {spread}: {step} %");
-            assert!(count < 6 || straddled >= power, "a step within a run, {count} values of {spread}: {straddled} %");
-            assert!(count < 6 || slide >= power, "a slide over {count} values of {spread}: {slide} %");
+            assert!(straddled >= power, "a step within a run, {count} values of {spread}: {straddled} %");
+            assert!(slide >= power, "a slide over {count} values of {spread}: {slide} %");
         }
     }
 }

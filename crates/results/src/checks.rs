@@ -1,5 +1,6 @@
 //! Reasons to doubt a figure, found in the figures themselves.
 
+use crate::doubt::{Doubt, merged};
 use crate::point::Numbers;
 use crate::rate_change::RateChange;
 use machine::units::show_size;
@@ -92,11 +93,8 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         None => warnings.extend(unsteady(workload, facts, samples)),
     }
     warnings.extend(achieved.disturbances.doubts(achieved.from_cache_percent));
-    for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
-        if !warnings.contains(warning) {
-            warnings.push(warning.clone());
-        }
-    }
+    let of_runs = samples.iter().flat_map(|sample| &sample.usage.warnings).map(String::as_str);
+    warnings.extend(merged(of_runs).iter().map(Doubt::to_string));
     warnings
 }
 
@@ -149,28 +147,30 @@ pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64)
     })
 }
 
-/// What the longest run's slices say of a rate that did not hold.
+/// A hint from the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs give one.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
     let (change, said) = match longest.verdict {
         Verdict::Drifting { percent } => (
             1.0 + percent / 100.0,
-            format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"),
+            format!("the rate may have drifted by {percent:+.0} % within a run: longer runs would show it"),
         ),
         Verdict::BurstExhausted { before, after, .. } => {
             let left = after / before * 100.0;
-            let told = if longest.warm_up_ns > 0 { "; the rate told is that of what followed" } else { "" };
+            let left_out =
+                if longest.warm_up_ns > 0 { "; the reported rate excludes the faster beginning" } else { "" };
             (
                 after / before,
                 format!(
-                    "the rate fell to {left:.0} % of its start within a run: a burst credit or a cache ran out{told}"
+                    "the rate may have fallen to {left:.0} % within a run, as if a burst credit or a cache ran out: longer runs would show \
+                     it{left_out}"
                 ),
             )
         }
         Verdict::WarmingUp { percent } => (
             1.0 + percent / 100.0,
-            format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short"),
+            format!("the rate may have been still rising at the end of a run (by {percent:.0} %): use longer runs"),
         ),
         _ => return None,
     };

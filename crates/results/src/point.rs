@@ -2,6 +2,7 @@
 
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
+use crate::doubt::{Doubt, merged};
 use crate::rate_change::RateChange;
 use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
@@ -333,21 +334,16 @@ impl Numbers {
     }
 }
 
-/// The warnings of all points. Warnings that differ only in their figures are folded into the
-/// first, with the number of points.
+/// The warnings of all points. Warnings that differ only in their figures are merged into one, with
+/// the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
-    let mut kinds: Vec<(String, String, usize)> = Vec::new();
-    for warning in points.filter_map(|point| point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
-        let kind: String = warning.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
-        match kinds.iter_mut().find(|(known, _, _)| *known == kind) {
-            Some((_, _, count)) => *count += 1,
-            None => kinds.push((kind, warning.clone(), 1)),
-        }
-    }
-    let shown = |(_, warning, count)| {
-        if count > 1 { format!("{warning} (the first of {count} points of which this is so)") } else { warning }
+    let numbers = points.filter_map(|point| point.numbers.as_ref());
+    let doubts = merged(numbers.flat_map(|numbers| &numbers.warnings).map(String::as_str));
+    let shown = |doubt: &Doubt| match doubt.count() {
+        1 => doubt.to_string(),
+        count => format!("{doubt} (so at {count} points)"),
     };
-    kinds.into_iter().map(shown).collect()
+    doubts.iter().map(shown).collect()
 }
 
 /// Measures several workloads on one target as [`measure::measure`] does: one point each.
@@ -407,6 +403,7 @@ mod tests {
             slice_ns: 10_000_000,
             empty_share: 0.0,
             slice_rates: (0..99).map(wave).collect(),
+            warm_up_rates: Vec::new(),
             warm_up_ns,
             verdict: Verdict::Steady,
             mean_depth: 1.0,
@@ -453,8 +450,8 @@ mod tests {
 
     #[test]
     fn a_limit_drop_between_runs_is_reported() {
-        let found = numbers(&[run(640.0, 1000, 0), run(160.0, 1000, 0)]);
-        let said = "the rate changed: 40.0 MiB/s, then 10.0 MiB/s from 0 ns on (after 40.0 MiB)";
+        let found = numbers(&[run(640.0, 1000, 0), run(64.0, 1000, 0)]);
+        let said = "the rate changed: 40.0 MiB/s, then 4.00 MiB/s from 0 ns on (after 40.0 MiB)";
         assert!(found.warnings.iter().any(|warning| warning.starts_with(said)), "{:?}", found.warnings);
         assert!(found.rate_change.is_some_and(|change| change.phases.len() == 2 && !change.within_run));
         assert_eq!(numbers(&[run(640.0, 1000, 0), run(630.0, 1000, 0)]).warnings, Vec::<String>::new());

@@ -10,7 +10,7 @@ use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, doubts, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
-use results::{Answer, Experiment, Ladder, Peak, Point};
+use results::{Answer, Doubt, Experiment, Ladder, Peak, Point};
 use std::collections::BTreeSet;
 use workload::OpKind;
 
@@ -129,7 +129,9 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     let mut doubts = found.setting.facts.warnings.clone();
     let warnings = |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
     let of_peaks = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
-    let new = of_peaks.filter(|(_, warning)| !doubts.iter().any(|doubt| doubt == warning)).collect::<Vec<_>>();
+    let known: Vec<Doubt> = doubts.iter().map(|doubt| Doubt::new(doubt)).collect();
+    let is_new = |warning: &str| !known.iter().any(|doubt| doubt.is_like(&Doubt::new(warning)));
+    let new = of_peaks.filter(|(_, warning)| is_new(warning)).collect::<Vec<_>>();
     doubts.extend(doubts::of_peaks(new, points));
     doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
     doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));

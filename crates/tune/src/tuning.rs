@@ -9,7 +9,7 @@ use machine::{Error, Nanos, Result};
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
 use measure::{RatePhase, Sample, course_of_runs};
 use results::compare::{Asked, Comparison, Difference, InTurn, OF_A_RUN, Series, of_a_run};
-use results::{Program, RateChange};
+use results::{Doubt, Program, RateChange, merged};
 use workload::Workload;
 
 /// Share of the time reserved for the combination.
@@ -94,12 +94,8 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
         self.subject.set(&settings).map_err(stop)?;
         let slowest = &mut self.slowest[question][arm];
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
-        for warning in &sample.usage.warnings {
-            // The same warning with another number adds nothing.
-            if !self.warnings.iter().any(|known| without_digits(known).eq(without_digits(warning))) {
-                self.warnings.push(warning.clone());
-            }
-        }
+        let all = self.warnings.iter().chain(&sample.usage.warnings).map(String::as_str);
+        *self.warnings = merged(all).iter().map(Doubt::to_string).collect();
         let values = of_a_run(&sample);
         if arm == 0 {
             let (runs, moved) = &mut self.as_it_is[question];
@@ -128,11 +124,6 @@ impl<S> Trying<'_, S> {
         };
         self.questions.iter().zip(&self.as_it_is).filter_map(of).collect()
     }
-}
-
-/// A sentence without its numbers.
-fn without_digits(text: &str) -> impl Iterator<Item = char> {
-    text.chars().filter(|c| !c.is_ascii_digit())
 }
 
 impl Tuning {

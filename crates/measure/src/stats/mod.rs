@@ -21,6 +21,7 @@ pub use distribution::{normal_quantile, student_cdf, student_quantile};
 pub use fit::{Coefficient, FitError, FitPoint, Knee, LineFit, fit_line};
 pub use half::{HalfPower, Point, Reached, half_power, smoothed};
 pub use interval::{Estimate, MIN_SLICES, estimate_beside, estimate_runs, estimate_values, spread_of_runs};
+pub(crate) use phases::LEAST_TESTED;
 pub use phases::{Course, Phase, phases};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};
 pub use sequence::{LEAST_BLOCKS, change_at_any_time};

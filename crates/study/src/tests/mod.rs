@@ -75,6 +75,7 @@ fn run(workload: &Workload, iops: f64) -> Sample {
         slice_ns: 10_000_000,
         empty_share: 0.0,
         slice_rates: (0..99).map(|slice| iops * (0.99 + 0.01 * f64::from(slice % 3))).collect(),
+        warm_up_rates: Vec::new(),
         warm_up_ns: 0,
         verdict: Verdict::Steady,
         mean_depth: f64::from(workload.outstanding()),
