@@ -130,6 +130,7 @@ fn run() -> ExitCode {
         output::force();
     }
     history::choose(cli.no_history, cli.history);
+    host::watch_cleanup(interrupt::flag, console::tell);
     // What a killed tune left is put back by whatever command comes next.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
     let result = match cli.command {

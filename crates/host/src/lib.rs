@@ -26,7 +26,7 @@ mod session;
 mod stripe;
 mod test_file;
 
-pub use cleanup::{Cleanup, cleanup};
+pub use cleanup::{Cleanup, cleanup, watch_cleanup};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Host, HostTarget};
 #[cfg(target_os = "linux")]

@@ -4,6 +4,9 @@ use host::files::{HostFiles, remove_leftovers};
 use machine::files::{AreaSpec, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileWork};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 fn spec(location: &Path, engine: FileEngine, sync: FileSync) -> AreaSpec {
     AreaSpec {
@@ -39,7 +42,7 @@ fn every_engine_makes_reads_appends_and_deletes() {
     let content: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
     for (engine, sync) in engines().into_iter().flat_map(|engine| FileSync::ALL.map(|sync| (engine, sync))) {
         let area = HostFiles::new().open(&spec(here.path(), engine, sync)).unwrap();
-        area.make_subdirectories().unwrap();
+        area.make_subdirectories(&GOES_ON).unwrap();
         let room = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
         let mut work = area.work().unwrap();
         for (number, size) in [(1, 1), (2, 300), (3, 4096), (4, 4097), (5, 100_000)] {
@@ -59,7 +62,7 @@ fn every_engine_makes_reads_appends_and_deletes() {
         assert!(work.create(file(0, 50), &[]).is_err(), "an existing file is never overwritten");
         work.delete(file(0, 50)).unwrap();
         (1..5).for_each(|number| work.delete(file(1, number)).unwrap());
-        area.remove_subdirectories().unwrap();
+        area.remove_subdirectories(&GOES_ON).unwrap();
         drop((area, work));
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{engine:?} left something");
     }
@@ -70,7 +73,7 @@ fn what_is_left_in_an_area_goes_with_it() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("mine"), "kept").unwrap();
     let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
-    area.make_subdirectories().unwrap();
+    area.make_subdirectories(&GOES_ON).unwrap();
     area.work().unwrap().create(file(0, 1), b"left").unwrap();
     drop(area);
     let left: Vec<_> = fs::read_dir(here.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -82,7 +85,7 @@ fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
     let here = tempfile::tempdir().unwrap();
     let first = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
     let dead = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
-    first.make_subdirectories().unwrap();
+    first.make_subdirectories(&GOES_ON).unwrap();
     first.work().unwrap().create(file(0, 1), b"left").unwrap();
     // As a kill leaves it: the lock goes, the directory stays.
     std::mem::forget(first);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 /// A file: the directory it is in and the number that is its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -258,17 +259,17 @@ pub trait FileArea: Sync {
     /// What one thread works with.
     type Work: FileWork + Send;
 
-    /// Makes the subdirectories.
+    /// Makes the subdirectories; returns false if `interrupt` became true before all were made.
     ///
     /// # Errors
     /// What the file system says, with the path.
-    fn make_subdirectories(&self) -> Result<(), FileError>;
+    fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes the subdirectories, which must be empty.
+    /// Removes the subdirectories, which must be empty; returns false if `interrupt` became true before all were removed.
     ///
     /// # Errors
     /// What the file system says, with the path.
-    fn remove_subdirectories(&self) -> Result<(), FileError>;
+    fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
     /// Makes a worker for one thread.
     ///

@@ -1,6 +1,7 @@
 //! Results on disk: JSON in and out, schema versions.
 
 use crate::document::{Results, SCHEMA};
+use crate::soundness::{UniqueKeys, check};
 use machine::input::Input;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -26,6 +27,14 @@ pub enum Error {
         /// Which file.
         path: PathBuf,
         /// What is wrong, and where.
+        why: String,
+    },
+    /// Its figures contradict each other.
+    #[error("{}: it contradicts itself: {why}; it was damaged or edited, so make it again", path.display())]
+    Contradiction {
+        /// Which file.
+        path: PathBuf,
+        /// Which figures, and in which point.
         why: String,
     },
     /// A document of another version.
@@ -63,7 +72,7 @@ pub fn to_json_with(results: &Results, command: &str, own: &impl Serialize) -> s
 /// Reads results.
 ///
 /// # Errors
-/// The file cannot be read, is no document of ours, or is one of another version.
+/// The file cannot be read, or its text is refused by [`parse`].
 pub fn read(path: &Path) -> Result<Results, Error> {
     let text = DOCUMENT.text(path).map_err(|source| Error::Io { path: path.into(), source })?;
     parse(path, &text)
@@ -72,12 +81,17 @@ pub fn read(path: &Path) -> Result<Results, Error> {
 /// Reads results from the text of a file.
 ///
 /// # Errors
-/// It is not a document of ours, or has another version.
+/// It is not a document of ours, has another version, or contradicts itself.
 pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
     let Header { schema } = serde_json::from_str(text).map_err(malformed)?;
     match schema.as_deref() {
-        Some(SCHEMA) => serde_json::from_str(text).map_err(malformed),
+        Some(SCHEMA) => {
+            let _: UniqueKeys = serde_json::from_str(text).map_err(malformed)?;
+            let results = serde_json::from_str(text).map_err(malformed)?;
+            check(&results).map_err(|why| Error::Contradiction { path: path.into(), why })?;
+            Ok(results)
+        }
         Some(found) => Err(Error::Version { path: path.into(), found: found.into() }),
         None => Err(Error::Malformed { path: path.into(), why: "it names no schema".into() }),
     }

@@ -3,6 +3,7 @@
 
 use super::mark::Named;
 use super::sys;
+use crate::cleanup::Progress;
 use crate::test_file::{is_our_name, name};
 use machine::mark::{is_part, mark, part_name};
 use machine::{Error, Result};
@@ -203,7 +204,7 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
 }
 
 /// Removes hidden files and directories that killed runs left on their way to a name, and of which nobody holds the lock.
-pub(crate) fn remove_parts(directory: &File) {
+pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for entry in std::fs::read_dir(sys::path_of(directory)).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -221,6 +222,9 @@ pub(crate) fn remove_parts(directory: &File) {
         };
         let ours = is_part(text, inode, metadata.ino(), bytes) && sys::try_lock(&file).is_ok();
         if ours && leads_to(directory, &name, &file).unwrap_or(false) {
+            if !progress.step() {
+                return;
+            }
             let _ = fs::unlinkat(directory, &name, how);
         }
     }
@@ -249,12 +253,16 @@ fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) 
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
-    remove_parts(&opened);
+    let mut progress = Progress::of(directory);
+    remove_parts(&opened, &mut progress);
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         if let Some(bytes) = remove_leftover(&opened, &name, |_, inode| is_our_name(text, SUFFIX, inode)) {
             removed = (removed.0 + 1, removed.1 + bytes);
+            if !progress.step() {
+                break;
+            }
         }
     }
     removed

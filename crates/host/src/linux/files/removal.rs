@@ -13,11 +13,17 @@ use std::os::unix::fs::MetadataExt;
 /// Names of others that a message shows.
 const SHOWN: usize = 3;
 
-/// Removes an open directory where its name still is its own.
+/// Removes an open directory where its name still is its own. `goes_on` is called for each file and directory in it.
 ///
 /// # Errors
-/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not make; [`io::ErrorKind::NotFound`] if it is gone.
-pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
+/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not make; [`io::ErrorKind::NotFound`] if it is gone;
+/// [`io::ErrorKind::Interrupted`] if `goes_on` returned false.
+pub(super) fn remove(
+    parent: &File,
+    name: &OsStr,
+    directory: &File,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
     let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
     if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
         let is_gone = own.nlink() == 0;
@@ -27,7 +33,7 @@ pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Resul
             not_empty("its name leads to something else")
         });
     }
-    let mut tree = Tree { volume: volume(directory)?, others: Vec::new() };
+    let mut tree = Tree { volume: volume(directory)?, others: Vec::new(), goes_on };
     if volume(parent)? != tree.volume {
         return Err(not_empty("something is mounted on it"));
     }
@@ -46,17 +52,21 @@ fn not_empty(why: &str) -> io::Error {
 }
 
 /// What is removed of a tree, and what is not.
-struct Tree {
+struct Tree<'a> {
     volume: (u64, u64),
     /// Entries that stay.
     others: Vec<String>,
+    goes_on: &'a mut dyn FnMut() -> bool,
 }
 
-impl Tree {
+impl Tree<'_> {
     /// Removes what halfpower made in a directory; `at` is its path in the tree.
     fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
+            if !(self.goes_on)() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             let name = entry.file_name();
             if name == c"." || name == c".." {
                 continue;
@@ -77,6 +87,10 @@ impl Tree {
 
     /// Whether a subdirectory could be removed, or what stays in it is listed.
     fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
+        // An empty one goes at once; one with something in it is looked at.
+        if let Ok(true) = unlink(directory, name, AtFlags::REMOVEDIR) {
+            return Ok(true);
+        }
         // O_PATH does not open the device or file system that is mounted there.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = File::from(openat(directory, name, flags, Mode::empty())?);
@@ -132,7 +146,7 @@ mod tests {
 
     fn removed(at: &Path) -> Result<(), String> {
         let parent = File::open(at.parent().unwrap()).unwrap();
-        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap()).map_err(|error| error.to_string())
+        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap(), &mut || true).map_err(|error| error.to_string())
     }
 
     #[test]
