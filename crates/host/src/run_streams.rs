@@ -15,7 +15,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 }
 
 /// A stream's thread keeps everything large in its arena.
-const STACK_BYTES: usize = 256 << 10;
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// From the last stream's readiness to the start of several: time for all of them to wake.
 const WAKE_NS: Nanos = 200_000;

@@ -69,6 +69,21 @@ fn every_engine_makes_reads_appends_and_deletes() {
 }
 
 #[test]
+fn an_interrupt_ends_the_work_on_subdirectories() {
+    let here = tempfile::tempdir().unwrap();
+    let interrupted = AtomicBool::new(true);
+    let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
+    let own = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(!area.make_subdirectories(&interrupted).unwrap());
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+    assert!(area.make_subdirectories(&GOES_ON).unwrap());
+    assert!(!area.remove_subdirectories(&interrupted).unwrap());
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 2);
+    drop(area);
+    assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_is_left_in_an_area_goes_with_it() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("mine"), "kept").unwrap();

@@ -149,11 +149,6 @@ impl Target {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
-    /// Bytes from a place of the first thread to the next place of this one, where threads go through places of their own.
-    fn behind_bytes(&self, thread: u64) -> u64 {
-        (u128::from(thread) * u128::from(self.thread_stride_bytes) % u128::from(self.step_bytes())) as u64
-    }
-
     /// Bytes in which requests begin, on a file of `size_bytes`.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
@@ -272,11 +267,13 @@ impl Target {
             return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
         };
         let places = room / self.step_bytes() + 1;
-        // Some thread begins so far behind a place of the first.
-        let behind = (0..u64::from(self.threads)).map(|thread| self.behind_bytes(thread)).max().unwrap_or(0);
+        // The original refuses a thread that begins behind the end, too.
+        let behind = u64::from(self.threads.saturating_sub(1)).saturating_mul(self.thread_stride_bytes);
         if behind > room {
-            let why =
-                format!("a thread begins at {}, and there no block fits into it", show_size(self.base_bytes + behind));
+            let why = format!(
+                "a thread begins at {}, and there no block fits into it",
+                show_size(self.base_bytes.saturating_add(behind))
+            );
             return refuse(self.path.display().to_string(), why, "use a smaller -T, fewer threads or a larger file");
         }
         let mapped = self.caching == Caching::Mapped;

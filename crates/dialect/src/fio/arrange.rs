@@ -360,6 +360,16 @@ fn is_pipe(metadata: &fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
 }
 
+#[cfg(unix)]
+fn is_block_device(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_block_device(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_block_device(_: &fs::Metadata) -> bool {
+    false
+}
+
 #[cfg(not(unix))]
 fn is_pipe(_: &fs::Metadata) -> bool {
     false
@@ -394,6 +404,9 @@ pub fn look(path: &Path) -> io::Result<Found> {
         Ok(bytes) if bytes > 0 => Ok(Found::Device(bytes)),
         Ok(_) => Ok(Found::Other("neither a file nor a block device with a medium")),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) if is_block_device(&metadata) => {
+            Ok(Found::Other("a block device that cannot be opened: no driver serves it, or it has no medium"))
+        }
         Err(_) => Ok(Found::Other("neither a file nor a block device")),
     }
 }

@@ -237,13 +237,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 
     /// Appends a text to a file, or prints it if no file is named or the file cannot be written.
-    fn deliver(
-        &mut self,
-        text: &str,
-        file: Option<&str>,
-        out: &mut dyn Write,
-        err: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn deliver(&mut self, text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
         if let Some(name) = file {
             let appended = results::append("run", Path::new(name), text.as_bytes(), self.is_forced);
             let Err(error) = appended else { return Ok(()) };

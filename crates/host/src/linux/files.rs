@@ -98,7 +98,10 @@ impl FileSystem for HostFiles {
         }
         let here = [PathBuf::from(".")];
         let locations = if spec.locations.is_empty() { &here[..] } else { &spec.locations };
-        let directories = locations.iter().map(|location| WorkDirectory::make(location, spec.subdirectories)).collect::<Result<_, _>>()?;
+        let directories = locations
+            .iter()
+            .map(|location| WorkDirectory::make(location, spec.subdirectories))
+            .collect::<Result<_, _>>()?;
         Ok(HostArea { directories: Arc::new(directories), spec: spec.clone() })
     }
 }
@@ -113,7 +116,9 @@ impl FileArea for HostArea {
     type Work = FileWorker;
 
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
-        self.each_subdirectory(FileAct::MakeDirectory, interrupt, |directory, name| Ok(mkdirat(directory, name, Mode::RWXU)?))
+        self.each_subdirectory(FileAct::MakeDirectory, interrupt, |directory, name| {
+            Ok(mkdirat(directory, name, Mode::RWXU)?)
+        })
     }
 
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {

@@ -55,7 +55,11 @@ impl OwnedFile {
 
     fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         sys::check_proc()?;
-        let made = make(&directory, own_name);
+        let made = make(&directory, own_name).map_err(|error| match directory.metadata() {
+            // File systems have several errors for it.
+            Ok(metadata) if metadata.nlink() == 0 => io::Error::from_raw_os_error(libc::ENOENT),
+            _ => error,
+        });
         let (file, name) =
             made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
         let (path, is_named) = (shown.join(&name), own_name.is_some());
@@ -320,7 +324,9 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
         Some(libc::ENOSPC) => {
             Error::refused(shown, "no space is left for a test file", "free some, or name another directory")
         }
-        Some(libc::ENOENT) => Error::refused(shown, "there is no such directory to make a file in", "make it first"),
+        Some(libc::ENOENT) => {
+            Error::refused(shown, "there is no such directory to make a file in, or it was removed", "make it first")
+        }
         _ => Error::io("cannot make a test file", path)(error),
     }
 }

@@ -146,7 +146,8 @@ mod tests {
 
     fn removed(at: &Path) -> Result<(), String> {
         let parent = File::open(at.parent().unwrap()).unwrap();
-        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap(), &mut || true).map_err(|error| error.to_string())
+        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap(), &mut || true)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
