@@ -128,6 +128,7 @@ fn run() -> ExitCode {
         output::force();
     }
     history::choose(cli.no_history, cli.history);
+    host::watch_cleanup(interrupt::flag, console::tell);
     // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
     let result = match cli.command {

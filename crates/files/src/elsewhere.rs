@@ -148,6 +148,11 @@ pub fn is_pipe(metadata: &Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
 
+/// Whether it is a block device, which is not known.
+pub fn is_block_device(_: &Metadata) -> bool {
+    false
+}
+
 /// The number of a file in its file system.
 ///
 /// # Errors

@@ -63,11 +63,17 @@ impl Input {
     }
 }
 
-/// Bytes as text.
+/// The mark with which some editors begin a UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Bytes as text, without a byte-order mark.
 ///
 /// # Errors
 /// They are not UTF-8.
-pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
 }
 

@@ -55,6 +55,11 @@ pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
 
+/// Whether it is a block device.
+pub fn is_block_device(metadata: &Metadata) -> bool {
+    metadata.file_type().is_block_device()
+}
+
 /// The number of a file in its file system.
 ///
 /// # Errors

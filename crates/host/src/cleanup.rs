@@ -1,8 +1,11 @@
-//! The outcome of removing the test files and directories that this process created.
+//! The outcome of removing the test files and directories that this process created, and those that
+//! killed runs left.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Test files and directories that had to be removed.
 #[derive(Debug, Clone, Default)]
@@ -36,5 +39,57 @@ pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
                 cleanup.left.push(left);
             }
         }
+    }
+}
+
+/// Who hears of a long removal, and may end it.
+struct Watcher {
+    interrupt: fn() -> &'static AtomicBool,
+    say: fn(&str),
+}
+
+static WATCHER: OnceLock<Watcher> = OnceLock::new();
+
+/// Has `say` report every removal of leftovers that takes long, and ends it when the flag of `interrupt` becomes true.
+pub fn watch_cleanup(interrupt: fn() -> &'static AtomicBool, say: fn(&str)) {
+    // The first one stays.
+    let _ = WATCHER.set(Watcher { interrupt, say });
+}
+
+/// A removal that takes longer than this is reported.
+const SILENT: Duration = Duration::from_secs(2);
+
+/// From then on it is reported this often.
+const REPORTS: Duration = Duration::from_secs(10);
+
+/// How far the removal of leftovers in a directory is.
+pub(crate) struct Progress<'a> {
+    directory: &'a Path,
+    removed: u64,
+    report_at: Instant,
+    /// None until the first leftover.
+    interrupt: Option<&'static AtomicBool>,
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn of(directory: &'a Path) -> Progress<'a> {
+        Progress { directory, removed: 0, report_at: Instant::now() + SILENT, interrupt: None }
+    }
+
+    /// Whether the next leftover is to be removed.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some(watcher) = WATCHER.get() else { return true };
+        let interrupt = *self.interrupt.get_or_insert_with(watcher.interrupt);
+        let now = Instant::now();
+        if now >= self.report_at {
+            self.report_at = now + REPORTS;
+            (watcher.say)(&format!(
+                "removing the files that a killed run left in {} ({} so far); Ctrl-C leaves the rest to the next run",
+                self.directory.display(),
+                self.removed
+            ));
+        }
+        self.removed += 1;
+        !interrupt.load(Ordering::Relaxed)
     }
 }

@@ -27,7 +27,7 @@ mod session;
 mod stripe;
 mod test_file;
 
-pub use cleanup::{Cleanup, cleanup};
+pub use cleanup::{Cleanup, cleanup, watch_cleanup};
 #[cfg(not(target_os = "linux"))]
 use elsewhere as system;
 #[cfg(not(target_os = "linux"))]

@@ -14,7 +14,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 }
 
 /// A stream's thread keeps everything large in its arena.
-const STACK_BYTES: usize = 256 << 10;
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// Time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;

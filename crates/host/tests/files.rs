@@ -4,6 +4,9 @@ use host::files::{HostFiles, remove_leftovers};
 use machine::files::{AreaSpec, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileWork};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 fn spec(location: &Path, engine: FileEngine, sync: FileSync) -> AreaSpec {
     AreaSpec {
@@ -38,7 +41,7 @@ fn every_engine_makes_reads_appends_and_deletes() {
     let content: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
     for (engine, sync) in engines().into_iter().flat_map(|engine| FileSync::ALL.map(|sync| (engine, sync))) {
         let area = HostFiles::new().open(&spec(here.path(), engine, sync)).unwrap();
-        area.make_subdirectories().unwrap();
+        area.make_subdirectories(&GOES_ON).unwrap();
         let room = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
         let mut work = area.work().unwrap();
         for (number, size) in [(1, 1), (2, 300), (3, 4096), (4, 4097), (5, 100_000)] {
@@ -58,10 +61,25 @@ fn every_engine_makes_reads_appends_and_deletes() {
         assert!(work.create(file(0, 50), &[]).is_err(), "an existing file is never overwritten");
         work.delete(file(0, 50)).unwrap();
         (1..5).for_each(|number| work.delete(file(1, number)).unwrap());
-        area.remove_subdirectories().unwrap();
+        area.remove_subdirectories(&GOES_ON).unwrap();
         drop((area, work));
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{engine:?} left something");
     }
+}
+
+#[test]
+fn an_interrupt_ends_the_work_on_subdirectories() {
+    let here = tempfile::tempdir().unwrap();
+    let interrupted = AtomicBool::new(true);
+    let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
+    let own = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(!area.make_subdirectories(&interrupted).unwrap());
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+    assert!(area.make_subdirectories(&GOES_ON).unwrap());
+    assert!(!area.remove_subdirectories(&interrupted).unwrap());
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 2);
+    drop(area);
+    assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -69,7 +87,7 @@ fn an_area_is_removed_with_its_contents() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("mine"), "kept").unwrap();
     let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
-    area.make_subdirectories().unwrap();
+    area.make_subdirectories(&GOES_ON).unwrap();
     area.work().unwrap().create(file(0, 1), b"left").unwrap();
     drop(area);
     let left: Vec<_> = fs::read_dir(here.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -81,7 +99,7 @@ fn only_leftovers_of_killed_runs_are_removed() {
     let here = tempfile::tempdir().unwrap();
     let first = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
     let dead = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
-    first.make_subdirectories().unwrap();
+    first.make_subdirectories(&GOES_ON).unwrap();
     first.work().unwrap().create(file(0, 1), b"left").unwrap();
     // The state after a kill: the lock is gone, the directory stays.
     std::mem::forget(first);

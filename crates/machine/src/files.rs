@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 /// A file: its directory, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -212,17 +213,17 @@ pub trait FileSystem: Sync {
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// Creates the subdirectories.
+    /// Creates the subdirectories; returns false if `interrupt` became true before all were created.
     ///
     /// # Errors
     /// As the file system, with the path.
-    fn make_subdirectories(&self) -> Result<(), FileError>;
+    fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes the subdirectories, which must be empty.
+    /// Removes the subdirectories, which must be empty; returns false if `interrupt` became true before all were removed.
     ///
     /// # Errors
     /// As the file system, with the path.
-    fn remove_subdirectories(&self) -> Result<(), FileError>;
+    fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
     /// Creates a worker for one thread.
     ///

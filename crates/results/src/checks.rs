@@ -7,7 +7,7 @@ use machine::units::show_size;
 use machine::{CacheState, Layer, TargetFacts};
 use measure::stats::Verdict;
 use measure::{Sample, Verification};
-use workload::{Pattern, Workload};
+use workload::{Pattern, Stop, Workload};
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
 pub const CACHED_PERCENT: f64 = 5.0;
@@ -31,6 +31,9 @@ pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 const ACROSS_SHARE: f64 = 0.05;
 /// The innermost track of a disk holds at least about so much of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
+
+/// A run by time in which fewer requests complete says little of a rate.
+const FEW_REQUESTS: u64 = 10;
 
 /// Everything that makes a result less than trustworthy, one sentence each.
 pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
@@ -81,6 +84,10 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
             issued,
             workload.rate_iops.unwrap_or_default()
         ));
+    }
+    let fewest = samples.iter().map(|sample| sample.requests).min().unwrap_or(0);
+    if matches!(workload.stop, Stop::AfterNs(_)) && fewest < FEW_REQUESTS {
+        warnings.push(format!("a run had only {fewest} requests, too few for a rate: run it longer"));
     }
     if workload.data.verify {
         warnings.push(

@@ -1,6 +1,7 @@
 //! Reads and writes results as JSON, and checks schema versions.
 
 use crate::document::{Results, SCHEMA};
+use crate::soundness::{UniqueKeys, check};
 use files::Input;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -17,6 +18,9 @@ pub enum Error {
     /// Not a halfpower document.
     #[error("{}: not a results document of halfpower: {why}; name a results.json that study, sweep or run wrote", path.display())]
     Malformed { path: PathBuf, why: String },
+    /// Its figures contradict each other.
+    #[error("{}: it contradicts itself: {why}; it was damaged or edited, so make it again", path.display())]
+    Contradiction { path: PathBuf, why: String },
     /// A document of another schema version.
     #[error("{}: its schema is '{found}' and this program reads '{SCHEMA}'; use the program that wrote it", path.display())]
     Version { path: PathBuf, found: String },
@@ -62,7 +66,12 @@ pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
     let Header { schema } = serde_json::from_str(text).map_err(malformed)?;
     match schema.as_deref() {
-        Some(SCHEMA) => serde_json::from_str(text).map_err(malformed),
+        Some(SCHEMA) => {
+            let _: UniqueKeys = serde_json::from_str(text).map_err(malformed)?;
+            let results = serde_json::from_str(text).map_err(malformed)?;
+            check(&results).map_err(|why| Error::Contradiction { path: path.into(), why })?;
+            Ok(results)
+        }
         Some(found) => Err(Error::Version { path: path.into(), found: found.into() }),
         None => Err(Error::Malformed { path: path.into(), why: "it names no schema".into() }),
     }

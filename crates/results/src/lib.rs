@@ -27,6 +27,7 @@ mod parquet;
 mod point;
 mod question;
 mod rate_change;
+mod soundness;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{

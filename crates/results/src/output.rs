@@ -134,19 +134,27 @@ impl Output {
     /// It cannot be written, or is not a valid place for a report.
     fn add(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
-        let mut file = match (self.place()?, &self.at) {
+        let (place, directory, name) = match (self.place()?, &self.at) {
             (Place::Stream, _) | (_, None) => return self.write_into(bytes).map_err(failed),
-            (Place::Free, Some((directory, name))) => directory.create(name, 0o666).map_err(failed)?,
-            (Place::Replaceable(before), Some((directory, name))) => {
+            (place, Some((directory, name))) => (place, directory, name),
+        };
+        let (mut file, is_ours) = match place {
+            Place::Stream | Place::Free => (directory.create(name, 0o666).map_err(failed)?, true),
+            Place::Replaceable(before) => {
+                let is_ours = is_own(directory, name, before.len()).map_err(failed)?;
                 let file = directory.open_to_append(name).map_err(failed)?;
                 // Write only to the file that was checked.
                 if !is_same_file(&before, &file.metadata().map_err(failed)?) {
                     return Err(self.refused("it was replaced at this very moment"));
                 }
-                file
+                (file, is_ours)
             }
         };
-        write_and_flush(&mut file, bytes).map_err(failed)
+        write_and_flush(&mut file, bytes).map_err(failed)?;
+        if is_ours {
+            own::mark(directory, name, &file, directory.open_regular(name).map_err(failed)?);
+        }
+        Ok(())
     }
 
     fn refused(&self, why: impl Into<String>) -> OutputError {
@@ -212,13 +220,13 @@ impl Output {
     }
 }
 
-/// Appends text to a file named by `option`, whoever created it; nothing in it is overwritten.
-/// Links and devices that store data are refused.
+/// Appends text to a file named by `option`. The file must be new, or created by halfpower and
+/// unchanged, unless `force` is set. Links and devices that store data are refused.
 ///
 /// # Errors
 /// It cannot be written, or is not a valid place for a report.
-pub fn append(option: &str, path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    Output::at(option, path, true)?.add(bytes)
+pub fn append(option: &str, path: &Path, bytes: &[u8], force: bool) -> Result<(), OutputError> {
+    Output::at(option, path, force)?.add(bytes)
 }
 
 fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
@@ -323,14 +331,21 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         let (file, link) = (here.path().join("file"), here.path().join("link"));
         for _ in 0..2 {
-            append("run", &file, b"more\n").unwrap();
+            append("run", &file, b"more\n", false).unwrap();
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(append("run", &link, b"x").unwrap_err().to_string().contains("symbolic link"));
-        assert!(append("run", here.path(), b"x").is_err());
-        append("run", Path::new("/dev/null"), b"x").unwrap();
+        assert!(append("run", &link, b"x", true).unwrap_err().to_string().contains("symbolic link"));
+        assert!(append("run", here.path(), b"x", true).is_err());
+        append("run", Path::new("/dev/null"), b"x", false).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");
+        fs::write(&file, "mine\n").unwrap();
+        assert!(append("run", &file, b"x", false).unwrap_err().to_string().contains("--force"));
+        for _ in 0..2 {
+            append("run", &file, b"x\n", true).unwrap();
+        }
+        assert!(append("run", &file, b"x", false).is_err(), "it stays the user's");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine\nx\nx\n");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, N
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const RECORD: u64 = 1024;
@@ -362,27 +363,29 @@ pub struct TwinArea {
 }
 
 impl TwinArea {
-    fn each_subdirectory(&self) {
+    fn each_subdirectory(&self, interrupt: &AtomicBool) -> bool {
         let mut state = lock(&self.state);
         for location in 0..self.spec.locations.len().max(1) as u32 {
             for subdirectory in 0..self.spec.subdirectories {
+                if interrupt.load(Ordering::Relaxed) {
+                    return false;
+                }
                 state.write_index(FileId { location, subdirectory, number: 0 }, &self.spec);
             }
         }
+        true
     }
 }
 
 impl FileArea for TwinArea {
     type Work = TwinWork;
 
-    fn make_subdirectories(&self) -> Result<(), FileError> {
-        self.each_subdirectory();
-        Ok(())
+    fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
+        Ok(self.each_subdirectory(interrupt))
     }
 
-    fn remove_subdirectories(&self) -> Result<(), FileError> {
-        self.each_subdirectory();
-        Ok(())
+    fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
+        Ok(self.each_subdirectory(interrupt))
     }
 
     fn work(&self) -> Result<TwinWork, FileError> {

@@ -7,6 +7,7 @@ use machine::{Machine, Nanos, Pause, TargetFacts};
 use results::Began;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 use twin::settings::split_file;
 use twin::{Setup, Twin, TwinFiles};
 
@@ -120,12 +121,12 @@ macro_rules! either {
 impl FileArea for Area {
     type Work = Work;
 
-    fn make_subdirectories(&self) -> Result<(), FileError> {
-        either!(Area, self, |area| area.make_subdirectories())
+    fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
+        either!(Area, self, |area| area.make_subdirectories(interrupt))
     }
 
-    fn remove_subdirectories(&self) -> Result<(), FileError> {
-        either!(Area, self, |area| area.remove_subdirectories())
+    fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
+        either!(Area, self, |area| area.remove_subdirectories(interrupt))
     }
 
     fn work(&self) -> Result<Work, FileError> {

@@ -46,6 +46,7 @@ mod names;
 mod others;
 mod outputs;
 mod ownership;
+mod second;
 mod targets;
 mod together;
 
@@ -64,6 +65,7 @@ pub static TABLE: &[&Section] = &[
     &names::SECTION,
     &others::SECTION,
     &input::SECTION,
+    &second::SECTION,
 ];
 
 fn play_row(section: &Section, name: &str) {

@@ -149,12 +149,6 @@ impl Target {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
-    /// Distance from the nearest earlier offset of the first thread to this thread's offsets, if
-    /// threads have separate offsets.
-    fn behind_bytes(&self, thread: u64) -> u64 {
-        (u128::from(thread) * u128::from(self.thread_stride_bytes) % u128::from(self.step_bytes())) as u64
-    }
-
     /// Length of the range in which requests start, on a file of `size_bytes`.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
@@ -278,11 +272,13 @@ impl Target {
             return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
         };
         let places = room / self.step_bytes() + 1;
-        // The largest distance of a thread's offsets from the first thread's.
-        let behind = (0..u64::from(self.threads)).map(|thread| self.behind_bytes(thread)).max().unwrap_or(0);
+        // DISKSPD also refuses a thread that starts past the end.
+        let behind = u64::from(self.threads.saturating_sub(1)).saturating_mul(self.thread_stride_bytes);
         if behind > room {
-            let why =
-                format!("a thread begins at {}, and there no block fits into it", show_size(self.base_bytes + behind));
+            let why = format!(
+                "a thread begins at {}, and there no block fits into it",
+                show_size(self.base_bytes.saturating_add(behind))
+            );
             return refuse(self.path.display().to_string(), why, "use a smaller -T, fewer threads or a larger file");
         }
         let mapped = self.caching == Caching::Mapped;

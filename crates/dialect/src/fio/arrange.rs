@@ -382,6 +382,9 @@ pub fn look(path: &Path) -> io::Result<Found> {
         Ok(bytes) if bytes > 0 => Ok(Found::Device(bytes)),
         Ok(_) => Ok(Found::Other("neither a file nor a block device with a medium")),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) if files::is_block_device(&metadata) => {
+            Ok(Found::Other("a block device that cannot be opened: no driver serves it, or it has no medium"))
+        }
         Err(_) => Ok(Found::Other("neither a file nor a block device")),
     }
 }

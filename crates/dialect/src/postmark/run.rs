@@ -202,9 +202,11 @@ fn once<F: FileSystem>(
     let subdirectories = config.plan.subdirectories_used() > 0;
     if subdirectories {
         print(out, "Creating subdirectories...")?;
-        let made = area.make_subdirectories();
-        print(out, if made.is_ok() { "Done\n" } else { "\n" })?;
-        made?;
+        let made = area.make_subdirectories(interrupt);
+        print(out, if matches!(made, Ok(true)) { "Done\n" } else { "\n" })?;
+        if !made? {
+            return Err(RunError::Interrupted);
+        }
     }
     let shared = Shared { system, interrupt, failed: AtomicBool::new(false) };
     let (before, began) = (system.usage(), system.now());
@@ -218,8 +220,11 @@ fn once<F: FileSystem>(
     let measured = measured?;
     if subdirectories {
         print(out, "Deleting subdirectories...")?;
-        area.remove_subdirectories()?;
-        print(out, "Done\n")?;
+        let removed = area.remove_subdirectories(interrupt);
+        print(out, if matches!(removed, Ok(true)) { "Done\n" } else { "\n" })?;
+        if !removed? {
+            return Err(RunError::Interrupted);
+        }
     }
     if let Some(after) = measured.out_of_files {
         return Err(RunError::OutOfFiles(after));

@@ -7,7 +7,7 @@ use super::{
 use files::Input;
 use machine::files::{FileError, FileSystem};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Whether the session continues.
@@ -21,7 +21,12 @@ pub enum Outcome {
 }
 
 /// Files that load files that load files end somewhere.
-const DEEPEST: u32 = 16;
+const DEEPEST: usize = 16;
+
+/// The same for every path that leads to a file.
+fn identity(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.into())
+}
 
 /// Input limit of `load`, in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
@@ -49,14 +54,42 @@ pub struct Session<'a, F> {
     results: Vec<PostmarkResult>,
     refused: u64,
     failed: u64,
-    depth: u32,
+    /// A command was refused, so the settings are not those that were asked for.
+    is_spoiled: bool,
+    /// Somebody sees each complaint before the next line is typed.
+    is_interactive: bool,
+    /// Reports may be added to files that halfpower did not make.
+    is_forced: bool,
+    /// The files of commands that are being read, each loaded by the one before.
+    loading: Vec<PathBuf>,
 }
 
 impl<'a, F: FileSystem> Session<'a, F> {
     /// Starts a session with the original's defaults. When `interrupt` becomes true, the current
     /// run ends and removes its files.
     pub fn new(system: &'a F, interrupt: &'a AtomicBool) -> Self {
-        Session { system, interrupt, config: Config::default(), results: Vec::new(), refused: 0, failed: 0, depth: 0 }
+        Session {
+            system,
+            interrupt,
+            config: Config::default(),
+            results: Vec::new(),
+            refused: 0,
+            failed: 0,
+            is_spoiled: false,
+            is_interactive: false,
+            is_forced: false,
+            loading: Vec::new(),
+        }
+    }
+
+    /// The same for somebody at a terminal: a refused line does not keep the next one from running.
+    pub fn interactive(self, is_interactive: bool) -> Self {
+        Session { is_interactive, ..self }
+    }
+
+    /// The same with reports added to any file.
+    pub fn forced(self, is_forced: bool) -> Self {
+        Session { is_forced, ..self }
     }
 
     /// Prints the original's start banner.
@@ -93,6 +126,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
     /// # Errors
     /// `out` or `err` cannot be written. A rejected line or a failed run is not an error here.
     pub fn line(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+        self.is_spoiled &= !self.is_interactive;
         self.obey(line, true, out, err)
     }
 
@@ -104,13 +138,13 @@ impl<'a, F: FileSystem> Session<'a, F> {
         let text = match self.read_commands(path) {
             Ok(text) => text,
             Err(why) => {
-                self.refused += 1;
+                self.refuse();
                 writeln!(err, "Error: cannot read configuration file '{}': {why}", path.display())?;
                 return Ok(Outcome::Continue);
             }
         };
         writeln!(out, "Reading configuration from file '{}'", path.display())?;
-        self.depth += 1;
+        self.loading.push(identity(path));
         let mut outcome = Ok(Outcome::Continue);
         for line in text.lines() {
             outcome = self.obey(line, false, out, err);
@@ -118,12 +152,20 @@ impl<'a, F: FileSystem> Session<'a, F> {
                 break;
             }
         }
-        self.depth -= 1;
+        self.loading.pop();
         outcome
     }
 
+    fn refuse(&mut self) {
+        self.refused += 1;
+        self.is_spoiled = true;
+    }
+
     fn read_commands(&self, path: &Path) -> Result<String, String> {
-        if self.depth >= DEEPEST {
+        if self.loading.contains(&identity(path)) {
+            return Err("it would load itself again and again; remove the line that loads it".into());
+        }
+        if self.loading.len() >= DEEPEST {
             return Err(format!("{DEEPEST} files already load one another"));
         }
         Ok(as_text(&COMMANDS.read(path).map_err(|error| error.to_string())?))
@@ -134,17 +176,24 @@ impl<'a, F: FileSystem> Session<'a, F> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let obeyed = parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
         match obeyed {
+            Ok(Command::Run(_)) if self.is_spoiled => {
+                self.refuse();
+                let why = "nothing is run, because a line before this one was refused: correct that line";
+                writeln!(err, "Error: {why}").map(|()| Outcome::Continue)
+            }
             Ok(Command::Run(file)) => self.run(file.as_deref(), out, err),
             Ok(Command::Load(file)) => self.load_file(Path::new(&file), out, err),
             Ok(Command::Show(file)) => {
-                deliver(&show(&self.config), file.as_deref(), out, err).map(|()| Outcome::Continue)
+                self.deliver(&show(&self.config), file.as_deref(), out, err).map(|()| Outcome::Continue)
             }
             Ok(Command::Help(prefix)) => out.write_all(command::help(&prefix).as_bytes()).map(|()| Outcome::Continue),
             Ok(Command::Quit) => Ok(Outcome::Quit),
             Ok(_) => Ok(Outcome::Continue),
             Err(complaint) => {
                 let nothing = line.trim().is_empty() || line.starts_with('#');
-                self.refused += u64::from(!nothing);
+                if !nothing {
+                    self.refuse();
+                }
                 match complaint {
                     Complaint::Unknown => writeln!(out, "{complaint}")?,
                     _ => writeln!(err, "{complaint}")?,
@@ -162,7 +211,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
                     ReportStyle::Terse => terse(&result),
                 };
                 self.results.push(result);
-                deliver(&text, file, out, err)?;
+                self.deliver(&text, file, out, err)?;
                 Ok(Outcome::Continue)
             }
             Err(RunError::Print(error)) => Err(error),
@@ -187,14 +236,16 @@ impl<'a, F: FileSystem> Session<'a, F> {
             }
         }
     }
-}
 
-/// Appends a text to a file, or prints it where none is named or the file cannot be written.
-fn deliver(text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    if let Some(name) = file {
-        let Err(error) = results::append("run", Path::new(name), text.as_bytes()) else { return Ok(()) };
-        writeln!(err, "Error: Cannot direct output to file '{name}': {error}")?;
+    /// Appends a text to a file, or prints it if no file is named or the file cannot be written.
+    fn deliver(&mut self, text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+        if let Some(name) = file {
+            let appended = results::append("run", Path::new(name), text.as_bytes(), self.is_forced);
+            let Err(error) = appended else { return Ok(()) };
+            self.refused += 1;
+            writeln!(err, "Error: Cannot direct output to file '{name}': {error}")?;
+        }
+        out.write_all(text.as_bytes())?;
+        out.flush()
     }
-    out.write_all(text.as_bytes())?;
-    out.flush()
 }

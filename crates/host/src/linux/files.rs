@@ -13,6 +13,7 @@ use super::facts::Roots;
 use super::owned_file::{make_hidden, remove_parts};
 use super::snapshot::{Moment, pause};
 use super::sys;
+use crate::cleanup;
 use crate::run_streams;
 use crate::session::Time;
 use crate::test_file::{is_our_name, name};
@@ -20,7 +21,7 @@ pub use directories::directory_facts;
 use machine::files::{AreaSpec, FileAct, FileArea, FileEngine, FileError, FileSystem, FileUsage};
 use machine::mark::mark;
 use machine::{Nanos, Pause};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstatvfs, mkdirat, openat, renameat, unlinkat};
 use std::ffi::{CStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -28,6 +29,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use worker::FileWorker;
 
 /// Directories are named `halfpower-MARK.files`; their creator holds a lock on them.
@@ -96,7 +98,10 @@ impl FileSystem for HostFiles {
         }
         let here = [PathBuf::from(".")];
         let locations = if spec.locations.is_empty() { &here[..] } else { &spec.locations };
-        let directories = locations.iter().map(|location| WorkDirectory::make(location)).collect::<Result<_, _>>()?;
+        let directories = locations
+            .iter()
+            .map(|location| WorkDirectory::make(location, spec.subdirectories))
+            .collect::<Result<_, _>>()?;
         Ok(HostArea { directories: Arc::new(directories), spec: spec.clone() })
     }
 }
@@ -110,12 +115,14 @@ pub struct HostArea {
 impl FileArea for HostArea {
     type Work = FileWorker;
 
-    fn make_subdirectories(&self) -> Result<(), FileError> {
-        self.each_subdirectory(FileAct::MakeDirectory, |directory, name| Ok(mkdirat(directory, name, Mode::RWXU)?))
+    fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
+        self.each_subdirectory(FileAct::MakeDirectory, interrupt, |directory, name| {
+            Ok(mkdirat(directory, name, Mode::RWXU)?)
+        })
     }
 
-    fn remove_subdirectories(&self) -> Result<(), FileError> {
-        self.each_subdirectory(FileAct::RemoveDirectory, |directory, name| {
+    fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
+        self.each_subdirectory(FileAct::RemoveDirectory, interrupt, |directory, name| {
             Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
         })
     }
@@ -126,16 +133,25 @@ impl FileArea for HostArea {
 }
 
 impl HostArea {
-    fn each_subdirectory(&self, act: FileAct, what: impl Fn(&File, &CStr) -> io::Result<()>) -> Result<(), FileError> {
+    /// Whether it was done with all of them before `interrupt` became true.
+    fn each_subdirectory(
+        &self,
+        act: FileAct,
+        interrupt: &AtomicBool,
+        what: impl Fn(&File, &CStr) -> io::Result<()>,
+    ) -> Result<bool, FileError> {
         let mut name = worker::Name::default();
         for directory in self.directories.iter() {
             for index in 0..self.spec.subdirectories {
+                if interrupt.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
                 let name = name.directory(index);
                 what(&directory.handle, name)
                     .map_err(|error| FileError::of(act, directory.path.join(text(name)), error))?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -151,7 +167,7 @@ struct WorkDirectory {
 }
 
 impl WorkDirectory {
-    fn make(location: &Path) -> Result<WorkDirectory, FileError> {
+    fn make(location: &Path, subdirectories: u32) -> Result<WorkDirectory, FileError> {
         let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => FileError::NoLocation(location.into()),
             io::ErrorKind::NotADirectory => FileError::NotADirectory(location.into()),
@@ -164,6 +180,7 @@ impl WorkDirectory {
         sys::check_proc().map_err(|error| FileError::Refused { path: location.into(), why: error.to_string() })?;
         remove_leftovers(location);
         let parent = open_directory(CWD, location).map_err(explain)?;
+        check_inodes(&parent, location, subdirectories)?;
         // Lock the directory before it gets the name that other processes look for.
         let hidden = make_hidden(&parent, |hidden| {
             mkdirat(&parent, hidden, Mode::RWXU)?;
@@ -193,7 +210,8 @@ impl WorkDirectory {
 
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
-        crate::cleanup::note(&self.path, removal::remove(&self.parent, &self.name, &self.handle));
+        // All of it goes, whatever has been interrupted.
+        cleanup::note(&self.path, removal::remove(&self.parent, &self.name, &self.handle, &mut || true));
     }
 }
 
@@ -203,20 +221,36 @@ impl Drop for WorkDirectory {
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };
-    remove_parts(&parent);
+    let mut progress = cleanup::Progress::of(location);
+    remove_parts(&parent, &mut progress);
     for entry in fs::read_dir(sys::path_of(&parent)).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         let Ok(handle) = open_directory(&parent, Path::new(&name)) else { continue };
         let ours = handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()));
         if ours && sys::try_lock(&handle).is_ok() {
-            match removal::remove(&parent, &name, &handle) {
+            match removal::remove(&parent, &name, &handle, &mut || progress.step()) {
                 Ok(()) => removed += 1,
-                failed => crate::cleanup::note(&location.join(&name), failed),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => break,
+                failed => cleanup::note(&location.join(&name), failed),
             }
         }
     }
     removed
+}
+
+/// Checks that the file system has room for this many directories; some file systems do not count them.
+fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
+    let free = fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);
+    match free {
+        Some(free) if free < u64::from(subdirectories) => Err(FileError::Refused {
+            path: location.into(),
+            why: format!(
+                "{subdirectories} subdirectories are more than the {free} inodes that are free here; ask for fewer"
+            ),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn open_directory(from: impl AsFd, path: &Path) -> io::Result<File> {

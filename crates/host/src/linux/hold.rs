@@ -41,8 +41,11 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     let in_use = |why: String| Error::refused(&shown, why, "name one that nothing uses");
     let is_device = metadata.file_type().is_block_device();
     let unknown = unused(&file, is_device).map_err(in_use)?;
-    // Only after the checks: an overlay copies up a lower layer's file as soon as it is opened for
-    // writing.
+    if is_device && sys::is_read_only(&file) {
+        let hint = "make it writable (blockdev --setrw), or leave out --destroy-data to read it";
+        return Err(Error::refused(&shown, "the device is read-only", hint));
+    }
+    // Not before the checks: an overlay copies a lower layer's file as soon as it is opened for writing.
     let exclusively = if is_device { libc::O_EXCL } else { 0 };
     let taken = reopen(&file, true, exclusively).map_err(|error| match error.raw_os_error() {
         Some(libc::EBUSY) => in_use("another program or the kernel holds it exclusively".into()),
@@ -106,6 +109,10 @@ pub(super) fn explain_open(error: io::Error, path: &Path, write: bool) -> Error 
         Some(libc::EACCES | libc::EPERM) => {
             let to = if write { "no permission to write it" } else { "no permission to read it" };
             Error::refused(path.display().to_string(), to, "run as a user who may (root for a device)")
+        }
+        Some(libc::ENXIO | libc::ENODEV) => {
+            let why = "no driver serves this device node, or there is no medium in it";
+            Error::refused(path.display().to_string(), why, "name a device that is there (lsblk shows them)")
         }
         Some(libc::EROFS) => {
             Error::refused(path.display().to_string(), "it is read-only", "leave out --destroy-data to read it")

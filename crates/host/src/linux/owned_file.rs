@@ -4,6 +4,7 @@
 
 use super::mark::Named;
 use super::sys;
+use crate::cleanup::Progress;
 use crate::test_file::{is_our_name, name};
 use machine::mark::{is_part, mark, part_name};
 use machine::{Error, Result};
@@ -54,7 +55,11 @@ impl OwnedFile {
 
     fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         sys::check_proc()?;
-        let made = make(&directory, own_name);
+        let made = make(&directory, own_name).map_err(|error| match directory.metadata() {
+            // File systems have several errors for it.
+            Ok(metadata) if metadata.nlink() == 0 => io::Error::from_raw_os_error(libc::ENOENT),
+            _ => error,
+        });
         let (file, name) =
             made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
         let (path, is_named) = (shown.join(&name), own_name.is_some());
@@ -200,7 +205,7 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
 }
 
 /// Removes what killed runs had not yet given its name: hidden and unlocked.
-pub(crate) fn remove_parts(directory: &File) {
+pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for entry in std::fs::read_dir(sys::path_of(directory)).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -218,6 +223,9 @@ pub(crate) fn remove_parts(directory: &File) {
         };
         let ours = is_part(text, inode, metadata.ino(), bytes) && sys::try_lock(&file).is_ok();
         if ours && leads_to(directory, &name, &file).unwrap_or(false) {
+            if !progress.step() {
+                return;
+            }
             let _ = fs::unlinkat(directory, &name, how);
         }
     }
@@ -245,12 +253,16 @@ fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) 
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
-    remove_parts(&opened);
+    let mut progress = Progress::of(directory);
+    remove_parts(&opened, &mut progress);
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         if let Some(bytes) = remove_leftover(&opened, &name, |_, inode| is_our_name(text, SUFFIX, inode)) {
             removed = (removed.0 + 1, removed.1 + bytes);
+            if !progress.step() {
+                break;
+            }
         }
     }
     removed
@@ -308,7 +320,9 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
         Some(libc::ENOSPC) => {
             Error::refused(shown, "no space is left for a test file", "free some, or name another directory")
         }
-        Some(libc::ENOENT) => Error::refused(shown, "there is no such directory to make a file in", "make it first"),
+        Some(libc::ENOENT) => {
+            Error::refused(shown, "there is no such directory to make a file in, or it was removed", "make it first")
+        }
         _ => Error::io("cannot make a test file", path)(error),
     }
 }

@@ -3,7 +3,7 @@
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
 use super::counters::process_times;
-use super::facts::{DirtyWatch, Roots, memory_left};
+use super::facts::{DirtyWatch, Roots, memory_left, own_limit_left};
 use super::member::descriptors;
 use super::part_files::{PartFiles, open_part, prepare_cache};
 use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
@@ -11,7 +11,7 @@ use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::{Arena, Extra, LONG_WALK_BYTES, MALLOC_START, WALK_BYTES};
 use crate::reaping::PartCounters;
-use crate::run_streams::{PartStreams, Ready, RunOutcome, run_streams};
+use crate::run_streams::{PartStreams, Ready, RunOutcome, STACK_BYTES, run_streams};
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
@@ -64,6 +64,14 @@ pub(crate) fn run<S: RequestSource>(
     match outcome {
         Ok(Outcome { before, after, ran: RunOutcome { began, ends, gaps }, unregistered }) => {
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
+            let members = parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.members());
+            let gone = members.filter(|member| member.check_path().is_err()).map(|member| {
+                format!(
+                    "{} was removed or replaced during the run: the rate is that of the old file",
+                    member.path.display()
+                )
+            });
+            usage.warnings.extend(gone);
             let device = meters.between(&before, &after, &mut usage);
             usage.block_times =
                 trace.and_then(|trace| trace.end(|at| before.clock_at(&after, at)).ok()).unwrap_or_default();
@@ -150,20 +158,27 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// The kernel would kill this program or another for lack of memory.
+/// What a run takes for itself, about.
+const OTHER_BYTES: u64 = 2 << 20;
+
+/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
         Arena::bytes_for(one.depth, one.request_bytes, walk)?.checked_mul(u64::from(one.streams))
     };
     let needed = streams.iter().try_fold(0u64, |sum, one| sum.checked_add(bytes(one)?)).unwrap_or(u64::MAX);
-    let Some(left) = memory_left(&Roots::default()).filter(|&left| needed > left) else { return Ok(()) };
+    let threads: u64 = streams.iter().map(|one| u64::from(one.streams)).sum();
+    // Limits of the process count the stacks whole, touched or not.
+    let with_stacks = needed.saturating_add((threads + 1) * STACK_BYTES as u64).saturating_add(OTHER_BYTES);
+    let left = memory_left(&Roots::default()).filter(|&left| needed > left);
+    let Some(left) = left.or_else(|| own_limit_left().filter(|&left| with_stacks > left)) else { return Ok(()) };
     let outstanding: u64 = streams.iter().map(|one| u64::from(one.streams) * u64::from(one.depth)).sum();
     let largest = streams.iter().map(|one| one.request_bytes).max().unwrap_or(0);
     Err(Error::refused(
         format!("{outstanding} requests of up to {} outstanding", units::show_size(u64::from(largest))),
-        format!("their buffers need {}, but only {} of memory are available", rounded(needed), rounded(left)),
-        "lower the depth, the number of threads or the request size",
+        format!("buffers and threads take {}, and {} of memory are available", rounded(with_stacks), rounded(left)),
+        "lower the depth, the number of threads or the request size, or raise the limit (ulimit -v, ulimit -d)",
     ))
 }
 

@@ -21,7 +21,13 @@ pub(crate) fn request_error(result: i32) -> io::Error {
 
 /// Fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
-    Ok(fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)?)
+    match rustix::io::retry_on_intr(|| fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)) {
+        Err(rustix::io::Errno::NOLCK) => Err(io::Error::other(
+            "the file system has no locks (ENOLCK), as NFS without a lock service: \
+             start it (rpc.statd), or mount with -o local_lock=flock",
+        )),
+        locked => Ok(locked?),
+    }
 }
 
 /// Checks that [`path_of`] works.
@@ -86,7 +92,17 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// Length 0: to the end. Dirty pages stay, so sync first.
+/// Whether a block device is set to read-only (`blockdev --getro`).
+pub(crate) fn is_read_only(device: &File) -> bool {
+    /// `_IO(0x12, 94)`; linux/fs.h
+    const BLKROGET: libc::c_ulong = 0x125e;
+    let mut is_set: libc::c_int = 0;
+    // SAFETY: the kernel writes one int, which lives until the call is over.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), BLKROGET as _, &mut is_set) };
+    result == 0 && is_set != 0
+}
+
+/// Drops the page cache of a range of one file (length 0: to the end). Dirty pages stay, so sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);

@@ -42,6 +42,7 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
     if let Some(found) = &point.verification {
         let checked = size(found.checked_bytes as f64);
         match found.fault_count() {
+            0 if found.checked_bytes == 0 => block.say("verified", Tone::Failed, "nothing was read back"),
             0 => block.say("verified", Tone::Good, &format!("{checked} read back: the data read is the data written")),
             count => {
                 block.say("faults", Tone::Failed, &format!("{count} in {checked} read back"));

@@ -35,7 +35,7 @@ fn state(mut content: impl Read) -> io::Result<String> {
 
 /// Marks an output with this content: a file that has its name already, or will be renamed to it. What cannot be marked is no failure: the next
 /// run asks for --force.
-pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: &[u8]) {
+pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
         let _ = write_beside(directory, name, &state);

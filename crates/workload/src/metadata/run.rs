@@ -160,7 +160,9 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
 ) -> Result<[Vec<Nanos>; 6], MetadataError> {
     plan.check()?;
     let area = system.open(&plan.area())?;
-    area.make_subdirectories()?;
+    if !area.make_subdirectories(interrupt)? {
+        return Err(MetadataError::Interrupted);
+    }
     let mut workers = (0..plan.threads)
         .zip(records)
         .map(|(index, record)| {
@@ -183,6 +185,5 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
             elapsed[operation as usize].push(phase(operation, &mut workers, &shared)?);
         }
     }
-    area.remove_subdirectories()?;
-    Ok(elapsed)
+    if area.remove_subdirectories(interrupt)? { Ok(elapsed) } else { Err(MetadataError::Interrupted) }
 }

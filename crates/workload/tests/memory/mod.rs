@@ -6,7 +6,7 @@ use machine::{Nanos, Pause};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
@@ -78,13 +78,13 @@ pub struct MemoryArea(Arc<State>);
 impl FileArea for MemoryArea {
     type Work = MemoryWork;
 
-    fn make_subdirectories(&self) -> Result<(), FileError> {
-        Ok(())
+    fn make_subdirectories(&self, _: &AtomicBool) -> Result<bool, FileError> {
+        Ok(true)
     }
 
-    fn remove_subdirectories(&self) -> Result<(), FileError> {
+    fn remove_subdirectories(&self, _: &AtomicBool) -> Result<bool, FileError> {
         assert!(self.0.files.lock().unwrap().is_empty(), "a directory with files in it cannot be removed");
-        Ok(())
+        Ok(true)
     }
 
     fn work(&self) -> Result<MemoryWork, FileError> {

@@ -77,15 +77,22 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
 /// Bytes that this process can still allocate without evicting anything: the minimum of free
 /// memory, control group limits and its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
-    let own = if roots.is_this_machine() { address_space_left() } else { None };
+    let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-fn address_space_left() -> Option<u64> {
-    let limit = getrlimit(Resource::As).current?;
-    // The first number is mapped pages (proc(5)).
-    let mapped: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').next()?.parse().ok()?;
-    Some(limit.saturating_sub(mapped * rustix::param::page_size() as u64))
+/// Bytes left of the limits on mapped memory (`ulimit -v`) and on data (`ulimit -d`), whichever is
+/// less.
+pub(crate) fn own_limit_left() -> Option<u64> {
+    let limits = [(Resource::As, 0), (Resource::Data, 5)];
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    // The first number is mapped pages, the sixth data and stack (proc(5)).
+    let left = |(resource, field): (Resource, usize)| {
+        let limit = getrlimit(resource).current?;
+        let used: u64 = statm.split_whitespace().nth(field)?.parse().ok()?;
+        Some(limit.saturating_sub(used * rustix::param::page_size() as u64))
+    };
+    limits.into_iter().filter_map(left).min()
 }
 
 /// Such as `KVM (Amazon EC2 m5.large), container (docker)`.

@@ -12,12 +12,19 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Removes an open directory if its name still refers to it.
+/// Removes an open directory if its name still refers to it. `goes_on` is called for each entry in
+/// it.
 ///
 /// # Errors
 /// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not create;
-/// [`io::ErrorKind::NotFound`] if it is gone.
-pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
+/// [`io::ErrorKind::NotFound`] if it is gone; [`io::ErrorKind::Interrupted`] if `goes_on` returned
+/// false.
+pub(super) fn remove(
+    parent: &File,
+    name: &OsStr,
+    directory: &File,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
     let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
     if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
         let is_gone = own.nlink() == 0;
@@ -27,7 +34,7 @@ pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Resul
             not_empty("its name leads to something else")
         });
     }
-    let mut tree = Tree { volume: volume(directory)?, others: Vec::new() };
+    let mut tree = Tree { volume: volume(directory)?, others: Vec::new(), goes_on };
     if volume(parent)? != tree.volume {
         return Err(not_empty("something is mounted on it"));
     }
@@ -45,16 +52,20 @@ fn not_empty(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::DirectoryNotEmpty, why)
 }
 
-struct Tree {
+struct Tree<'a> {
     volume: (u64, u64),
     others: Vec<String>,
+    goes_on: &'a mut dyn FnMut() -> bool,
 }
 
-impl Tree {
+impl Tree<'_> {
     /// `at` is the directory's path in the tree.
     fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
+            if !(self.goes_on)() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             let name = entry.file_name();
             if name == c"." || name == c".." {
                 continue;
@@ -75,7 +86,11 @@ impl Tree {
 
     /// `false` if entries stay in it, which are then listed.
     fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
-        // O_PATH does not open a device or file system mounted there.
+        // An empty one goes at once; one with something in it is looked at.
+        if let Ok(true) = unlink(directory, name, AtFlags::REMOVEDIR) {
+            return Ok(true);
+        }
+        // O_PATH does not open the device or file system that is mounted there.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = File::from(openat(directory, name, flags, Mode::empty())?);
         if volume(&below)? != self.volume {
@@ -130,7 +145,8 @@ mod tests {
 
     fn removed(at: &Path) -> Result<(), String> {
         let parent = File::open(at.parent().unwrap()).unwrap();
-        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap()).map_err(|error| error.to_string())
+        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap(), &mut || true)
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,0 +1,65 @@
+//! Documents that contradict themselves are refused by whatever reads them.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn halfpower(arguments: &[&str], directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_halfpower"))
+        .args(arguments)
+        .current_dir(directory)
+        .env("HALFPOWER_HISTORY", "none")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_document_whose_figures_disagree_is_refused_and_the_field_is_named() {
+    let here = tempfile::tempdir().unwrap();
+    let run = halfpower(&["run", "twin:gateway-1997", "--runtime", "10ms", "--json"], here.path());
+    let sound: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let text = serde_json::to_string(&sound).unwrap();
+    let good = here.path().join("good.json");
+    fs::write(&good, format!("\u{feff}{text}")).unwrap();
+    let read = |name: &str| {
+        let report = halfpower(&["report", name, "--output", "out", "--force"], here.path());
+        let compare = halfpower(&["compare", name, "good.json"], here.path());
+        [report, compare].map(|output| (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+    };
+    for (code, stderr) in read("good.json") {
+        assert_eq!(code, Some(0), "a byte-order mark does no harm: {stderr}");
+    }
+    let rate = sound["points"][0]["throughput_bytes_per_s"].as_f64().unwrap();
+    let edits: [(&[&str], Value, &str); 12] = [
+        (&["throughput_bytes_per_s"], json!(-3.0), "throughput_bytes_per_s"),
+        (&["iops"], json!(-1.0), "iops"),
+        (&["iops"], json!(1.0), "iops"),
+        (&["interval_95"], json!([rate * 2.0, rate]), "interval_95"),
+        (&["interval_95"], json!([rate * 2.0, rate * 3.0]), "interval_95"),
+        (&["latency_ns", "p50"], json!(u64::MAX), "latency_ns"),
+        (&["latency_ns", "max"], json!(0), "latency_ns"),
+        (&["repeats"], json!(0), "repeats"),
+        (&["repeats"], json!(77), "repeats"),
+        (&["workload", "request_bytes"], json!(0), "request_bytes"),
+        (&["workload", "depth"], json!(0), "depth"),
+        (&["workload", "threads"], json!(0), "threads"),
+    ];
+    for (path, value, field) in edits {
+        let mut edited = sound.clone();
+        let place = path.iter().fold(&mut edited["points"][0], |place, key| &mut place[*key]);
+        assert!(!place.is_null(), "{path:?} is a field");
+        *place = value;
+        fs::write(here.path().join("bad.json"), serde_json::to_string(&edited).unwrap()).unwrap();
+        for (code, stderr) in read("bad.json") {
+            assert_eq!(code, Some(2), "{path:?}: {stderr}");
+            for words in ["bad.json", "points[0]", field] {
+                assert!(stderr.contains(words), "{path:?}: {stderr}");
+            }
+        }
+    }
+    fs::write(here.path().join("bad.json"), text.replacen("\"seed\":", "\"seed\":1,\"seed\":", 1)).unwrap();
+    for (code, stderr) in read("bad.json") {
+        assert!(code == Some(2) && stderr.contains("twice"), "{stderr}");
+    }
+}
