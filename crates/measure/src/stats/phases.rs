@@ -142,7 +142,7 @@ impl Search<'_> {
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
-        sides.into_iter().find_map(|(end, start)| {
+        let steps = sides.into_iter().filter_map(|(end, start)| {
             if end <= part.start || start >= part.end || (end != start && part.len() < 4) {
                 return None;
             }
@@ -161,7 +161,12 @@ impl Search<'_> {
             };
             (between && (!lone || shared()) && (self.gap(part.len(), first, second, 2.0) || tested(first, second)))
                 .then_some((before, after))
-        })
+        });
+        // A value in between belongs to a side unless the sides are less than half as wide without it.
+        let wide = |step: &(Range<usize>, Range<usize>)| {
+            width(&self.logs[step.0.clone()]).max(width(&self.logs[step.1.clone()]))
+        };
+        steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
     /// The widest step within a shorter stretch of `part`: one that is undone later does not show in the whole.
