@@ -126,20 +126,20 @@ fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     }
     if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
         // Fill the whole region, regardless of the time.
-        spec.size = Some(member_bytes(&spec, arguments.region_start.saturating_add(bytes)));
+        spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
     on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
 }
 
-/// Bytes of each member of a target that has at least this many bytes.
-fn member_bytes(spec: &TargetSpec, bytes: u64) -> u64 {
+/// Bytes of all members together, parity included, of a target that has at least this many bytes.
+fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
         return bytes;
     }
     let chunk = if spec.chunk == 0 { host::DEFAULT_CHUNK } else { spec.chunk };
     let with_data = (members - u64::from(spec.raid5.is_some())).max(1);
-    bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk)
+    bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk).saturating_mul(members)
 }
 
 fn points_on<M: Machine>(

@@ -48,7 +48,6 @@ fn a_document_whose_figures_disagree_is_refused_and_the_field_is_named() {
     for (path, value, field) in edits {
         let mut edited = sound.clone();
         let place = path.iter().fold(&mut edited["points"][0], |place, key| &mut place[*key]);
-        assert!(!place.is_null(), "{path:?} is a field");
         *place = value;
         fs::write(here.path().join("bad.json"), serde_json::to_string(&edited).unwrap()).unwrap();
         for (code, stderr) in read("bad.json") {

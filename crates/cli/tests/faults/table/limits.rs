@@ -295,13 +295,13 @@ section![
                     "iozone -i 0 -r 64k -s 256k -f d/x",
                     "sqlio -kR -s1 mine",
                     "diskspd -d1 -W0 mine",
+                    "postmark pm",
                 ],
                 refused(&["/proc: it is not mounted", "mount -t proc proc /proc"])
             ),
             Run(
                 under("without /proc", NO_PROC),
                 &[
-                    "postmark pm",
                     "twin list",
                     "run twin:gateway-1997 --runtime 10ms",
                     "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms",

@@ -208,7 +208,7 @@ section![
         given: &[Disk("disk"), Directory("state"), Mode("state", 0o777)],
         steps: &[run(
             &["tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --budget 1s"],
-            refused(&["state", "others may write"])
+            refused(&["state", "other users may write"])
         )],
         ..UNHARMED
     },

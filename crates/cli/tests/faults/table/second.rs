@@ -111,7 +111,7 @@ section![
     run_after_a_refused_command = Row {
         fault: "a command of PostMark's is refused before `run`",
         given: &[
-            Text("set", "set location {here}\nset number 1O\nrun\n"),
+            Text("set", "set location {here}\nset number -1\nrun\n"),
             Text("unknown", "set location {here}\nste number 10\nrun\n"),
             Text("loads", "set location {here}\nload nowhere\nrun\n"),
         ],
