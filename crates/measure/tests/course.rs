@@ -53,7 +53,7 @@ const STATIONARY: &[Noise] = &[
     Noise { name: "white 10 %", ..WHITE },
     Noise { name: "white 50 %", spread: 0.5, skewed: true, ..WHITE },
     Noise { name: "AR(1) 0.5, 20 %", phi: 0.5, spread: 0.2, ..WHITE },
-    Noise { name: "AR(1) 0.9, 10 %", phi: 0.9, ..WHITE },
+    Noise { name: "AR(1) 0.9, 5 %", phi: 0.9, spread: 0.05, ..WHITE },
     Noise { name: "10 % between runs", between: 0.1, ..WHITE },
     Noise { name: "20 % between runs", between: 0.2, between_skewed: true, spread: 0.05, ..WHITE },
 ];
