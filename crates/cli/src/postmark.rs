@@ -47,7 +47,7 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
     let files = Places::new();
     let mut runner = SessionRunner {
         files: &files,
-        session: Session::new(&files, interrupt).interactive(edits_lines()).forced(output::is_forced()),
+        session: Session::new(&files, interrupt).forced(output::is_forced()),
         began: Began::now(&host),
         host,
         json: json.as_ref(),

@@ -54,10 +54,6 @@ pub struct Session<'a, F> {
     results: Vec<PostmarkResult>,
     refused: u64,
     failed: u64,
-    /// A command was refused, so the settings are not those that were asked for.
-    is_spoiled: bool,
-    /// Somebody sees each complaint before the next line is typed.
-    is_interactive: bool,
     /// Reports may be added to files that halfpower did not make.
     is_forced: bool,
     /// The files of commands that are being read, each loaded by the one before.
@@ -75,16 +71,9 @@ impl<'a, F: FileSystem> Session<'a, F> {
             results: Vec::new(),
             refused: 0,
             failed: 0,
-            is_spoiled: false,
-            is_interactive: false,
             is_forced: false,
             loading: Vec::new(),
         }
-    }
-
-    /// The same for somebody at a terminal: a refused line does not keep the next one from running.
-    pub fn interactive(self, is_interactive: bool) -> Self {
-        Session { is_interactive, ..self }
     }
 
     /// The same with reports added to any file.
@@ -126,7 +115,6 @@ impl<'a, F: FileSystem> Session<'a, F> {
     /// # Errors
     /// `out` or `err` cannot be written. A rejected line or a failed run is not an error here.
     pub fn line(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
-        self.is_spoiled &= !self.is_interactive;
         self.obey(line, true, out, err)
     }
 
@@ -158,7 +146,6 @@ impl<'a, F: FileSystem> Session<'a, F> {
 
     fn refuse(&mut self) {
         self.refused += 1;
-        self.is_spoiled = true;
     }
 
     fn read_commands(&self, path: &Path) -> Result<String, String> {
@@ -176,11 +163,6 @@ impl<'a, F: FileSystem> Session<'a, F> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let obeyed = parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
         match obeyed {
-            Ok(Command::Run(_)) if self.is_spoiled => {
-                self.refuse();
-                let why = "nothing is run, because a line before this one was refused: correct that line";
-                writeln!(err, "Error: {why}").map(|()| Outcome::Continue)
-            }
             Ok(Command::Run(file)) => self.run(file.as_deref(), out, err),
             Ok(Command::Load(file)) => self.load_file(Path::new(&file), out, err),
             Ok(Command::Show(file)) => {

@@ -108,16 +108,6 @@ section![
         )],
         ..UNHARMED
     },
-    run_after_a_refused_command = Row {
-        fault: "a command of PostMark's is refused before `run`",
-        given: &[
-            Text("set", "set location {here}\nset number -1\nrun\n"),
-            Text("unknown", "set location {here}\nste number 10\nrun\n"),
-            Text("loads", "set location {here}\nload nowhere\nrun\n"),
-        ],
-        steps: &[run(&["postmark set", "postmark unknown", "postmark loads"], refused(&["nothing is run"]))],
-        ..UNHARMED
-    },
     report_to_a_file_of_the_users = Row {
         fault: "`run FILE` and `show FILE` of PostMark's name a file of the user's",
         given: &[
