@@ -127,7 +127,9 @@ impl SessionRunner<'_> {
             let line = next_line(&io::stdin());
             waiting.store(false, Ordering::SeqCst);
             let Some(line) = line.map_err(|error| Failure::Run(format!("cannot read commands: {error}")))? else {
-                return Ok(Outcome::Continue);
+                // A signal may have come between the prompt and the wait for a line.
+                let interrupted = self.interrupt.load(Ordering::SeqCst);
+                return Ok(if interrupted { Outcome::Interrupted } else { Outcome::Continue });
             };
             match self.line(&line)? {
                 Outcome::Continue => {}

@@ -638,7 +638,7 @@ fn a_failed_run_removes_its_files() {
     )
     .unwrap();
     let errors: Vec<&str> = failed.groups[0].jobs.iter().map(|job| job.error.as_ref().unwrap().text.as_str()).collect();
-    assert!(errors.len() == 2 && errors.iter().all(|text| text.contains("are free")), "{errors:?}");
+    assert!(errors.len() == 2 && errors.iter().all(|text| text.contains("free space")), "{errors:?}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
