@@ -44,7 +44,9 @@ fn near(rate: f64, limit: u64) -> bool {
 fn a_limit_that_drops_during_a_run_shows_both_rates_and_the_time() {
     let _alone = alone();
     let device = or_skip!(Loop::make(512 * MIB));
-    for (runs, length, after_s) in [(10, "700ms", 4.0), (2, "3s", 4.5), (1, "6s", 3.0)] {
+    for (runs, length, after_s) in
+        [(10, "700ms", 4.0), (4, "1500ms", 3.3), (2, "3s", 4.5), (2, "3s", 3.6), (1, "6s", 3.0)]
+    {
         let throttle = or_skip!(Throttle::set(&device, &[("read_bps", FAST)]));
         let line = format!(
             "run {} --op read --request 16k --depth 16 --runtime {length} --repeats {runs} --max-repeats {runs} --json",

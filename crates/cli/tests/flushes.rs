@@ -72,8 +72,9 @@ fn fio_jobs_time_their_flush_as_fio_does() {
     for options in FLUSHES {
         settles(options, || {
             let [ours, theirs] = [true, false].map(|ours| writes(ours, &slow.mount.at, options));
-            let same =
-                ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| near(ours[0], theirs[0]));
+            // Jobs that write at once share the disk as it happens: the longest of them takes as long as all.
+            let longest = |jobs: &[[f64; 3]]| jobs.iter().map(|job| job[0]).fold(0.0, f64::max);
+            let same = ours.len() == theirs.len() && near(longest(&ours), longest(&theirs));
             let counted = |jobs: &[[f64; 3]]| jobs.iter().map(|job| job[2]).collect::<Vec<_>>();
             if same && counted(&ours) == counted(&theirs) {
                 Ok(())

@@ -101,7 +101,7 @@ fn made_by_halfpower(here: &Path) {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(data.exists(), "{tool}: a killed program removes nothing");
-        halfpower_in(here, &short).refused(&["data.dat", "already"]);
+        halfpower_in(here, &short).refused(&["data.dat", "--destroy-data"]);
         fs::remove_file(&data).unwrap();
         for round in ["at first", "over what it kept"] {
             let ended = halfpower_in(here, &short);

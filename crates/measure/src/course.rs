@@ -85,7 +85,36 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
         course_of_runs(&parts, uncertain(unchanged), |part| straddled(run_of[part])).filter(|one| !one.gradual);
     let of_runs = || course_of_runs(&runs, uncertain(samples), straddled).filter(|one| !one.gradual);
     let within = found.is_some() && levels.is_none();
-    of_parts.or_else(of_runs).map(|course| Course { within, ..course }).or_else(|| found.cloned())
+    let one_by_one = of_parts.or_else(of_runs).map(|course| Course { within, ..course });
+    one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
+}
+
+/// Changes that the slices of all runs show, one run after the other: a few runs show none by their means if it happened near the beginning or the
+/// end of one. Runs of one rate differ, so only a change by [`stats::FEW_FACTOR`] counts.
+fn joined(samples: &[Sample]) -> Option<Course> {
+    let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
+    if !(2..stats::LEAST_TESTED).contains(&samples.len()) || samples.iter().any(short) {
+        return None;
+    }
+    let (mut all, mut places) = (Vec::new(), Vec::new());
+    for (run, sample) in samples.iter().enumerate() {
+        let (width, blocks) = blocks(sample, &[]);
+        places.extend((0..blocks.len() as u64).map(|block| (run, start_of(sample) + block * width)));
+        all.extend(blocks);
+    }
+    let found = stats::phases(&all, 0.0).filter(|found| !found.gradual && found.phases.len() <= MOST_WITHIN)?;
+    let apart = |pair: &[stats::Phase]| {
+        let (high, low) = (pair[0].rate.max(pair[1].rate), pair[0].rate.min(pair[1].rate));
+        high >= stats::FEW_FACTOR * low
+    };
+    if found.phases.iter().any(|phase| phase.values.len() < 2) || !found.phases.windows(2).all(apart) {
+        return None;
+    }
+    let phase = |phase: &stats::Phase| {
+        let (run, offset) = if phase.values.start == 0 { (0, 0) } else { places[phase.values.start] };
+        RatePhase { iops: phase.rate, ..beginning(samples, run, offset) }
+    };
+    Some(Course { phases: found.phases.iter().map(phase).collect(), gradual: false, within: true })
 }
 
 /// A rate that slides the same way in each run.

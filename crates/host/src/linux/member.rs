@@ -100,7 +100,11 @@ impl Member {
         if let Some(size) = fill.size.filter(|&size| size > there && spec.create && !writable && !device) {
             let (there, size) = (units::show_size(there), units::show_size(size));
             let why = format!("it exists already, with only {there} of {size}");
-            return Err(Error::refused(shown, why, "remove it, so that a new one is created, or give a smaller size"));
+            return Err(Error::refused(
+                shown,
+                why,
+                "remove it, name it again with --destroy-data, or give a smaller size",
+            ));
         }
         let size = test_file::region(fill.size, there, &shown)?;
         // Device blocks that were never written may read too fast, so only the filled part of a

@@ -28,7 +28,7 @@ const LEAST_FACTOR: f64 = 1.25;
 const GAP_FACTOR: f64 = 1.5;
 /// The same of fewer values than [`LEAST_TESTED`]: their own scatter says little. The runs of 200 ms in `tests/data` differ by up to 4 on a loaded
 /// machine.
-const FEW_FACTOR: f64 = 2.5;
+pub(crate) const FEW_FACTOR: f64 = 2.5;
 /// The same if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 /// Values from which a test is made.
