@@ -1,7 +1,8 @@
 //! Ctrl-C: the first stops the run and removes test files; the second ends the program at once.
 
-use signal_hook::consts::{
-    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+use libc::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGPWR, SIGQUIT, SIGRTMAX, SIGRTMIN, SIGSTKFLT, SIGTERM, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::flag::{register, register_conditional_shutdown};
 use signal_hook::iterator::Signals;
@@ -12,15 +13,17 @@ use std::time::Duration;
 /// An interrupted run ends sooner than this unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The fatal signals that can be handled; each restores test files and kernel settings.
-const FATAL: [i32; 11] =
-    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO];
+/// The signals that end a program, real-time signals apart, and that are not faults of the program itself.
+const FATAL: [i32; 13] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT,
+];
 
 /// The fatal signals that were not ignored at the start; `nohup` and background shell jobs ignore
 /// some.
 pub(crate) fn signals() -> &'static [i32] {
-    static SIGNALS: LazyLock<Vec<i32>> =
-        LazyLock::new(|| FATAL.into_iter().filter(|&signal| !host::is_ignored(signal)).collect());
+    static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
+        FATAL.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).filter(|&signal| !host::is_ignored(signal)).collect()
+    });
     &SIGNALS
 }
 

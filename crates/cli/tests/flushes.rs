@@ -53,7 +53,7 @@ const FLUSHES: [&str; 12] = [
     "--size=20m --end_fsync=1 --nrfiles=4",
     "--size=10m --end_fsync=1 --numjobs=2",
     "--size=10m --end_fsync=1 --numjobs=2 --group_reporting",
-    "--size=10m --end_fsync=1 --numjobs=2 --group_reporting --filename=both",
+    "--size=10m --end_fsync=1 --numjobs=2 --group_reporting --filename=both --offset_increment=10m",
     "--size=10m --end_fsync=1 --loops=2",
     "--size=10m --end_fsync=1 --loops=2 --invalidate=0",
     "--size=20m --end_fsync=1 --time_based --runtime=1",

@@ -5,8 +5,8 @@ mod look;
 use self::look::{DIRECTORY, Link};
 use crate::PRIVATE;
 use crate::input::check_regular;
-use crate::system::{is_same_file, is_stream, is_trusted_user};
-use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, RawMode, Uid, chmodat, fchown, fsync, linkat};
+use crate::system::{is_same_file, is_stream, is_trusted_user, names_of};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RawMode, Uid, chmodat, fchown, fsync, linkat};
 use rustix::fs::{mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -15,7 +15,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -234,14 +233,7 @@ impl Directory {
     /// # Errors
     /// It may not be read, or the system's.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        let mut names = Vec::new();
-        for entry in Dir::new(self.readable()?)? {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." {
-                names.push(OsString::from_vec(name));
-            }
-        }
-        Ok(names)
+        names_of(self.readable()?)?.collect()
     }
 
     fn readable(&self) -> io::Result<File> {

@@ -111,6 +111,11 @@ impl Directory {
     }
 }
 
+/// The names in a directory; an empty iterator if the directory cannot be read.
+pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
+    std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name())
+}
+
 /// Removes directories that were made; this system makes nothing.
 pub fn remove_empty(_: &[MadeDirectory]) {}
 

@@ -1,11 +1,28 @@
 //! Files and their owners on any Unix.
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+use rustix::fs::{Dir, Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::process::geteuid;
+use std::ffi::OsString;
 use std::fs::{File, FileType, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+
+/// The names in a directory; an empty iterator if the directory cannot be read. `std::fs::read_dir` panics if closing a directory fails.
+pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = open(directory, flags, Mode::empty()).map_err(io::Error::from);
+    opened.and_then(|opened| names_of(opened.into())).into_iter().flatten().map_while(Result::ok)
+}
+
+/// The names in an open directory.
+pub(crate) fn names_of(directory: File) -> io::Result<impl Iterator<Item = io::Result<OsString>>> {
+    let entries = Dir::new(directory)?.map(|entry| Ok(entry?.file_name().to_bytes().to_vec()));
+    Ok(entries
+        .filter(|name| !matches!(name, Ok(name) if name == b"." || name == b".."))
+        .map(|name| name.map(OsString::from_vec)))
+}
 
 /// Whether two are the same file, or nodes of the same device.
 pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {

@@ -14,6 +14,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, lchow
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 mod groups;
@@ -317,6 +318,8 @@ impl Stage {
             }
             Given::Btrfs(name, second) => self.mount_btrfs(name, second),
             Given::Reflink(name, of) => {
+                // Two files born in the same tick of the kernel's clock (10 ms at 100 Hz) are taken for one.
+                std::thread::sleep(Duration::from_millis(20));
                 tool("cp", &["--reflink=always", &shown(&at(of)), &shown(&at(name))])?;
                 tool("sync", &["--file-system", &shown(&at(name))]).map(drop)
             }

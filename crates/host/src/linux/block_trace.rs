@@ -88,8 +88,8 @@ impl Drop for BlockTrace {
 /// Removes instances of a killed halfpower, which would keep tracing forever. The filter identifies
 /// ours; the name is not enough.
 fn remove_stale_instances(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let (name, dir) = (entry.file_name(), entry.path());
+    for name in files::entries(parent) {
+        let dir = parent.join(&name);
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
         let is_dead = process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists());
         let is_filtered = |event| {

@@ -223,8 +223,7 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     let Ok(parent) = open_directory(CWD, location) else { return removed };
     let mut progress = cleanup::Progress::of(location);
     remove_parts(&parent, &mut progress);
-    for entry in fs::read_dir(sys::path_of(&parent)).into_iter().flatten().flatten() {
-        let name = entry.file_name();
+    for name in ::files::entries(&sys::path_of(&parent)) {
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         let Ok(handle) = open_directory(&parent, Path::new(&name)) else { continue };
         let ours = handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()));

@@ -38,10 +38,9 @@ const PASSES: u32 = 5;
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
-    let devices =
-        std::fs::read_dir(roots.sys.join("bus/virtio/drivers/virtio_balloon")).into_iter().flatten().flatten();
-    let features = |device: std::fs::DirEntry| std::fs::read(device.path().join("features")).unwrap_or_default();
-    devices.map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
+    let driver = roots.sys.join("bus/virtio/drivers/virtio_balloon");
+    let features = |device| std::fs::read(driver.join(device).join("features")).unwrap_or_default();
+    files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
 /// Drops the page cache of a range, and ensures that the guest has memory for `wanted` bytes of it:

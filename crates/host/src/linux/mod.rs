@@ -29,6 +29,8 @@ use machine::{
     Access, Buffers, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part, ProcessorTimes, RequestSource,
     Result, RunOptions, RunUsage, THROTTLE_REST_NS, TargetFacts, TargetSpec,
 };
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use mapping::Mapping;
@@ -46,18 +48,19 @@ const REST_NS: Nanos = 200_000_000;
 
 /// Removes test files that killed runs left; files of running processes are never touched. Returns
 /// their number and bytes.
-pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
+pub fn remove_leftovers(directory: &Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
 
 /// Threads in an uninterruptible kernel wait, usually for storage (state D, proc(5)).
 pub fn waiting_threads() -> usize {
-    let is_waiting = |thread: std::fs::DirEntry| {
-        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+    let threads = Path::new("/proc/self/task");
+    let is_waiting = |thread: &OsString| {
+        let stat = std::fs::read_to_string(threads.join(thread).join("stat")).unwrap_or_default();
         // The name before it may contain any character.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'))
     };
-    std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(is_waiting).filter(|waits| *waits).count()
+    ::files::entries(threads).filter(is_waiting).count()
 }
 
 /// This computer.

@@ -207,8 +207,7 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
 /// Removes what killed runs had not yet given its name: hidden and unlocked.
 pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
-    for entry in std::fs::read_dir(sys::path_of(directory)).into_iter().flatten().flatten() {
-        let name = entry.file_name();
+    for name in files::entries(&sys::path_of(directory)) {
         let Some(text) = name.to_str().filter(|text| text.starts_with('.') && text.ends_with(".part")) else {
             continue;
         };
@@ -255,8 +254,7 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let Ok(opened) = File::open(directory) else { return removed };
     let mut progress = Progress::of(directory);
     remove_parts(&opened, &mut progress);
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let name = entry.file_name();
+    for name in files::entries(directory) {
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         if let Some(bytes) = remove_leftover(&opened, &name, |_, inode| is_our_name(text, SUFFIX, inode)) {
             removed = (removed.0 + 1, removed.1 + bytes);

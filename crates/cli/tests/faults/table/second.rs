@@ -9,6 +9,9 @@ const REMOVED_HERE: By = under(
 /// With the limits on own data of a small service.
 const LITTLE_DATA: By = under("under ulimit -d", &["prlimit", "--data=16000000"]);
 
+/// The first real-time signal of the GNU C library.
+const SIGRTMIN: i32 = 34;
+
 section![
     "Signals, limits and odd devices",
     "A signal ends also what waits outside of a run. A limit, a device or a file that keeps a command from its work is named before anything \
@@ -42,6 +45,45 @@ section![
             Signal(libc::SIGIO),
             Ended(INTERRUPTED),
         ],
+        ..UNHARMED
+    },
+    rare_fatal_signals = Row {
+        fault: "SIGVTALRM, SIGPROF, SIGPWR, SIGSTKFLT or the real-time signal by which systemd stops a container, during a run",
+        given: &[],
+        steps: &[
+            Start("run {here} --size 1m --buffered --rate 0.001 --runtime 1h"),
+            Until(Written(MIB)),
+            Signal(libc::SIGVTALRM),
+            Ended(INTERRUPTED),
+            Start("run {here} --size 1m --buffered --rate 0.001 --runtime 1h"),
+            Until(Written(MIB)),
+            Signal(libc::SIGPROF),
+            Ended(INTERRUPTED),
+            Start("run {here} --size 1m --buffered --rate 0.001 --runtime 1h"),
+            Until(Written(MIB)),
+            Signal(libc::SIGPWR),
+            Ended(INTERRUPTED),
+            Start("run {here} --size 1m --buffered --rate 0.001 --runtime 1h"),
+            Until(Written(MIB)),
+            Signal(libc::SIGSTKFLT),
+            Ended(INTERRUPTED),
+            Start("run {here} --size 1m --buffered --rate 0.001 --runtime 1h"),
+            Until(Written(MIB)),
+            Signal(SIGRTMIN + 3),
+            Ended(INTERRUPTED),
+        ],
+        ..UNHARMED
+    },
+    few_requests = Row {
+        fault: "a run that is so short, or so slow, that it has five requests",
+        given: &[File("mine")],
+        steps: &[run(
+            &[
+                "run mine --buffered --request 4k --rate 10 --runtime 500ms --repeats 1 --max-repeats 1",
+                "sweep mine --buffered --request 4k,8k --rate 10 --runtime 500ms --repeats 1 --max-repeats 1",
+            ],
+            well(&["too few for a rate"])
+        )],
         ..UNHARMED
     },
     more_subdirectories_than_inodes = Row {

@@ -23,10 +23,10 @@ impl OtherPrograms {
     pub fn now(roots: &Roots) -> Self {
         let mut ticks = HashMap::new();
         let mut text = Vec::new();
-        for entry in std::fs::read_dir(&roots.proc).into_iter().flatten().flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        for name in files::entries(&roots.proc) {
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
             text.clear();
-            let read = File::open(entry.path().join("stat")).and_then(|mut file| file.read_to_end(&mut text));
+            let read = File::open(roots.proc.join(name).join("stat")).and_then(|mut file| file.read_to_end(&mut text));
             if pid != std::process::id() && read.is_ok() {
                 ticks.extend(program_ticks(&text).map(|ticks| (pid, ticks)));
             }

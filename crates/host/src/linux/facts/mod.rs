@@ -103,9 +103,7 @@ fn link_name(path: impl AsRef<Path>) -> Option<String> {
 
 /// Names in a directory, sorted; empty if it is absent.
 pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(dir)
-        .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
-        .unwrap_or_default();
+    let mut names: Vec<String> = files::entries(dir.as_ref()).map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

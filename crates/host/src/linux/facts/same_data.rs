@@ -170,7 +170,8 @@ impl Namespaces {
         match mapped.then(|| extents::common(&one.path, &other.path)).flatten() {
             Some(extents::Common::Nothing) => Sameness::Different,
             Some(extents::Common::Own) => Sameness::Same,
-            // Reflink copies share extents until one is written, but a copy has a later birth time.
+            // Reflink copies share extents until one is written, but a copy has a later birth time
+            // unless it was made within the same tick of the kernel's clock.
             Some(extents::Common::Shared) if born.is_some() => Sameness::Same,
             // An overlay keeps the inode number of a file that it has not copied up. The upper bits
             // may identify the layer.

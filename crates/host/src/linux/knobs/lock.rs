@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// Attempts if the lock file is replaced at the same moment.
 const ATTEMPTS: u32 = 10;
@@ -91,8 +92,7 @@ impl Holder {
             }
         }
         if takers.is_empty() {
-            let entries = fs::read_dir("/proc")?.flatten();
-            let others = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+            let others = files::entries(Path::new("/proc")).filter_map(|name| name.to_str()?.parse::<u32>().ok());
             takers = others.filter(|pid| *pid != std::process::id() && has_open(*pid, file)).collect();
         }
         takers.dedup();
@@ -124,11 +124,9 @@ fn is_alive(pid: u32) -> bool {
 
 fn has_open(pid: u32, file: &File) -> bool {
     let Ok(own) = file.metadata() else { return false };
-    fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|one| fs::metadata(one.path()).is_ok_and(|open| (open.dev(), open.ino()) == (own.dev(), own.ino())))
+    let open_files = PathBuf::from(format!("/proc/{pid}/fd"));
+    let is_own = |open: fs::Metadata| (open.dev(), open.ino()) == (own.dev(), own.ino());
+    files::entries(&open_files).any(|name| fs::metadata(open_files.join(name)).is_ok_and(is_own))
 }
 
 impl fmt::Display for Holder {
