@@ -1,19 +1,16 @@
-//! The sequence of file operations of a plan.
-
 use super::pool::{Pool, Slot};
 use super::{Mt19937, PlanError, SmallFilePlan};
 use machine::files::FileId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One operation on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Create a file with this many bytes of the text.
+    /// A file with this many bytes of the text.
     Create(FileId, u32),
-    /// Read the whole file of this many bytes.
+    /// The whole file, of this many bytes.
     Read(FileId, u32),
-    /// Append this many bytes from the start of the text.
+    /// This many bytes from the start of the text.
     Append(FileId, u32),
     Delete(FileId),
 }
@@ -35,7 +32,6 @@ pub enum Phase {
     Delete,
 }
 
-/// A step of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Do(FileOp),
@@ -64,12 +60,10 @@ pub struct SmallFileCounts {
 }
 
 impl SmallFileCounts {
-    /// Total of created files.
     pub fn created(&self) -> u64 {
         self.created_alone + self.created_mixed
     }
 
-    /// Total of deleted files.
     pub fn deleted(&self) -> u64 {
         self.deleted_alone + self.deleted_mixed
     }
@@ -121,10 +115,10 @@ enum State {
     Over,
 }
 
-/// Generates a plan's operations, always the same for the same plan.
+/// Generates a plan's operations, always the same ones.
 ///
-/// A clone repeats the same operations: each worker can iterate a clone and execute only its own
-/// files, without a lock, and the operations on one file stay in order.
+/// Each worker can iterate a clone and execute only its own files, without a lock; the operations
+/// on one file stay in order.
 #[derive(Debug, Clone)]
 pub struct Generator {
     plan: Arc<SmallFilePlan>,
@@ -144,7 +138,7 @@ pub struct Start {
 }
 
 impl Generator {
-    /// Checks a plan, draws the text and positions the generator before the first creation.
+    /// Checks a plan and draws the text.
     ///
     /// # Errors
     /// A value outside its range, or not enough memory for the text.
@@ -170,7 +164,7 @@ impl Generator {
         &self.plan
     }
 
-    /// Counts everything the plan will do without doing it. `None` if it runs out of files.
+    /// Counts what the plan will do. `None` if it runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -306,7 +300,7 @@ mod tests {
         format!("{:.2}", bytes as f64 / 1_048_576.0)
     }
 
-    /// Counts of PostMark 1.53 itself.
+    /// Of PostMark 1.53 itself.
     #[test]
     fn golden_counts_of_the_defaults() {
         let counts = dry(&SmallFilePlan::default());
@@ -323,7 +317,7 @@ mod tests {
         assert_eq!(counts, expected);
     }
 
-    /// Counts of PostMark 1.53 itself.
+    /// Of PostMark 1.53 itself.
     #[test]
     fn golden_counts_with_subdirectories() {
         let plan = SmallFilePlan {
@@ -342,8 +336,8 @@ mod tests {
     }
 
     /// Two published runs of PostMark (on file-system settings, and on a volume RAM cache on
-    /// Windows NT): counts and megabytes, which follow from the plan. PostMark sums bytes in single
-    /// precision, so it published 1158.00 MB instead of 1157.99.
+    /// Windows NT). PostMark sums bytes in single precision, so it published 1158.00 MB instead of
+    /// 1157.99.
     #[test]
     fn golden_counts_of_published_runs() {
         let plan = SmallFilePlan {
@@ -402,8 +396,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any plan: operations only touch existing files, sizes stay in range, and no file is
-        /// left.
+        /// Operations only touch existing files, sizes stay in range, and no file is left.
         #[test]
         fn every_operation_finds_its_file(
             (low, spread, number, transactions) in (1u32..3000, 0u32..3000, 1u32..60, 1u32..300),

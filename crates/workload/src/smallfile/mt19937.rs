@@ -1,18 +1,15 @@
-//! The Mersenne Twister with its seeding of 1999.
-
 use rand_mt::Mt;
 
-/// Words of the generator's state.
+/// Of the state.
 const WORDS: usize = 624;
 
 /// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding
 /// used before 2002: the halves of each state word come from two steps of the generator `69069 x +
-/// 1`. The seeding of 2002 gives other numbers.
+/// 1`.
 #[derive(Debug, Clone)]
 pub struct Mt19937(Mt);
 
 impl Mt19937 {
-    /// A generator with the seeding of 1999.
     pub fn seeded_1999(seed: u32) -> Self {
         let mut x = seed;
         let mut step = || {
@@ -46,8 +43,7 @@ fn tempered(mut y: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// The first characters of the files of PostMark 1.53 with its default seed, from a trace of
-    /// its system calls.
+    /// Of PostMark 1.53 with its default seed, from a trace of its system calls.
     #[test]
     fn the_text_of_postmark_with_seed_42() {
         let mut rng = Mt19937::seeded_1999(42);
