@@ -205,13 +205,10 @@ impl Directory {
     }
 
     /// Brings its names to stable storage.
-    ///
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
 
-    /// # Errors
-    /// Not readable.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::new(self.readable()?)? {
