@@ -19,11 +19,10 @@ pub struct Setup {
     pub stripe: u64,
     pub volume: Kind,
     pub failed: Option<u32>,
-    /// Its replacement is rebuilt while the volume is in use.
+    /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
     /// Bytes from the start of a row of chunks to the first byte of each file.
     pub start: u64,
-    /// A RAM cache in front of the volume.
     pub ram_cache: Option<(u64, WritePolicy)>,
     /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
@@ -54,7 +53,7 @@ pub const SETTINGS: [(&str, &str); 20] = [
     ("readahead=N", "units read ahead"),
 ];
 
-/// Splits a target into the machine and the file on it: `NAME[,SETTING=VALUE]...[#FILE]`.
+/// Splits `NAME[,SETTING=VALUE]...[#FILE]` into the machine and the file.
 pub fn split_file(name: &str) -> (&str, Option<&str>) {
     name.split_once('#').map_or((name, None), |(machine, file)| (machine, Some(file)))
 }
@@ -64,7 +63,7 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
 }
 
 impl Setup {
-    /// A machine with its default settings.
+    /// With its default settings.
     pub fn of(description: Description) -> Self {
         let volume = description.volume.clone();
         Setup {
@@ -85,7 +84,7 @@ impl Setup {
         }
     }
 
-    /// Parses `NAME[,SETTING=VALUE]...` and ignores a trailing `#FILE`.
+    /// Parses `NAME[,SETTING=VALUE]...`, without a trailing `#FILE`.
     ///
     /// # Errors
     /// An unknown machine or setting, a value out of range, or settings that contradict each other.
@@ -98,7 +97,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Applies settings: `SETTING=VALUE[,SETTING=VALUE]...`.
+    /// Applies `SETTING=VALUE[,SETTING=VALUE]...`.
     ///
     /// # Errors
     /// As for [`Setup::parse`].

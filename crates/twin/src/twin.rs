@@ -27,11 +27,11 @@ pub struct Twin {
     computer: Arc<Mutex<Computer>>,
 }
 
-/// Utilisation of a resource in the last run, from 0 to 1.
+/// Of a resource in the last run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
     pub resource: String,
-    /// Share of the run in which it was busy; the maximum over several of a kind.
+    /// From 0 to 1; the maximum over several of a kind.
     pub share: f64,
 }
 
@@ -58,7 +58,7 @@ impl Drop for Target {
 }
 
 impl Target {
-    /// Bus time by phase in the last run, per bus.
+    /// In the last run, per bus.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
@@ -73,8 +73,8 @@ impl Target {
         self.lock().ran
     }
 
-    /// Utilisation of each resource in the last run, busiest first. The first is the bottleneck,
-    /// unless serial waiting left all of them idle.
+    /// Busiest first, in the last run. The first is the bottleneck, unless serial waiting left all
+    /// of them idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
@@ -96,8 +96,7 @@ impl Twin {
     /// a preset or a `.toml` file.
     ///
     /// # Errors
-    /// An unknown machine or setting, a bad value, or the faulty line of a machine file and why it
-    /// is wrong.
+    /// An unknown machine or setting, a bad value, or the faulty line of a machine file.
     pub fn from_name(name: &str) -> Result<Twin> {
         Ok(Twin::new(Setup::parse(name)?))
     }
@@ -115,7 +114,7 @@ impl Twin {
         Target { computer: self.computer.clone(), file: VOLUME }
     }
 
-    /// Opens or creates a file on the volume; by default it takes a quarter of the free space.
+    /// Opens or creates a file, by default with a quarter of the free space.
     ///
     /// # Errors
     /// The volume is full, or the existing file has another size.
@@ -363,7 +362,7 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     })
 }
 
-/// Usage of a run of `ran`, from its parts' files and results.
+/// Of a run of `ran`, from its parts' files and results.
 fn usage(
     world: &World,
     began: Nanos,
