@@ -9,7 +9,7 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// Trials of each way by the end of each stage. Ways alternate, so drift affects them equally.
+/// Trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
 /// Ways that remain after each stage except the last, besides the first one and polling.
@@ -27,20 +27,20 @@ const MIN_POLL_NS: Nanos = 10_000;
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// Completions to wait for at the end; the maximum over streams.
+    /// Learned; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Time that streams' threads were runnable but not scheduled, summed.
+    /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
-    /// Time spent computing parity, and its input bytes.
+    /// Time, and input bytes.
     parity: (AtomicU64, AtomicU64),
     /// Polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// `streams` over all parts of a run, on `processors` CPUs.
+    /// `streams` over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -71,7 +71,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// How the streams waited; `None` for blocking calls.
+    /// `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -98,7 +98,7 @@ struct Polling {
 }
 
 impl Polling {
-    /// After completions that the stream polled or slept for; returns when polling now ends.
+    /// After completions; returns when polling now ends.
     ///
     /// Uses the time between completions: a stream that wakes late finds several, which it would
     /// have received one by one while polling.
@@ -187,13 +187,13 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Ways to wait, tried alternately in stages: each stage tries fewer of them, and more often.
+/// Ways to wait, tried alternately (drift affects them equally) in stages that try fewer ways more
+/// often: a trial is short and noisy.
 ///
-/// Trials are short and noisy, so a way that looks good in a few must prove it in more. Two stay to
-/// the end: sleeping until one request completes, the cheapest, and polling, which gains most when
-/// wakeups are the limit.
+/// Two stay to the end: sleeping until one request completes, the cheapest, and polling, which
+/// gains most when wakeups are the limit.
 struct Trials {
-    /// Each way with its rates in completions per nanosecond, cheapest way first.
+    /// With their rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -275,8 +275,7 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// What a stream learns, and how long it takes, on a kernel with the given requests per second
-    /// for each way.
+    /// And how long it takes, at these requests per second for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
@@ -371,7 +370,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
+    /// Of a polling stream on a device that completes one request per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

@@ -13,13 +13,13 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     ))
 }
 
-/// A stream's thread keeps everything large in its arena.
+/// A stream keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// Time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// Streams wait here to start together, right after the counters are read. Also tracks their end.
+/// Streams start together, right after the counters are read. Also tracks their end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -86,7 +86,7 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Meanwhile reads the clock and calls `look`.
+    /// Reads the clock and calls `look` until the streams end.
     fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = time.now() + LOOK_NS;
@@ -152,9 +152,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// Runs the streams of all parts, each on its own thread. When all are ready, calls `start` with
-/// the earliest start time; it returns when the run began. Calls `look` periodically until they
-/// have ended.
+/// When all streams are ready, calls `start` with the earliest start time; it returns when the run
+/// began. Calls `look` periodically until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time,
     interrupt: &AtomicBool,

@@ -1,7 +1,6 @@
-//! Runs the serving loops over a failing kernel: thousands of seeded runs in virtual time.
-//!
-//! Whatever the kernel does, a run ends, counts only completed requests, uses no buffer twice and
-//! frees no buffer of a request in flight.
+//! The serving loops over a failing kernel: thousands of seeded runs in virtual time. Whatever it
+//! does, a run ends, counts only completed requests, uses no buffer twice and frees no buffer of a
+//! request in flight.
 
 use crate::arena::Arena;
 use crate::pause::Looks;
@@ -40,7 +39,7 @@ impl Random {
         (z ^ (z >> 31)) % limit
     }
 
-    /// True once in `times` calls on average; never for 0.
+    /// On average; never for 0.
     fn once_in(&mut self, times: u64) -> bool {
         times > 0 && self.below(times) == 0
     }
@@ -50,7 +49,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Fault rates: one in N, 0 for never.
+/// One in N, 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,
@@ -81,7 +80,7 @@ impl Held {
     }
 }
 
-/// The test's knowledge of a run, shared with the session under test.
+/// Shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -422,7 +421,7 @@ impl RequestSource for Source {
     }
 }
 
-/// Runs a source over the simulated kernel and checks the invariants.
+/// Checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random(seed ^ 0x5EED);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
-    /// Parity mode, if any, and the rows being updated.
+    /// And the rows being updated.
     pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
 }
 
@@ -68,8 +68,7 @@ pub(crate) struct Striped<S> {
 }
 
 impl<S: Session> Striped<S> {
-    /// Stripes over the `members` files of `inner` in chunks of `chunk` bytes, for `depth`
-    /// requests.
+    /// Over the `members` files of `inner`, for `depth` requests.
     pub(crate) fn new(inner: S, members: u32, chunk: u64, depth: u32) -> Striped<S> {
         Striped {
             inner,
@@ -151,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of the stripe has its own location, and the members fill evenly.
+        /// Every byte has its own location, and the members fill evenly.
         #[test]
         fn places_are_a_bijection(chunk in 1u64..40, members in 1u64..7, rows in 1u64..5) {
             let size = chunk * members * rows;

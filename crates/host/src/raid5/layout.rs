@@ -1,5 +1,5 @@
-//! RAID 5 layout: chunks round robin, parity rotating backwards with the data following it
-//! (left-symmetric), so a sequential reader visits every member in turn.
+//! Chunks round robin, parity rotating backwards with the data following it (left-symmetric), so a
+//! sequential reader visits every member in turn.
 
 use std::ops::Range;
 
@@ -17,8 +17,7 @@ pub(crate) struct Band {
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// Offset of the first chunk's bytes in the request's data; each later chunk's is one chunk
-    /// further.
+    /// Of the first chunk in the request's data; each later chunk is one chunk further.
     pub(crate) at: u64,
 }
 
@@ -28,7 +27,7 @@ pub(crate) struct Piece {
     /// On the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Offset in the request's data.
+    /// In the request's data.
     pub(crate) at: u64,
 }
 
@@ -128,7 +127,7 @@ mod tests {
             }
         }
 
-        /// Bands match pieces: every byte of the request once, each at its offset.
+        /// Every byte of the request once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

@@ -1,9 +1,8 @@
 //! RAID 5 over several open files, on top of any asynchronous session.
 //!
-//! A write of a whole row computes parity from its own data. A partial write reads either the old
-//! data and old parity or the rest of the row, whichever needs fewer requests. A failed member's
-//! data is the XOR of the other members of its row. Parity is computed from the sources' buffers;
-//! the scratch space behind them holds old data and parity ([`Layout::scratch_bytes`]).
+//! A partial write reads the old data and parity or the rest of the row, whichever needs fewer
+//! requests. A failed member's data is the XOR of the rest of its row. The scratch space behind the
+//! sources' buffers holds old data and parity ([`Layout::scratch_bytes`]).
 //!
 //! Like every RAID 5 without a journal, a row has wrong parity if the program is killed between
 //! writing data and parity.
@@ -300,7 +299,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// Computes the failed member's data from the reads of [`ParitySession::read_others`].
+    /// From the reads of [`ParitySession::read_others`].
     fn restore_piece(&mut self, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
         let began = self.time.now();
         let mut sum = Sum::new(self.vectors, at, len);
@@ -355,8 +354,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// A slot's scratch memory, allocated piece by piece; the same sequence of pieces gives the same
-/// addresses.
+/// Allocated piece by piece; the same sequence of pieces gives the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -407,7 +405,7 @@ impl Sum {
         unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
     }
 
-    /// Writes the sum; returns the bytes of all sources.
+    /// Returns the bytes of all sources.
     fn end(mut self) -> u64 {
         self.pass();
         self.bytes

@@ -1,12 +1,12 @@
-//! Locks rows that are being updated: concurrent updates of one row's parity would corrupt it.
+//! Row locks: concurrent updates of one row's parity would corrupt it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Marks shared by rows; rows with the same mark wait unnecessarily, which is rare.
+/// Rows that share a mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
-/// Locks on rows; all streams of all parts of a run share them.
+/// All streams of all parts of a run share them.
 #[derive(Debug)]
 pub(crate) struct BusyRows(Box<[AtomicBool]>);
 
