@@ -7,13 +7,13 @@
 use host::facts::Roots;
 use std::path::Path;
 
-/// A tree on disk, removed when dropped.
+/// Removed when dropped.
 pub struct Tree {
     dir: tempfile::TempDir,
 }
 
 impl Tree {
-    /// Creates the tree `name` from this directory.
+    /// From this directory.
     pub fn new(name: &str) -> Self {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sysfs").join(name).with_extension("tree");
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

@@ -1,4 +1,4 @@
-//! The engines: how one thread's requests reach the kernel. Each has its own file and a line in
+//! How one thread's requests reach the kernel. Each engine has its own file and a line in
 //! [`engines!`].
 
 mod aio;
@@ -24,7 +24,7 @@ use std::os::fd::RawFd;
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
     pub(crate) stripe: Option<&'f StripeSet>,
-    /// End of the part of each file that requests may touch.
+    /// Of the part of each file that requests may touch.
     pub(crate) end: u64,
     pub(crate) hint: Hint,
     pub(crate) memory: Memory,
@@ -147,8 +147,7 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream through an engine or its null backend from the common start; returns the time of
-/// the last completion.
+/// Serves a stream through an engine or its null backend; returns the time of the last completion.
 ///
 /// # Errors
 /// The engine is not available; as [`serve`].

@@ -1,5 +1,3 @@
-//! The parameters that open an engine's session.
-
 use crate::arena::Arena;
 use crate::reaping::PartCounters;
 use machine::{Hint, Request, Stability};
@@ -8,13 +6,13 @@ use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
-    /// Open files, which outlive the session.
+    /// Outlive the session.
     pub(super) fds: &'f [RawFd],
     /// Maximum outstanding requests; for a stripe, each piece counts.
     pub(super) entries: u32,
-    /// Buffers, which outlive the session.
+    /// Outlives the session.
     pub(super) arena: &'s mut Arena,
-    /// End of the part of each file that requests may touch.
+    /// Of the part of each file that requests may touch.
     pub(super) end: u64,
     pub(super) writes: bool,
     pub(super) hint: Hint,
