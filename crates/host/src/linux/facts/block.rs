@@ -1,12 +1,10 @@
-//! Describes one block device: partition, volume, loop device or disk.
-
 use super::{Roots, chosen, link_name, names, number, text};
 use machine::units::{KIB, show_size};
 use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// `size` and `start` in sysfs count 512-byte sectors on every device.
+/// Of `size` and `start` in sysfs, on every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
@@ -26,7 +24,7 @@ pub(super) struct Described {
     pub warnings: Vec<String>,
 }
 
-/// A device's sysfs directory, resolved so that its parents are its buses.
+/// Resolved, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
@@ -70,7 +68,7 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     disk(name, &dir)
 }
 
-/// The cache device of a bcache: its set links to each one's `bcache` directory.
+/// Of a bcache: its set links to each one's `bcache` directory.
 fn cache_device(dir: &Path) -> Option<String> {
     let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -100,7 +98,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     Some(number(dir.join("size"))? * SECTOR_BYTES)
 }
 
-/// Queue settings by kernel name; for lists, the active choice.
+/// Of the queue, by kernel name; for lists, the active choice.
 fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [

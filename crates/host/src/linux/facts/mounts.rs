@@ -1,5 +1,3 @@
-//! Finds the mount of a path.
-
 use super::Roots;
 use crate::linux::sys;
 use machine::{Error, Result};
@@ -7,31 +5,31 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// One mount, as in `/proc/self/mountinfo`.
+/// As in `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     pub id: u64,
-    /// The source: a device, a remote path, or a word (`tmpfs`).
+    /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
     /// The file system's directory at the mount point: not `/` for a bind mount or a btrfs
     /// subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Options of mount and file system, in the kernel's order.
+    /// Of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Major and minor. Major 0 is not a block device: a virtual file system, or btrfs, which
-    /// numbers each subvolume.
+    /// Major 0 is not a block device: a virtual file system, or btrfs, which numbers each
+    /// subvolume.
     pub dev_t: (u32, u32),
 }
 
 impl Mount {
-    /// Whether the whole file system is in main memory.
+    /// The whole file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
 
-    /// Whether an option is set (`noatime`).
+    /// Such as `noatime`.
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|option| option == name)
     }
@@ -45,7 +43,7 @@ impl Mount {
     }
 }
 
-/// The mount of an existing path; follows symbolic links.
+/// Of an existing path; follows symbolic links.
 ///
 /// # Errors
 /// The path does not exist or cannot be inspected; its mount is not listed.
@@ -61,7 +59,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// The mount of an open file of this process.
+/// Of an open file of this process.
 ///
 /// # Errors
 /// As [`mount_of`].
@@ -115,7 +113,7 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
+/// Of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;

@@ -1,5 +1,5 @@
-//! System call results for a file and its file system: from this machine's kernel, or from the text
-//! of a recorded machine.
+//! System call results for a file and its file system, from this machine's kernel or the text of a
+//! recorded machine.
 
 use super::{Roots, extents, text};
 use std::path::Path;
@@ -36,7 +36,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// The record of a path, or of its nearest parent; extents only of the path itself.
+/// Of a path, or of its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines =
         record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));

@@ -151,7 +151,7 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// CPU quota counters of this process's group and its ancestors, in both versions.
+/// Of this process's group and its ancestors, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
@@ -194,7 +194,8 @@ fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, Path
         .collect()
 }
 
-/// Version 2: `8:16 rbps=2097152 wbps=max riops=max wiops=120` (Linux, Documentation/admin-guide/cgroup-v2.rst).
+/// `8:16 rbps=2097152 wbps=max riops=max wiops=120` (Linux,
+/// Documentation/admin-guide/cgroup-v2.rst).
 fn limits_v2(file: &str, device: &str) -> Limits {
     let mut limits = Limits::default();
     let Some(line) = file.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')) else { return limits };
@@ -211,7 +212,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Version 1: a file per limit with lines `8:16 1048576` (Linux,
+/// A file per limit with lines `8:16 1048576` (Linux,
 /// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {

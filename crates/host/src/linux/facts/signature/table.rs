@@ -1,5 +1,4 @@
-//! Kinds identified by a magic string at a fixed offset: every superblock and partition table that
-//! libblkid knows.
+//! Magic strings at fixed offsets: every superblock and partition table that libblkid knows.
 //!
 //! Names are libblkid's (util-linux, `blkid -k` and `wipefs`); offsets and values are those of the
 //! formats. A test writes each row into an image and compares with wipefs.
@@ -15,7 +14,7 @@ pub(super) enum At {
 pub(super) struct Row {
     #[cfg_attr(not(test), allow(dead_code, reason = "the tests ask wipefs by it"))]
     pub(super) name: &'static str,
-    /// Shown in messages, such as `an XFS file system`.
+    /// As in messages: `an XFS file system`.
     pub(super) shown: &'static str,
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
@@ -44,7 +43,7 @@ const fn start(offset: u64) -> At {
     At::Start(offset)
 }
 
-/// An offset from the end, in 512-byte sectors.
+/// From the end, in 512-byte sectors.
 const fn sectors(before: u64) -> At {
     At::End { unit: 512, before: before * 512 }
 }
@@ -328,7 +327,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// Partition tables and disk labels. The MBR needs its own function.
+/// And disk labels. The MBR needs its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

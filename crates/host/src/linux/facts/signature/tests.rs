@@ -1,4 +1,4 @@
-//! Tests the table on images: our result, and the result of Debian's wipefs (libblkid).
+//! Tests the table on images, with our result and that of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -399,7 +399,7 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     assert!(missed.is_empty(), "wipefs knows these by another name or not at all:\n{}", missed.join("\n"));
 }
 
-/// Kinds detected by functions, without a row.
+/// Kinds without a row.
 const BY_FUNCTION: [&str; 8] = ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 
 #[test]
