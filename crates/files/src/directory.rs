@@ -27,6 +27,21 @@ const MAX_LINKS: u32 = 40;
 /// Every directory opened so far, by its path.
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
 
+/// An open directory, and the path that led to it.
+///
+/// ```
+/// use std::ffi::OsStr;
+///
+/// let path = std::env::temp_dir().join(format!("directory-{}", std::process::id()));
+/// let (directory, made) = files::Directory::make(&path, files::PRIVATE)?;
+/// let name = OsStr::new("result.json");
+/// directory.create(name, 0o600)?;
+/// assert_eq!(directory.names()?, [name]);
+/// directory.remove(name)?;
+/// files::remove_empty(&made);
+/// assert!(!path.exists());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,

@@ -7,6 +7,17 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 /// A kind of file to read, and its largest size.
+///
+/// ```
+/// use files::Input;
+///
+/// let name = std::env::temp_dir().join(format!("input-{}", std::process::id()));
+/// std::fs::write(&name, "depth = 8")?;
+/// assert_eq!(Input::new("a list of jobs", 100).text(&name)?, "depth = 8");
+/// assert!(Input::new("a list of jobs", 4).text(&name).is_err());
+/// std::fs::remove_file(&name)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Input {
     what: &'static str,
@@ -82,6 +93,14 @@ pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
 ///
 /// # Errors
 /// As the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
+///
+/// ```
+/// let mut from: &[u8] = b"first\r\nlast";
+/// assert_eq!(files::next_line(&mut from, 80)?.as_deref(), Some("first"));
+/// assert_eq!(files::next_line(&mut from, 80)?.as_deref(), Some("last"));
+/// assert_eq!(files::next_line(&mut from, 80)?, None);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if from.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)? == 0 {

@@ -239,6 +239,14 @@ impl Layer {
     }
 
     /// The target's rate at which this layer reaches its advertised one, in bytes per second.
+    ///
+    /// ```
+    /// use machine::{Layer, LayerKind, Share};
+    ///
+    /// let half = Share { reads: 0.5, writes: 0.5 };
+    /// let disk = Layer { advertised_bytes_per_s: Some(250e6), share: half, ..Layer::new(LayerKind::Disk, "sda") };
+    /// assert_eq!(disk.target_rate(false), Some(500e6));
+    /// ```
     pub fn target_rate(&self, writes: bool) -> Option<f64> {
         self.advertised_rate(writes).map(|rate| rate / self.share.of(writes)).filter(|rate| rate.is_finite())
     }

@@ -2,6 +2,14 @@
 
 /// A random number, and its hash with the file's inode number. It fails for a copy, and for a file
 /// that someone gave such a name: their inodes differ.
+///
+/// ```
+/// use machine::mark::{is_mark, mark};
+///
+/// let (inode, copy) = (77, 78);
+/// assert!(is_mark(&mark(5, inode), inode));
+/// assert!(!is_mark(&mark(5, inode), copy));
+/// ```
 pub fn mark(random: u64, inode: u64) -> String {
     let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

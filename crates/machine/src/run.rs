@@ -32,6 +32,12 @@ pub struct Scheduling<'a> {
 }
 
 /// An I/O priority, for block schedulers that support it (ioprio_set(2)).
+///
+/// ```
+/// use machine::{IoClass, IoPriority};
+///
+/// assert_eq!(IoPriority { class: IoClass::BestEffort, level: 4 }.bits(), 2 << 13 | 4);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
     pub class: IoClass,

@@ -67,6 +67,40 @@ pub enum Stability {
 ///
 /// The machine owns the loop, the clock and the buffers. All methods are on the hot path, with
 /// static dispatch.
+///
+/// A source that reads 100 blocks in turn, one at a time:
+///
+/// ```
+/// use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
+///
+/// struct Reads(u64);
+///
+/// impl RequestSource for Reads {
+///     fn depth(&self) -> u32 {
+///         1
+///     }
+///     fn max_request(&self) -> u32 {
+///         4096
+///     }
+///     fn writes(&self) -> bool {
+///         false
+///     }
+///     fn begin(&mut self, _now: Nanos) {}
+///     fn next(&mut self, _now: Nanos) -> Next {
+///         if self.0 == 100 {
+///             return Next::Done;
+///         }
+///         let offset = self.0 * 4096;
+///         self.0 += 1;
+///         Next::Issue(Request { op: Op::Read, target: 0, offset, len: 4096, slot: 0 })
+///     }
+///     fn complete(&mut self, _completion: Completion, _now: Nanos) {}
+///     fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
+/// }
+///
+/// let Next::Issue(first) = Reads(0).next(0) else { panic!("a request") };
+/// assert_eq!((first.offset, first.len), (0, 4096));
+/// ```
 pub trait RequestSource: Send {
     /// Maximum number of requests outstanding; slots are `0..depth`.
     fn depth(&self) -> u32;

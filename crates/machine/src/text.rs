@@ -13,6 +13,10 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Escapes hidden characters of a line (`\u{1b}`); line breaks and tabs become spaces.
+///
+/// ```
+/// assert_eq!(machine::text::printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J b");
+/// ```
 pub fn printable(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\r' | '\t') { Some(' ') } else { None })
 }

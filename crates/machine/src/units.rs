@@ -14,6 +14,15 @@ pub const GIB: u64 = 1 << 30;
 ///
 /// # Errors
 /// Names the value and how to fix it.
+///
+/// ```
+/// use machine::units::{parse_size, show_size};
+///
+/// assert_eq!(parse_size("64k"), Ok(65_536));
+/// assert_eq!(parse_size("1MB"), Ok(1_000_000));
+/// assert_eq!(show_size(31 << 9), "15.5 KiB");
+/// assert!(parse_size("64 parsecs").is_err());
+/// ```
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong =
         |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
@@ -57,6 +66,13 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// Names the value and how to fix it.
+///
+/// ```
+/// use machine::units::{parse_time, show_time};
+///
+/// assert_eq!(parse_time("250ms"), Ok(250_000_000));
+/// assert_eq!(show_time(1.5e6), "1.50 ms");
+/// ```
 pub fn parse_time(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("'{text}' is not a time: {why}; write it as 90s, 3m, 250ms or 10us");
     let trimmed = text.trim();

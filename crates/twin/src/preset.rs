@@ -78,6 +78,13 @@ pub struct Sourced {
 ///
 /// # Errors
 /// The text is not TOML.
+///
+/// ```
+/// let text = twin::preset::text("gateway-1997").unwrap();
+/// let numbers = twin::preset::numbers("gateway-1997", text)?;
+/// assert!(numbers.iter().any(|number| number.source.is_some()));
+/// # Ok::<(), twin::Error>(())
+/// ```
 pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
     let sources = parse(file, text)?.sources;
     let table = DeTable::parse(text).map_err(|e| Error::Description {

@@ -7,6 +7,12 @@ use crate::volume::{Kind, Parity};
 use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
 
+/// ```
+/// let setup = twin::Setup::parse("gateway-1997,drive=st15150w,disks=4,wce=off")?;
+/// assert_eq!((setup.drive.as_str(), setup.disks, setup.wce), ("st15150w", 4, false));
+/// assert!(twin::Setup::parse("gateway-1997,disks=many").is_err());
+/// # Ok::<(), twin::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
     pub description: Description,
@@ -54,6 +60,10 @@ pub const SETTINGS: [(&str, &str); 20] = [
 ];
 
 /// Splits `NAME[,SETTING=VALUE]...[#FILE]` into the machine and the file.
+///
+/// ```
+/// assert_eq!(twin::settings::split_file("cloud,disks=2#log"), ("cloud,disks=2", Some("log")));
+/// ```
 pub fn split_file(name: &str) -> (&str, Option<&str>) {
     name.split_once('#').map_or((name, None), |(machine, file)| (machine, Some(file)))
 }

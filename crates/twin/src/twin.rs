@@ -21,6 +21,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// A simulated computer.
+///
+/// ```
+/// use machine::{Machine, TargetSpec};
+///
+/// let twin = twin::Twin::from_name("gateway-1997,disks=2,stripe=64k")?;
+/// let target = twin.open(&TargetSpec::default()).unwrap();
+/// let layers = twin.target_facts(&target).layers;
+/// assert!(layers.iter().any(|layer| layer.advertised_bytes_per_s.is_some()));
+/// # Ok::<(), twin::Error>(())
+/// ```
 pub struct Twin {
     setup: Setup,
     clock: AtomicU64,

@@ -21,6 +21,14 @@ impl Workload {
     ///
     /// # Errors
     /// The first invalid setting, with the reason and the hint.
+    ///
+    /// ```
+    /// use workload::Workload;
+    ///
+    /// let odd = Workload { request_bytes: 1000, ..Workload::default() };
+    /// let error = odd.check(1 << 30, 512).unwrap_err();
+    /// assert!(error.to_string().contains("1000"), "{error}");
+    /// ```
     pub fn check(&self, size_bytes: u64, align_bytes: u32) -> Result<(), Error> {
         self.check_pattern()?;
         self.check_concurrency()?;

@@ -28,6 +28,16 @@ const PURPOSE_DATA: u64 = 4;
 /// are issued one at a time (see [`machine::RequestSource::fill_buffers`]). Otherwise each block
 /// gets a fresh body from a pool longer than any record, so that small writes gathered into one
 /// record do not compress against each other.
+///
+/// ```
+/// use workload::{Filler, Workload};
+///
+/// let mut filler = Filler::new(&Workload { read_percent: 0, ..Workload::default() });
+/// let (mut first, mut second) = (vec![0; 4096], vec![0; 4096]);
+/// filler.stamp(&mut first);
+/// filler.stamp(&mut second);
+/// assert_ne!(first, second);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Filler {
     data: Data,

@@ -1,6 +1,12 @@
 //! A map of free blocks, for drawing each block once.
 
 /// A hierarchical bitmap: finding the next free block takes one step per level.
+///
+/// ```
+/// let mut map = workload::FreeMap::new(100);
+/// assert_eq!(map.take(98, 5), 2);
+/// assert_eq!(map.next_free(98), Some(0));
+/// ```
 #[derive(Debug, Clone)]
 pub struct FreeMap {
     /// In level 0 a bit is a taken block; above, a full word of the level below.

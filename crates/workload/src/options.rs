@@ -114,6 +114,10 @@ impl Workload {
     }
 
     /// As in `direct read, random, 4 KiB x 32, io_uring`.
+    ///
+    /// ```
+    /// assert_eq!(workload::Workload::default().short(), "direct read, seq, 64 KiB, sync");
+    /// ```
     pub fn short(&self) -> String {
         let mode = self.buffering.name().replace('_', " ");
         let outstanding = match (self.threads, self.depth) {

@@ -4,6 +4,12 @@ use crate::rng::SplitMix64;
 const TABLE: u64 = 1024;
 
 /// A keyed random permutation of `0..n`, in at most 2 KiB for any `n`.
+///
+/// ```
+/// let order = workload::Permutation::new(1_000_000, 42);
+/// assert!(order.at(0) < 1_000_000);
+/// assert_ne!(order.at(0), order.at(1));
+/// ```
 #[derive(Debug, Clone)]
 pub enum Permutation {
     Table(Box<[u16]>),

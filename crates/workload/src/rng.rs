@@ -41,6 +41,13 @@ pub fn unit(random: u64) -> f64 {
 }
 
 /// SplitMix64 as a generator.
+///
+/// ```
+/// use workload::rng::{SplitMix64, hash};
+///
+/// let mut random = SplitMix64::new(1);
+/// assert_eq!((random.next_u64(), random.next_u64()), (hash(1, 0), hash(1, 1)));
+/// ```
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
     state: u64,

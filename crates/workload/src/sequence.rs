@@ -35,6 +35,17 @@ pub enum Cursor {
 /// contiguous part of the region, with [`Pattern::Columns`] some of the columns. With other
 /// patterns each visits the whole region in its own order. A remainder too small for a request is
 /// not visited.
+///
+/// ```
+/// use workload::{Cursor, Pattern, Sequence, Workload};
+///
+/// let workload = Workload { pattern: Pattern::Random, request_bytes: 4096, ..Workload::default() };
+/// let mut requests = Sequence::new(&workload, (0, 1 << 20), 0, Cursor::Own)?;
+/// let mut offsets: Vec<u64> = (0..requests.len_blocks()).map(|_| requests.next().1).collect();
+/// offsets.sort();
+/// assert_eq!(offsets, (0..256).map(|block| block * 4096).collect::<Vec<u64>>());
+/// # Ok::<(), workload::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Sequence {
     /// In the current pass, for [`Cursor::Own`].

@@ -8,6 +8,12 @@ use crate::rng::{hash, unit};
 /// monotone discrete distributions", ACM Transactions on Modeling and Computer Simulation 6(3),
 /// 1996. The hat is the integral of `x^-theta`, inverted in closed form; it needs fewer than 1.1
 /// candidates on average.
+///
+/// ```
+/// let zipf = workload::Zipf::new(1_000, 1.2);
+/// let first = (0..10_000).filter(|&index| zipf.draw(7, index) == 1).count();
+/// assert!((2_000..4_000).contains(&first), "{first}");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Zipf {
     n: u64,

@@ -111,7 +111,7 @@ pub(super) fn explain_open(error: io::Error, path: &Path, write: bool) -> Error 
             Error::refused(path.display().to_string(), to, "run as a user who may (root for a device)")
         }
         Some(libc::ENXIO | libc::ENODEV) => {
-            let why = "no driver serves this device node, or there is no medium in it";
+            let why = "no driver serves this device node, or it has no medium";
             Error::refused(path.display().to_string(), why, "name a device that is there (lsblk shows them)")
         }
         Some(libc::EROFS) => {

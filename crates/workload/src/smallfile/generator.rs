@@ -142,6 +142,14 @@ impl Generator {
     ///
     /// # Errors
     /// A value outside its range, or not enough memory for the text.
+    ///
+    /// ```
+    /// use workload::smallfile::{Generator, SmallFilePlan};
+    ///
+    /// let counts = Generator::start(&SmallFilePlan::default())?.generator.dry_run().unwrap();
+    /// assert_eq!((counts.created(), counts.deleted()), (764, 764));
+    /// # Ok::<(), workload::smallfile::PlanError>(())
+    /// ```
     pub fn start(plan: &SmallFilePlan) -> Result<Start, PlanError> {
         plan.check()?;
         let mut rng = Mt19937::seeded_1999(plan.seed);

@@ -58,6 +58,22 @@ impl Grid {
 
 /// Writes self-describing blocks, remembers them, and checks reads. All streams of a run share one.
 /// Offsets are the workload's, and buffers are one request long.
+///
+/// ```
+/// use workload::{Workload, verify::Verifier};
+///
+/// let writer = Workload { read_percent: 0, request_bytes: 4096, ..Workload::default() };
+/// let verifier = Verifier::new(&writer, (0, 1 << 20), 1)?;
+/// let mut block = vec![0; 4096];
+/// let generation = verifier.fill(8192, &mut block);
+/// verifier.wrote(8192, generation, true);
+///
+/// block[100] ^= 1;
+/// let mut faults = Vec::new();
+/// verifier.check(8192, &block, verifier.expected(8192), &mut faults);
+/// assert_eq!(faults[0].kind.name(), "flipped");
+/// # Ok::<(), workload::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Verifier {
     /// Blocks of an earlier run of the same workload have another seed and are not accepted.

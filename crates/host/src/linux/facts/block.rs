@@ -321,7 +321,7 @@ fn disk(name: &str, dir: &Path) -> Described {
         put("max_comp_streams", text(dir.join("max_comp_streams")));
         put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
         shown = format!("{name} (compressed RAM disk)");
-        warnings.push(format!("{name} is compressed main memory, not a disk: its rates say nothing about a disk"));
+        warnings.push(format!("{name} is compressed main memory, not a disk: its rates are not those of a disk"));
     }
     let device = dir.join("device");
     // SCSI pads its strings; virtio's vendor is a meaningless number.
