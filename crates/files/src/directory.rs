@@ -59,9 +59,6 @@ pub type MadeDirectory = (File, OsString);
 
 impl Directory {
     /// The directory at a path. The path is resolved only the first time.
-    ///
-    /// # Errors
-    /// As [`Directory::open`].
     pub fn held(path: &Path) -> io::Result<Arc<Directory>> {
         hold(path, None, &mut Vec::new())
     }
@@ -104,23 +101,17 @@ impl Directory {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// It still has a name: nothing can be created in a removed directory.
+    /// It still has a name: a removed directory takes no files.
     pub fn is_there(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
     /// Attributes of a name in it; of a symbolic link those of the link.
-    ///
-    /// # Errors
-    /// Missing.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
 
     /// Attributes of the file that a name in it leads to.
-    ///
-    /// # Errors
-    /// As [`Directory::look`].
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
@@ -166,19 +157,12 @@ impl Directory {
     }
 
     /// Creates a new file to read and write.
-    ///
-    /// # Errors
-    /// The name is taken.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
     /// As root in another user's directory, creates a file that this user owns and so can use.
-    /// Ordinary users create it by writing it.
-    ///
-    /// # Errors
-    /// As [`Directory::create`].
     pub fn create_for_owner(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let owner = self.metadata()?;
         if geteuid().is_root() && owner.uid() != 0 {
@@ -268,7 +252,7 @@ fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Re
     Ok(resolved)
 }
 
-/// Follows a path one name at a time, to see every link on it; creates what is missing with `mode`.
+/// One name at a time, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?.into())

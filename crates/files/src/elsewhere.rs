@@ -1,5 +1,4 @@
-//! An unknown system: it opens no directory, so nothing is written, and every answer is the one
-//! that refuses.
+//! An unknown system: it opens no directory to write in, and every answer refuses.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,8 @@
 //! Safe access to users' files: directories held open, bounded reading, and whether two names are
 //! one file.
 //!
-//! Only this crate, `host` and `cli` query the owner and the kind of a file. On a system that
-//! cannot answer, it opens no [`Directory`], and takes two files for the same one.
+//! Only this crate, `host` and `cli` query the owner and the kind of a file. On an unknown system
+//! it opens no [`Directory`], and takes two files for the same one.
 
 #[cfg(unix)]
 mod directory;
@@ -28,7 +28,7 @@ use unix as system;
 
 use std::path::Path;
 
-/// Permissions of a directory that only its owner can use: for the journal, the history.
+/// Only the owner can use the directory: for the journal, the history.
 pub const PRIVATE: u32 = 0o700;
 
 /// The directory part of a file's path.

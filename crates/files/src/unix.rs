@@ -66,9 +66,6 @@ pub fn is_own_open_file(path: &Path) -> bool {
 }
 
 /// An extended attribute of at most `max_bytes`.
-///
-/// # Errors
-/// Missing.
 pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<Vec<u8>> {
     attribute::read(file, name, max_bytes)
 }

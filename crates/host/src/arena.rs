@@ -1,8 +1,7 @@
 //! The I/O buffers of one session: one mapping, faulted in once, never moved.
 //!
-//! Large buffers use huge pages if requested and available. Scattered pages would split a large
-//! request into more segments than a device accepts: a 1 MiB request could become one, two or
-//! three, and the rate would differ from run to run.
+//! Scattered pages would split a large request into more segments than a device accepts, and the
+//! rate would differ from run to run. So large buffers use huge pages if requested and available.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -12,10 +11,10 @@ use std::ptr::NonNull;
 
 /// Writes cycle through this many bytes, divided among the slots, so compression and deduplication
 /// below see no repeats: btrfs compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More
-/// would not fit in a CPU's own cache, unlike data that a program has just produced.
+/// would not fit in a CPU's own cache, unlike fresh data of a program.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// For ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
+/// ZFS compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 /// Request buffers are spaced by a multiple of this.
@@ -23,12 +22,12 @@ const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Page offset of the buffers for buffered I/O, like memory from glibc's malloc.
+/// Page offset of the buffers for buffered I/O, as from glibc's malloc.
 ///
 /// It affects copies to and from the page cache. A 2023 Intel CPU copies 64 KiB out of it 9 %
 /// faster to this offset than to a cache line. An AMD EPYC copies 256 KiB 20 % faster than at 16 or
 /// 32 bytes past a page start, because a load waits for an earlier store with the same low 12 bits
-/// (docs/performance.md). Direct I/O needs aligned blocks and starts at a page.
+/// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
 /// Below this size, clearing a huge page costs more than it gains.

@@ -1,5 +1,4 @@
-//! Removal of the test files and directories that this process created, and of those that killed
-//! runs left.
+//! Removal of this process's test files and directories, and of those that killed runs left.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,7 +46,7 @@ struct Watcher {
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
-/// Has `say` report every long removal of leftovers, and ends it when the flag of `interrupt`
+/// Reports every long removal of leftovers to `say`, and ends it when the flag of `interrupt`
 /// becomes true.
 pub fn watch_cleanup(interrupt: fn() -> &'static AtomicBool, say: fn(&str)) {
     // The first one stays.

@@ -24,7 +24,7 @@ impl Host {
     }
 }
 
-/// A blocking call's result if a signal came first; every system has the same results.
+/// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -4;
 
 pub(crate) fn request_error(result: i32) -> io::Error {

@@ -1,9 +1,8 @@
 //! This computer, behind one interface: no crate above this one names an operating system.
 //!
 //! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. This level is
-//! portable: serving loops, start of the streams, stripes, buffers, rules of test files. It uses a
-//! system's folder (so far only `linux/`) as `system`. On other systems [`Host`] reports that it
-//! cannot measure.
+//! portable and uses a system's folder (so far only `linux/`) as `system`. On other systems
+//! [`Host`] reports that it cannot measure.
 
 // Nothing uses the loops on an unsupported system.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// With more sources, pieces of this size keep the sum in the L1 cache.
+/// Keeps the sum of more sources in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
 /// From this size, streaming stores bypass the caches: the result would not stay there, and normal
-/// stores would first read each line.
+/// stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -181,8 +181,8 @@ impl Vectors {
 
 /// XORs `K` sources in whole groups of vectors; returns the number of bytes done.
 ///
-/// A group hides the latency of loads. With 512-bit vectors, of which a CPU has 32 registers, it is
-/// twice as long: longer runs of each source are 10 % faster from the L2 cache of an AMD EPYC.
+/// A group hides the latency of loads. With 512-bit vectors, of which a CPU has 32 registers, twice
+/// the length is 10 % faster from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
     ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety
@@ -323,7 +323,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every kernel equals a byte loop, for any number, length and alignment of the sources.
+        /// For any number, length and alignment of the sources.
         #[test]
         fn every_kernel_is_the_xor_of_bytes(
             count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),

@@ -1,10 +1,10 @@
 //! Detects that this process was stopped: the run is then invalid.
 //!
-//! All threads of a run record when they read the clock, and a watching thread reads it every
-//! [`WAKE_NS`]. That costs 0.34 % of a CPU: 17 us a wake, measured over 4 s with an unoptimised
-//! build on a loaded machine of two CPUs. A longer time without a reading is a gap in which nothing
-//! ran. The kernel reports how long the watching thread was runnable but not scheduled; in the rest
-//! the process was stopped, by a signal, a debugger, a freezer, or with the whole computer.
+//! All threads record when they read the clock, and a watching thread reads it every [`WAKE_NS`].
+//! That costs 0.34 % of a CPU: 17 us a wake, measured over 4 s with an unoptimised build on a
+//! loaded machine of two CPUs. In a longer time without a reading nothing ran. The kernel reports
+//! how long the watching thread was runnable but not scheduled; in the rest the process was
+//! stopped, by a signal, a debugger, a freezer, or with the whole computer.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,12 +21,11 @@ const LATE_NS: Nanos = 2_000_000;
 /// A longer gap is a pause: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Shorter stops in total, or a smaller share of the run, are not reported.
+/// Shorter stops in total, or a smaller share of the run, are ignored.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Clock readings of all threads, and the gaps between them. A single thread may wait while others
-/// run.
+/// Of all threads: a single one may wait while others run.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -34,7 +33,7 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// Times without a clock reading by any thread, each without the sleep that ends it.
+/// Without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
     /// 0 if shorter than [`PAUSE_NS`].
@@ -83,7 +82,7 @@ impl Looks {
 }
 
 impl Gaps {
-    /// Gaps less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
+    /// Less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
     /// `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);

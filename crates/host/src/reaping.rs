@@ -1,5 +1,4 @@
-//! How a serving loop waits for completions (how many, sleeping or polling), and how it learns the
-//! best way.
+//! How a serving loop waits for completions: how many, sleeping or polling.
 
 use crate::session::Wait;
 use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
@@ -12,10 +11,10 @@ const TRIAL_NS: Nanos = 6_000_000;
 /// Trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Ways that remain after each stage except the last, besides the first one and polling.
+/// Ways that remain after each stage but the last, besides the first one and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// Fewer completions are inconclusive, and requests that slow leave no wakeups to save.
+/// Fewer are inconclusive, and requests that slow leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
 /// Required gain: waiting for more costs latency, polling costs a CPU.
@@ -89,8 +88,8 @@ pub(crate) struct Reaping<'a> {
     tally: &'a PartCounters,
 }
 
-/// How long a stream polls before it sleeps: longer after short sleeps; not at all after long ones,
-/// as when a hypervisor deschedules a halted CPU.
+/// Polls longer after short sleeps; not at all after long ones, as when a hypervisor deschedules a
+/// halted CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -98,7 +97,7 @@ struct Polling {
 }
 
 impl Polling {
-    /// After completions; returns when polling now ends.
+    /// Returns when polling now ends.
     ///
     /// Uses the time between completions: a stream that wakes late finds several, which it would
     /// have received one by one while polling.
@@ -187,11 +186,9 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Ways to wait, tried alternately (drift affects them equally) in stages that try fewer ways more
-/// often: a trial is short and noisy.
-///
-/// Two stay to the end: sleeping until one request completes, the cheapest, and polling, which
-/// gains most when wakeups are the limit.
+/// Tries ways to wait alternately (drift affects them equally), in stages with fewer ways and more
+/// trials, because a trial is noisy. Two stay to the end: sleeping until one request completes, the
+/// cheapest, and polling, which gains most if wakeups are the limit.
 struct Trials {
     /// With their rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
@@ -203,7 +200,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Up to half of the depth: with few requests in flight, each is needed immediately.
+    /// Up to half of the depth: with few in flight, each request is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));

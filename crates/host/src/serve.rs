@@ -1,5 +1,4 @@
-//! The loops that serve a request source through a session: one for many outstanding requests, one
-//! for blocking calls.
+//! The loops that serve a request source through a session.
 
 use crate::arena::Arena;
 use crate::reaping::{PartCounters, Reaping};
@@ -9,7 +8,7 @@ use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, 
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// A run checks for an early stop at this interval, unless its requests take longer.
+/// A run checks for an early stop at this interval.
 const HALT_NS: Nanos = 1_000_000;
 
 /// An interrupted run then leaves its requests and their buffers to the kernel.
@@ -32,8 +31,7 @@ impl Outstanding {
     }
 }
 
-/// However the loop ends (return, error, panic), buffers of requests in flight are leaked, not
-/// freed.
+/// However the loop ends, buffers of requests in flight are leaked, not freed.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -302,8 +300,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// When a request ended and whether it succeeded. If not, the source has recorded the failure and
-/// continues.
+/// When a request ended and whether it succeeded. If not, the source has recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -332,7 +329,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted, unless the run must end. Returns any other result.
+/// Repeats a call that a signal interrupted, unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

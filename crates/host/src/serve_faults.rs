@@ -1,6 +1,5 @@
-//! The serving loops over a failing kernel: thousands of seeded runs in virtual time. Whatever it
-//! does, a run ends, counts only completed requests, uses no buffer twice and frees no buffer of a
-//! request in flight.
+//! The serving loops over a failing kernel, seeded, in virtual time. A run ends, counts only
+//! completed requests, uses no buffer twice and frees none of a request in flight.
 
 use crate::arena::Arena;
 use crate::pause::Looks;

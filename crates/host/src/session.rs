@@ -1,13 +1,12 @@
-//! What the serving loops need from an operating system: sessions, the clock, and requests to stop.
-//!
-//! The loops ([`crate::serve`]) are generic over it, so tests can run them over a failing kernel.
+//! The interface between the serving loops and an operating system: sessions, the clock, requests
+//! to stop. Tests run the loops over a failing kernel.
 
 use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum wait of a session, so an interrupt is noticed within this time.
+/// Maximum wait, so an interrupt is noticed within this time.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +25,13 @@ pub(crate) enum Wait {
 /// Dropping it waits for or cancels requests at the kernel; the loop never drops one with requests
 /// in flight.
 pub(crate) trait Session {
-    /// Queues a request to the file with this index; `at` is its data, untouched until it
-    /// completes.
+    /// To the file with this index; `at` is its data, untouched until it completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
     /// Priority of later requests, in the kernel's encoding; 0: the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
-    /// Submits the queued requests and waits. Those that the kernel did not take stay queued.
+    /// Submits the queued requests and waits. Those that the kernel refused stay queued.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
     /// Submits the queued requests without waiting.
@@ -69,8 +67,7 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// Why a run must stop early (an interrupt or another stream's failure); streams record here that
-/// they run.
+/// An interrupt, or another stream's failure; streams record here that they run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,

@@ -44,8 +44,7 @@ impl StripeSet {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// The part of each member that holds a region (offset, length), rounded out by up to a chunk
-    /// at either end.
+    /// The part of each member that holds a region (offset, length), rounded out to chunks.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -133,7 +132,7 @@ impl<S: Session> Session for Striped<S> {
         });
     }
 
-    /// All or none: it is unknown how many requests have a piece at the kernel.
+    /// All or none: which of them have a piece at the kernel is unknown.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.pieces.iter().map(|pieces| pieces.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

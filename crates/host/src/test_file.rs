@@ -12,7 +12,7 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// Unless its size was given, a test file uses at most one in this many free bytes.
+/// Of the free bytes, unless the size was given.
 const FREE_SHARE: u64 = 4;
 
 pub(crate) const MIN_SIZE: u64 = 4096;
@@ -84,7 +84,7 @@ pub(crate) struct Fill<'a> {
 
 impl Fill<'_> {
     /// Passes random data and its offset to `write`; returns the total. Ends at `most` or, if no
-    /// size was given, when the time is over and the minimum is reached.
+    /// size was given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         most: u64,

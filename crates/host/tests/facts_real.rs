@@ -1,5 +1,5 @@
-//! Facts and counters of this machine, on loop devices. Without root, loop devices or tools the
-//! tests are skipped with a message, unless `HALFPOWER_REQUIRE=all`.
+//! Facts and counters of this machine, on loop devices. Missing root, loop devices or tools skip a
+//! test, unless `HALFPOWER_REQUIRE=all`.
 
 mod common;
 

@@ -222,8 +222,7 @@ impl FromStr for Reap {
 pub struct Access {
     pub engine: Engine,
     pub buffering: Buffering,
-    /// With a dsync [`Buffering`]: also wait for the file's metadata (O_SYNC), not only for the
-    /// data.
+    /// With a dsync [`Buffering`]: wait for the file's metadata too (O_SYNC).
     pub metadata_sync: bool,
     pub hint: Hint,
     pub memory: Memory,
@@ -233,7 +232,6 @@ pub struct Access {
     pub reap: Reap,
     /// End with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
-    /// First byte and length of the region that the sources use on each target; only it is
-    /// prepared.
+    /// First byte and length of the used region of each target; only it is prepared.
     pub region: (u64, u64),
 }

@@ -1,4 +1,4 @@
-//! I/O engines and their capabilities. Only this module and an engine's implementation know them.
+//! Only this module and an engine's implementation know the engines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// In the order of the enum and of the command line's help.
+/// In the order of the enum and of the help.
 const ENGINES: [Row; 6] = [
     BLOCKING,
     Row {
@@ -147,7 +147,7 @@ impl Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// The engine for a depth; blocking calls are enough for one request.
+    /// Blocking calls are enough for one request.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
@@ -184,7 +184,7 @@ impl Engine {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// Accesses one file through mapped memory: no direct I/O, no stripe, no growing file.
+    /// One file through mapped memory: no direct I/O, no stripe, no growing file.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }

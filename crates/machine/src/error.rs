@@ -1,4 +1,4 @@
-//! Errors of a machine. Each names the file, device or value, and the fix if there is one.
+//! Each error names the file, device or value, and the fix if there is one.
 
 use crate::Op;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub enum Error {
         why: String,
         hint: String,
     },
-    /// The target lacks a feature: the experiment is skipped for this reason.
+    /// The target lacks a feature: the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
     #[error("{doing} {}: {source}", path.display())]
@@ -35,7 +35,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// From the path or value, the reason, and how to fix it.
+    /// From the path or value, the reason, and the fix.
     pub fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
@@ -46,7 +46,7 @@ impl Error {
         move |source| Error::Io { doing, path, source }
     }
 
-    /// The caller's mistake (exit code 2), not a failed measurement (exit code 1).
+    /// The caller's mistake (exit code 2), not a failed measurement (1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

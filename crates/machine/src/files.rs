@@ -1,8 +1,8 @@
 //! Operations on whole files, for small-file and metadata workloads.
 //!
 //! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. Files have
-//! numbers, so formatting a name allocates nothing. Everything that an area created is removed with
-//! it, however the run ends.
+//! numbers, so formatting a name allocates nothing. Dropping an area removes everything that it
+//! created.
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -79,7 +79,7 @@ impl FileSync {
 pub struct AreaSpec {
     /// Existing directories; empty for the current one.
     pub locations: Vec<PathBuf>,
-    /// Subdirectories in each location, named from `s0`; 0: files are in the location itself.
+    /// In each location, named from `s0`; 0: files are in the location itself.
     pub subdirectories: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
@@ -170,7 +170,7 @@ impl FileError {
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Read from block devices, and dirtied to be written to them, if counted.
+    /// Read from block devices, and dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
@@ -183,7 +183,7 @@ pub trait FileSystem: Sync {
 
     fn usage(&self) -> FileUsage;
 
-    /// Runs `work`; also returns the longest time during which the program was stopped.
+    /// Also returns the longest time during which the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
@@ -201,20 +201,14 @@ pub trait FileSystem: Sync {
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// The directories of a run. Dropping the area removes them with their contents.
+/// The directories of a run; dropping it removes them.
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// False if `interrupt` became true before all were created.
-    ///
-    /// # Errors
-    /// As the file system, with the path.
+    /// False if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes the empty subdirectories; false if `interrupt` became true before all were removed.
-    ///
-    /// # Errors
-    /// As the file system, with the path.
+    /// Of empty subdirectories; false if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
     /// A worker for one thread.
@@ -225,9 +219,6 @@ pub trait FileArea: Sync {
 }
 
 /// Operations on whole files by one thread.
-///
-/// # Errors
-/// As the file system, with the path.
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 

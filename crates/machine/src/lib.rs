@@ -1,8 +1,7 @@
 //! A machine: anything that serves I/O requests and keeps time.
 //!
-//! This computer (through its kernel) and a simulated one (in virtual time) look the same to the
-//! crates above: a [`Machine`] opens a [`TargetSpec`] and runs [`RequestSource`]s on it. It also
-//! provides the clock and the processor counters.
+//! This computer and a simulated one (in virtual time) look the same to the crates above: a
+//! [`Machine`] opens a [`TargetSpec`] and runs [`RequestSource`]s on it.
 
 mod access;
 mod data;
@@ -38,18 +37,18 @@ pub use usage::{
 
 use std::path::PathBuf;
 
-/// Smallest test file, space permitting, if the machine chooses the size by fill time.
+/// Smallest test file, space permitting, if sized by fill time.
 pub const LEAST_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// The target to open, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TargetSpec {
-    /// One path, or several for a stripe: directories (each gets a test file), files, devices.
+    /// One, or several for a stripe: directories (each gets a test file), files, devices.
     pub places: Vec<PathBuf>,
-    /// Bytes of the new test file, or of the region in an existing file or device, over all
-    /// members. `None`: the machine chooses.
+    /// Bytes of the test file, or of the region in an existing file or device, over all members.
+    /// `None`: the machine chooses.
     pub size: Option<u64>,
-    /// Time that filling the test file may take, if the machine chooses the size.
+    /// Time that the fill may take, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
@@ -58,14 +57,14 @@ pub struct TargetSpec {
     pub destroy_signed: bool,
     /// Stripe chunk in bytes. Zero: the machine's default.
     pub chunk: u64,
-    /// The paths form a RAID 5 set. Parity is computed on opening, unless the set is only read or
-    /// stays [`TargetSpec::as_is`].
+    /// The paths form a RAID 5 set. Opening computes the parity, unless the set is only read or
+    /// [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
     /// Seed of the test file's data.
     pub seed: u64,
     /// Create a missing path as a file.
     pub create: bool,
-    /// Leave existing data until a run writes it: no initial fill, even if overwriting is allowed.
+    /// Leave existing data until a run writes it: no initial fill.
     pub as_is: bool,
     pub new_file: NewFile,
 }
@@ -79,7 +78,7 @@ pub struct Below {
     pub region: (u64, u64),
 }
 
-/// Contents of a new test file before the first run. All but [`NewFile::Filled`] need a size.
+/// Before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewFile {
     #[default]
@@ -88,8 +87,8 @@ pub enum NewFile {
     Reserved,
     /// A hole of the file's length.
     Sparse,
-    /// A run with [`Allocation::Extend`] writes this file instead of a scratch file. Write it
-    /// before reading it.
+    /// A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it before
+    /// reading it.
     Empty,
 }
 
@@ -121,11 +120,8 @@ pub trait Machine {
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
     /// Opens several targets for one command. `check` receives the facts of all before existing
-    /// data is overwritten, so it can reject them unchanged. If the machine chooses the size, a
-    /// filled target may be smaller than in those facts.
-    ///
-    /// # Errors
-    /// As [`Machine::open`] and `check`.
+    /// data is overwritten. If the machine chooses the size, a filled target may be smaller than in
+    /// those facts.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -137,9 +133,6 @@ pub trait Machine {
     }
 
     /// [`Machine::open_all`] for one target.
-    ///
-    /// # Errors
-    /// As [`Machine::open_all`].
     fn open_checked(
         &self,
         spec: &TargetSpec,
@@ -149,11 +142,7 @@ pub trait Machine {
         one.into_iter().next().ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Checks that the buffers of concurrent streams fit into memory; call it before creating
-    /// anything.
-    ///
-    /// # Errors
-    /// Not enough memory.
+    /// Checks that the buffers of concurrent streams fit into memory; call it first.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
@@ -170,18 +159,12 @@ pub trait Machine {
     fn run<S: RequestSource>(&self, parts: &mut [Part<'_, Self::Target, S>], options: RunOptions) -> Result<RunUsage>;
 
     /// [`Machine::run`] with one part.
-    ///
-    /// # Errors
-    /// As [`Machine::run`].
     fn run_one<S: RequestSource>(&self, target: &Self::Target, access: &Access, sources: &mut [S]) -> Result<Usage> {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Runs the sources with a null backend, to measure the driver's own limit. Returns `false`
-    /// without running if this driver has no limit, or its engine no such backend.
-    ///
-    /// # Errors
-    /// As [`Machine::run`].
+    /// Runs the sources with a null backend, to measure the driver's own limit. `false`, without a
+    /// run, if the driver has no limit or the engine no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -193,7 +176,7 @@ pub trait Machine {
     }
 
     /// The device that holds a target's file, for reading only; `None` if there is not exactly one,
-    /// or if the extents are unknown.
+    /// or the extents are unknown.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }

@@ -5,13 +5,11 @@ use crate::{
     Result, Usage, Waits,
 };
 
-/// A target, its access, and the request sources that use it.
-///
-/// Examples: concurrent jobs, the files of a tool's processes, a scan together with a log. Parts
+/// A target, its access, and the request sources that use it: a job, the files of a process. Parts
 /// may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// A request selects one by index ([`crate::Request::target`]). With several, none may be a
+    /// A request selects one by index ([`crate::Request::target`]). Several cannot include a
     /// stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
@@ -56,7 +54,7 @@ pub enum IoClass {
 }
 
 impl IoPriority {
-    /// The kernel's encoding: the class from bit 13 on, the level below.
+    /// The class from bit 13 on, the level below.
     pub fn bits(self) -> u16 {
         (self.class as u16) << 13 | u16::from(self.level)
     }
@@ -85,7 +83,7 @@ pub enum Start {
     /// As soon as every stream is ready.
     #[default]
     Now,
-    /// At this time, or as soon as every stream is ready if that is later.
+    /// At this time, or later when every stream is ready.
     At(Nanos),
 }
 
@@ -95,7 +93,7 @@ pub enum OnFailure {
     /// The run ends with the first error.
     #[default]
     EndRun,
-    /// The others continue; the failed part has an error instead of figures.
+    /// The others continue; the failed part has an error.
     EndPart,
 }
 
@@ -103,12 +101,12 @@ pub enum OnFailure {
 pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
-    /// Read the processor counters. This costs time: do not use the run's rate.
+    /// Read the processor counters, which costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// Trace requests in the block layer. This costs time: do not use the run's rate.
+    /// Trace requests in the block layer, which costs time: do not use the run's rate.
     pub trace: bool,
-    /// Bytes that the run may bring into an empty page cache. A guest that gave back free memory
-    /// faults it in before the run. 0: no preparation.
+    /// Bytes that the run may bring into an empty page cache. A guest whose free memory is
+    /// reclaimed faults it in first.
     pub cache_bytes: u64,
 }
 
@@ -119,10 +117,9 @@ pub struct RunUsage {
     /// The same, from the start of the program.
     pub since_start_ns: Nanos,
     pub cpu: CpuTimes,
-    /// Bytes (read, written) that this process requested from the block layer; a cache served the
-    /// rest.
+    /// Bytes (read, written) of this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// The parts of a simulated machine that count their own busy time, busiest first.
+    /// Parts of a simulated machine that count their busy time, busiest first.
     pub resources: Vec<ResourceUse>,
     /// Short sentences.
     pub warnings: Vec<String>,
@@ -155,8 +152,7 @@ pub struct PartUsage {
 }
 
 impl RunUsage {
-    /// Usage by part. Processor time, block-layer bytes and warnings cannot be attributed to parts:
-    /// they are those of the whole run.
+    /// By part. Processor time, block-layer bytes and warnings are those of the whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -199,9 +195,6 @@ impl RunUsage {
     }
 
     /// Usage of the only part.
-    ///
-    /// # Errors
-    /// The part failed.
     pub fn single(self) -> Result<Usage> {
         self.by_part().next().unwrap_or_else(|| Err(Error::Unsupported("the run had no part".into())))
     }

@@ -1,6 +1,3 @@
-//! The interface between request sources and machines: a source issues requests, a machine
-//! completes them.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +30,7 @@ pub struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub slot: u32,
-    /// Bytes done; a failure is negative: Linux's error number, as in fio.
+    /// Bytes done, or Linux's error number, negative, as in fio.
     pub result: i32,
 }
 
@@ -42,8 +39,7 @@ pub struct Completion {
 pub enum Next {
     /// Issue this request now, then call again.
     Issue(Request),
-    /// Discard these bytes; it completes before the next call. A machine without discard fails the
-    /// run.
+    /// It completes before the next call. A machine without discard fails the run.
     Discard(Request),
     /// Issue nothing before this time (a rate limit, a think time), but process completions.
     WaitUntil(Nanos),

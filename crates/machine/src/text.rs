@@ -27,9 +27,6 @@ pub fn printable_lines(text: &str) -> String {
 }
 
 /// Replaces bytes that are not UTF-8, on which serde would fail.
-///
-/// # Errors
-/// As the serializer.
 pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }

@@ -108,9 +108,6 @@ impl Setup {
     }
 
     /// Applies `SETTING=VALUE[,SETTING=VALUE]...`.
-    ///
-    /// # Errors
-    /// As for [`Setup::parse`].
     pub fn apply(&mut self, settings: &str) -> Result<()> {
         for setting in settings.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
             let (key, value) = setting.split_once('=').ok_or_else(|| wrong(setting, "write it as setting=value"))?;

@@ -46,7 +46,7 @@ impl SizeDraw {
     }
 }
 
-/// The sizes of a stream's requests, and the position of a sequential one.
+/// And the position of a sequential stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -59,7 +59,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// `len` is the number of bytes that a stream visits. `None` if all requests are the same.
+    /// `len` is the bytes that a stream visits. `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -106,8 +106,7 @@ impl Varied {
 }
 
 impl Workload {
-    /// Granularity of starting positions: the request size, the smallest of several, or the
-    /// alignment.
+    /// Of starting positions: the request size, the smallest of several, or the alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
         let mixes = self
@@ -176,8 +175,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Grid patterns need a single size; threads with a shared cursor do not know where the
-    /// previous request ended.
+    /// Grid patterns need a single size; threads with a shared cursor do not know the previous
+    /// request's end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

@@ -84,7 +84,7 @@ impl SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// Minimum and maximum size in bytes; `None` if there are no sizes.
+    /// In bytes; `None` if there are no sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
@@ -291,7 +291,7 @@ impl Workload {
         }
     }
 
-    /// First byte and length of the region in a target of `size_bytes`.
+    /// First byte and length in a target of `size_bytes`.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))

@@ -48,7 +48,7 @@ mod by_handle {
     }
 }
 
-/// Without one: by the path, only if it leads to the file that the directory has under the name.
+/// By the path, only if it leads to the file that the directory has under the name.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

@@ -1,5 +1,5 @@
-//! Chunks round robin, parity rotating backwards with the data following it (left-symmetric), so a
-//! sequential reader visits every member in turn.
+//! Left-symmetric: parity rotates backwards and the data follow it, so a sequential reader visits
+//! every member in turn.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub(crate) struct Layout {
     pub(crate) chunk: u64,
 }
 
-/// A part of a row in which a write covers the same bytes of adjacent chunks, so its parity is one
+/// A part of a row in which a write covers the same bytes of adjacent chunks: its parity is one
 /// piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
@@ -17,7 +17,7 @@ pub(crate) struct Band {
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// Of the first chunk in the request's data; each later chunk is one chunk further.
+    /// Of the first chunk in the request's data; the others follow, a chunk apart.
     pub(crate) at: u64,
 }
 

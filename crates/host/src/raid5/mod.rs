@@ -1,8 +1,7 @@
 //! RAID 5 over several open files, on top of any asynchronous session.
 //!
 //! A partial write reads the old data and parity or the rest of the row, whichever needs fewer
-//! requests. A failed member's data is the XOR of the rest of its row. The scratch space behind the
-//! sources' buffers holds old data and parity ([`Layout::scratch_bytes`]).
+//! requests. A failed member's data is the XOR of the rest of its row.
 //!
 //! Like every RAID 5 without a journal, a row has wrong parity if the program is killed between
 //! writing data and parity.
@@ -50,7 +49,7 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From the written data, which is the whole row of the band.
+    /// From the written data, the whole row of the band.
     Whole,
     /// From the old data and the old parity.
     Modify,
@@ -146,7 +145,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Rows whose parity a request changes or uses, which it must lock.
+    /// Rows whose parity a request changes or uses.
     fn rows_of(&self, request: &Request) -> Range<u64> {
         let Request { op, offset, len, .. } = *request;
         if self.how.rebuild {
@@ -219,7 +218,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// The way with the fewest reads, and none from the failed member.
+    /// With the fewest reads, and none from the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {
@@ -275,8 +274,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes a failed member's data. A rebuild then writes it; otherwise the request is
-    /// complete.
+    /// Computes a failed member's data; a rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -354,7 +352,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// Allocated piece by piece; the same sequence of pieces gives the same addresses.
+/// The same sequence of pieces gives the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,

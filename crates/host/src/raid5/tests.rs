@@ -1,4 +1,4 @@
-//! Data is correct for any requests, any order of completions and any failed member.
+//! Data is correct for any requests, order of completions and failed member.
 
 use super::*;
 use crate::arena::{Arena, Extra};
@@ -108,7 +108,7 @@ impl Set {
         Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
     }
 
-    /// Up to [`DEPTH`] requests at a time in each of two streams; none overlaps another in flight.
+    /// Up to [`DEPTH`] requests at a time in each of two streams; none overlaps another.
     fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
         let tally = PartCounters::default();
@@ -210,8 +210,7 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// After any writes and completion order; also while a member is missing, before and after its
-    /// rebuild.
+    /// In any completion order; also while a member is missing, before and after its rebuild.
     #[test]
     fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),

@@ -37,7 +37,7 @@ pub enum Step {
     Do(FileOp),
     /// The transaction with this index (from 0) is complete.
     Transacted(u32),
-    /// No file is left before the transactions are complete, so there is no report.
+    /// Before the transactions are complete, so there is no report.
     OutOfFiles,
     End(Phase),
 }
@@ -115,7 +115,7 @@ enum State {
     Over,
 }
 
-/// Generates a plan's operations, always the same ones.
+/// Always generates the same operations of a plan.
 ///
 /// Each worker can iterate a clone and execute only its own files, without a lock; the operations
 /// on one file stay in order.
@@ -133,7 +133,7 @@ pub struct Generator {
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
-    /// Printable characters, as many as the maximum file size. Each file starts at the first.
+    /// As many printable characters as the maximum file size. Each file starts at the first.
     pub text: Arc<[u8]>,
 }
 
@@ -215,7 +215,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// A read or an append. `None` instead of an append to a full file.
+    /// `None` instead of an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);
@@ -343,9 +343,8 @@ mod tests {
         assert_eq!((counts.read_bytes, counts.written_bytes), (5_164_333, 8_620_598));
     }
 
-    /// Two published runs of PostMark (on file-system settings, and on a volume RAM cache on
-    /// Windows NT). PostMark sums bytes in single precision, so it published 1158.00 MB instead of
-    /// 1157.99.
+    /// On file-system settings, and on a volume RAM cache on Windows NT. PostMark sums bytes in
+    /// single precision: 1158.00 MB instead of 1157.99.
     #[test]
     fn golden_counts_of_published_runs() {
         let plan = SmallFilePlan {
@@ -367,8 +366,7 @@ mod tests {
         );
     }
 
-    /// The first files of PostMark 1.53 over three weighted locations, from a trace of its system
-    /// calls.
+    /// From a trace of the system calls of PostMark 1.53.
     #[test]
     fn weighted_locations_are_drawn_as_postmark_draws_them() {
         let location = |name: &str, weight| Location { path: name.into(), weight };

@@ -26,7 +26,7 @@ impl Mt19937 {
         self.0.next_u32()
     }
 
-    /// A number below `limit` by the remainder; 0 without a draw if `limit` is 0.
+    /// By the remainder; 0 without a draw if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }
@@ -43,7 +43,7 @@ fn tempered(mut y: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Of PostMark 1.53 with its default seed, from a trace of its system calls.
+    /// From a trace of the system calls of PostMark 1.53.
     #[test]
     fn the_text_of_postmark_with_seed_42() {
         let mut rng = Mt19937::seeded_1999(42);

@@ -11,7 +11,7 @@ pub(super) struct Slot {
     pub bytes: u32,
 }
 
-/// Slots for twice the base number of files. Unused slots take no memory.
+/// Twice the base number of files. Unused slots take no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     slots: Vec<Option<Slot>>,
@@ -32,7 +32,7 @@ impl Pool {
         self.live
     }
 
-    /// The slot after the last one allocated if it is free, otherwise the first hole.
+    /// The one after the last allocated if it is free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;

@@ -6,11 +6,11 @@ use std::fmt;
 pub enum FaultKind {
     /// Bits differ from what was written.
     Flipped,
-    /// A block has parts of two generations, although it was written as a whole.
+    /// A block has parts of two generations.
     Torn,
     /// A valid block that belongs at another offset.
     Misdirected,
-    /// An older generation than the last completed write, or data from before the first write.
+    /// An older generation than the last completed write.
     Lost,
     /// A valid block of another run: this run's write never arrived.
     Stale,
@@ -41,14 +41,14 @@ impl fmt::Display for FaultKind {
 /// The data found instead of the expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// `bits` bits differ from the generation. `first_bit` counts from the fault's first byte,
-    /// least significant bit first.
+    /// `bits` bits differ. `first_bit` counts from the fault's first byte, least significant bit
+    /// first.
     Bits { first_bit: u32, bits: u32, generation: u32 },
     /// A valid unit of this offset and run.
     Generation(u32),
     /// One generation up to byte `at`, another from there on.
     Seam { before: u32, after: u32, at: u32 },
-    /// One end of a unit belongs to a generation, the rest is unrelated.
+    /// One end belongs to a generation, the rest is unrelated.
     Part {
         generation: u32,
         /// Offset of the boundary.
@@ -56,7 +56,7 @@ pub enum Found {
         /// The generation's part comes first.
         first: bool,
     },
-    /// A valid unit of this run that belongs at another byte offset.
+    /// Of this run, for another byte offset.
     Offset { offset: u64, generation: u32 },
     /// A valid unit of another run.
     Seed(u64),

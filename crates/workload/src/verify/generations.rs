@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-/// The allowed generations of a block, and mixtures if there are several.
+/// Of a block, and mixtures if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
     /// Before `from`, ascending; 0 is the data from before the run.
@@ -40,7 +40,7 @@ impl Expected {
         generation > 0 && ((self.from..=self.newest).contains(&generation) || self.earlier.contains(&generation))
     }
 
-    /// Parts of several generations may be mixed: writes overlapped one another or the read.
+    /// Writes overlapped one another or the read, so parts may be mixed.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
@@ -85,8 +85,7 @@ struct Open {
     replaced_until: u64,
 }
 
-/// The generations of every block of a region: 4 bytes per block, and an entry for each uncertain
-/// block.
+/// 4 bytes per block of a region, and an entry for each uncertain block.
 ///
 /// A completed write replaces those that had ended before it started. A block is uncertain during a
 /// write, after overlapping writes (their order is unknown), after a failed one, and after a kill.
@@ -104,14 +103,14 @@ impl Generations {
         Generations { newest: vec![0; blocks as usize], open: HashMap::new(), failed: HashMap::new() }
     }
 
-    /// Registers a write before it is issued; returns its generation, which saturates at 2^32 - 1.
+    /// Before a write is issued; returns its generation, which saturates at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
         generation
     }
 
-    /// Registers a write of this generation before it is issued, or from a log.
+    /// Before a write is issued, or from a log.
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
         let open = self.open.entry(block).or_insert_with(|| Open {
@@ -123,7 +122,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// Registers the end of a write; `ok` if it is known to have completed in full.
+    /// `ok` if the write is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight = |write: &&mut Write| write.generation == generation && write.ended.is_none();
@@ -153,13 +152,13 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// The generations that a read that has just ended may have found: those expected when it was
-    /// issued, and writes that started since.
+    /// What a read that has just ended may have found: the generations expected when it was issued,
+    /// and writes that started since.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(block, Expected { newest: issued.newest.max(self.expected(block).newest), ..issued })
     }
 
-    /// Marks `expected` if a write failed, unless any bytes may be right anyway.
+    /// Marks `expected` if a write failed, unless any bytes may be right.
     fn judged(&self, block: u64, expected: Expected) -> Expected {
         let failed = |generations: &Vec<u32>| generations.iter().any(|generation| expected.admits(*generation));
         let unknown = expected.oldest() > 0 && self.failed.get(&block).is_some_and(failed);
@@ -173,7 +172,7 @@ impl Generations {
         self.failed.remove(&block);
     }
 
-    /// After a kill: any part of the writes in flight may have arrived.
+    /// After a kill any part of the writes in flight may have arrived.
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;
@@ -181,7 +180,7 @@ impl Generations {
         }
     }
 
-    /// The first block at or after `from` with a write, or the start of one.
+    /// At or after `from`, with a write or the start of one.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

@@ -1,4 +1,4 @@
-//! Requests that overlap in virtual time and copy memory byte by byte: legal states raise no alarm,
+//! Requests overlap in virtual time and copy memory byte by byte: legal states raise no alarm,
 //! illegal ones do.
 
 use super::*;
@@ -28,7 +28,7 @@ struct Read {
     copied: Vec<bool>,
 }
 
-/// A device with requests of any duration, and a run's verifier and log.
+/// With requests of any duration, and a run's verifier and log.
 struct Model {
     random: SplitMix64,
     verifier: Verifier,
@@ -105,7 +105,7 @@ impl Model {
         }
     }
 
-    /// All of it has arrived, or it failed and left arbitrary bytes in the rest.
+    /// All of it has arrived, or it failed and left arbitrary bytes.
     fn end(&mut self, at: usize, done: bool) {
         self.log_begun(at);
         if done {
@@ -188,7 +188,7 @@ impl Model {
         self.complete(self.reads.len() - 1)
     }
 
-    /// Writes not followed by a completed one, and whether data from before the run may be left.
+    /// Writes not followed by a completed one, and whether older data may be left.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);
@@ -243,7 +243,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// A legal state raises no alarm, before and after a kill; an illegal one does.
+    /// Before and after a kill.
     #[test]
     fn overlapping_requests_are_judged_by_what_they_may_have_left(seed: u64, steps in 0usize..300, fails: bool, killed: bool, late: bool) {
         let mut model = Model::new(seed);

@@ -49,8 +49,8 @@ pub enum LogError {
     Damaged { at: u64, what: String },
 }
 
-/// Writes the log of a run, each record at once: with an unbuffered file, a killed process loses
-/// nothing. To survive a power failure, sync the file before each write is issued.
+/// Writes each record at once: with an unbuffered file, a killed process loses nothing. To survive
+/// a power failure, sync the file before each write is issued.
 #[derive(Debug)]
 pub struct Log<W: Write> {
     writer: W,
@@ -59,10 +59,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Starts a log with the verifier's current state; no write may be in flight.
-    ///
-    /// # Errors
-    /// As the writer.
+    /// Starts with the verifier's current state; no write may be in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -94,19 +91,14 @@ impl<W: Write> Log<W> {
         Ok(log)
     }
 
-    /// Logs the result of [`Verifier::fill`] before the write is issued.
-    ///
-    /// # Errors
-    /// As the writer; the write must then not be issued.
+    /// Logs the result of [`Verifier::fill`] before the write is issued. If this fails, do not
+    /// issue it.
     pub fn begun(&mut self, offset: u64, generation: u32) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), Kind::Begun, generation);
         self.writer.write_all(&record)
     }
 
-    /// Logs the end of a write, like [`Verifier::wrote`].
-    ///
-    /// # Errors
-    /// As the writer. Without the record either generation passes after a kill.
+    /// Like [`Verifier::wrote`]. Without the record either generation passes after a kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), if ok { Kind::Done } else { Kind::Failed }, generation);
         self.writer.write_all(&record)
@@ -153,13 +145,13 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
 pub struct Resumed {
     /// Complete records.
     pub records: u64,
-    /// A last record cut off by the kill; its write was never issued.
+    /// Of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 
 impl Verifier {
-    /// Restores a verifier from the log of a killed process. For a write in flight at that time,
-    /// either generation is right. To go on writing, start a new log with [`Log::create`].
+    /// Restores a verifier from the log of a killed process. For a write in flight, either
+    /// generation is right. To go on writing, start a new log with [`Log::create`].
     ///
     /// # Errors
     /// Not a log, another version's, or damaged other than at its end.
@@ -248,7 +240,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Returns the number of bytes read, fewer only at the end of the data.
+/// Fewer bytes only at the end of the data.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -1,12 +1,10 @@
 //! Self-describing blocks, and a record of what was written, so every read can be checked.
 //!
 //! Each sector carries the run, the offset, the generation and a checksum; its body follows from
-//! them. The [`Verifier`] remembers every block's generation, so it can distinguish flipped, torn,
-//! misdirected, lost, stale and foreign data. With a [`Log`] verification resumes after the process
-//! was killed.
+//! them. The [`Verifier`] remembers every block's generation, so it distinguishes flipped, torn,
+//! misdirected, lost, stale and foreign data. With a [`Log`] verification resumes after a kill.
 //!
-//! Verification costs processor time and takes a lock per request: do not use a verifying run as a
-//! measurement.
+//! It costs processor time and takes a lock per request: do not measure with it.
 
 mod diagnosis;
 mod fault;
@@ -76,7 +74,7 @@ impl Grid {
 /// ```
 #[derive(Debug)]
 pub struct Verifier {
-    /// Blocks of an earlier run of the same workload have another seed and are not accepted.
+    /// Another for each run, so blocks of an earlier one are not accepted.
     seed: u64,
     grid: Grid,
     /// Of the target's initial data, if known.
@@ -85,9 +83,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// The verifier of a run of `workload` in the region (first byte, length in bytes). `run`
-    /// distinguishes runs of the same workload and must never be reused: the time, or a random
-    /// number.
+    /// The verifier of a run in the region (first byte, length in bytes). `run` must never be
+    /// reused: the time, or a random number.
     ///
     /// # Errors
     /// The request size is not a multiple of 512 B, or the region has more than [`MAX_BLOCKS`]
@@ -124,8 +121,7 @@ impl Verifier {
         Verifier { fill_seed: seed, ..self }
     }
 
-    /// Fills the buffer of a write before it is issued; returns its generation. With a [`Log`], log
-    /// it before issuing.
+    /// Fills the buffer of a write; returns its generation. With a [`Log`], log it before issuing.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> u32 {
         debug_assert_eq!(buffer.len(), self.grid.request as usize);
         let generation = self.lock().begin(self.grid.block(offset));
@@ -135,40 +131,39 @@ impl Verifier {
         generation
     }
 
-    /// Records the end of a write; `ok` if all of it is known to be done. A failed write may have
-    /// left anything.
+    /// The write ended; `ok` if all of it is known to be done. A failed write may have left
+    /// anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// The expectation for a block. Take it when a read is issued, for [`Verifier::check`].
+    /// For a block. Take it when a read is issued, for [`Verifier::check`].
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
 
     /// Checks a read that was issued when `issued` was expected; returns the number of bytes that
-    /// could be judged. Blocks that this run did not write, or whose write failed or is the first
-    /// and still in flight, cannot be judged.
+    /// could be judged. Not judged are blocks that this run did not write, or whose write failed or
+    /// is the first and still in flight.
     ///
-    /// If writes overlapped one another or the read, each byte must belong to an allowed
-    /// generation.
+    /// After overlaps each byte must belong to an allowed generation.
     pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
         let expected = self.lock().until_now(self.grid.block(offset), issued);
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// The first block at or after `offset` that this run wrote, for reading back everything.
+    /// At or after `offset`, for reading back everything.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// First byte and length of the verified area, and the length of a block.
+    /// First byte and length, and the length of a block.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// A panic elsewhere leaves the generations consistent, so a poisoned lock is harmless.
+    /// A panic elsewhere leaves the generations consistent.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

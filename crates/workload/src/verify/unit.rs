@@ -6,7 +6,7 @@ use crate::rng::{SplitMix64, derive};
 pub const UNIT: usize = UNIT_BYTES as usize;
 /// The first word of every unit after its checksum.
 const MAGIC: u64 = u64::from_le_bytes(*b"halfpow\x01");
-/// Bytes before the body: checksum (4), generation (4), seed (8), offset (8), magic (8).
+/// Checksum (4), generation (4), seed (8), offset (8), magic (8).
 const HEADER: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -66,9 +66,6 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
 }
 
 /// From the top down.
-///
-/// # Errors
-/// As [`under`].
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }

@@ -60,9 +60,6 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
 }
 
 /// Of an open file of this process.
-///
-/// # Errors
-/// As [`mount_of`].
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
