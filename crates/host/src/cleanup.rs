@@ -59,7 +59,7 @@ const SILENT: Duration = Duration::from_secs(2);
 /// From then on it is reported this often.
 const REPORTS: Duration = Duration::from_secs(10);
 
-/// Of the removal of leftovers in a directory.
+/// Progress of the removal of leftovers in a directory.
 pub(crate) struct Progress<'a> {
     directory: &'a Path,
     removed: u64,

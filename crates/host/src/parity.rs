@@ -30,7 +30,7 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// Of this CPU, widest first.
+    /// The vectors of this CPU, widest first.
     pub fn available() -> Vec<Vectors> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]

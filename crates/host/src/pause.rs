@@ -25,7 +25,7 @@ pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Of all threads: a single one may wait while others run.
+/// Clock readings of all threads: a single one may wait while others run.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -101,7 +101,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// Between readings at these times, after one at 0.
+    /// The gaps between readings at these times, after one at 0.
     fn gaps(looks: &[Nanos]) -> Gaps {
         let seen = Looks::from(0);
         looks.iter().for_each(|&now| seen.note(now));

@@ -200,7 +200,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Up to half of the depth: with few in flight, each request is needed immediately.
+    /// Tries up to half of the depth: with few in flight, each request is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -272,7 +272,7 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// And how long it takes, at these requests per second for each way.
+    /// The way learned and how long it takes, at these requests per second for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Of a polling stream on a device that completes one request per interval.
+    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

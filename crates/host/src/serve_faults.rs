@@ -38,7 +38,7 @@ impl Random {
         (z ^ (z >> 31)) % limit
     }
 
-    /// On average; never for 0.
+    /// True once in `times` calls on average; never for 0.
     fn once_in(&mut self, times: u64) -> bool {
         times > 0 && self.below(times) == 0
     }

@@ -25,7 +25,8 @@ pub(crate) enum Wait {
 /// Dropping it waits for or cancels requests at the kernel; the loop never drops one with requests
 /// in flight.
 pub(crate) trait Session {
-    /// To the file with this index; `at` is its data, untouched until it completes.
+    /// Queues a request to the file with this index; `at` is its data, untouched until it
+    /// completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
     /// Priority of later requests, in the kernel's encoding; 0: the thread's.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
-    /// And the rows being updated.
+    /// Parity mode, and the rows being updated.
     pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Striped<S> {
 }
 
 impl<S: Session> Striped<S> {
-    /// Over the `members` files of `inner`, for `depth` requests.
+    /// Stripes over the `members` files of `inner`, for `depth` requests.
     pub(crate) fn new(inner: S, members: u32, chunk: u64, depth: u32) -> Striped<S> {
         Striped {
             inner,

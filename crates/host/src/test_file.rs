@@ -5,14 +5,14 @@ use machine::mark::is_mark;
 use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Of every file and directory that halfpower creates.
+/// Prefix of every file and directory that halfpower creates.
 const PREFIX: &str = "halfpower-";
 
 /// Bounds of a test file whose size halfpower chooses.
 const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// Of the free bytes, unless the size was given.
+/// A test file uses one in this many free bytes, unless its size was given.
 const FREE_SHARE: u64 = 4;
 
 pub(crate) const MIN_SIZE: u64 = 4096;

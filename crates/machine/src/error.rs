@@ -35,7 +35,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// From the path or value, the reason, and the fix.
+    /// An error with the path or value, the reason, and the fix.
     pub fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }

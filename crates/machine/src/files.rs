@@ -178,12 +178,12 @@ pub struct FileUsage {
 pub trait FileSystem: Sync {
     type Area: FileArea;
 
-    /// From a monotonic clock.
+    /// Time on a monotonic clock.
     fn now(&self) -> Nanos;
 
     fn usage(&self) -> FileUsage;
 
-    /// Also returns the longest time during which the program was stopped.
+    /// Runs `work`; also returns the longest time during which the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
@@ -205,10 +205,10 @@ pub trait FileSystem: Sync {
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// False if `interrupt` became true first.
+    /// Creates the subdirectories; false if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Of empty subdirectories; false if `interrupt` became true first.
+    /// Removes the empty subdirectories; false if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
     /// A worker for one thread.
@@ -234,7 +234,7 @@ pub trait FileWork {
 
     fn open(&mut self, file: FileId) -> Result<(), FileError>;
 
-    /// Within a directory or between two.
+    /// Renames within a directory or between two.
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
     /// Returns the number of files.

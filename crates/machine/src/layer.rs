@@ -228,7 +228,7 @@ impl Layer {
         self.facts.rotational == Some(true)
     }
 
-    /// In bytes per second.
+    /// The advertised rate in bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }

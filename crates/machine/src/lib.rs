@@ -78,7 +78,7 @@ pub struct Below {
     pub region: (u64, u64),
 }
 
-/// Before the first run. All but [`NewFile::Filled`] need a size.
+/// Contents of a new test file before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewFile {
     #[default]

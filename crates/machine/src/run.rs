@@ -125,7 +125,7 @@ pub struct RunUsage {
     pub warnings: Vec<String>,
     pub paused: Option<Pause>,
     pub disturbance: Disturbance,
-    /// Over all parts ([`Usage::block_times`]).
+    /// Times over all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
     /// In the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
@@ -152,7 +152,7 @@ pub struct PartUsage {
 }
 
 impl RunUsage {
-    /// By part. Processor time, block-layer bytes and warnings are those of the whole run.
+    /// Usage by part. Processor time, block-layer bytes and warnings are those of the whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,

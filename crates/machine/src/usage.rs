@@ -114,7 +114,7 @@ pub struct PhaseUse {
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
-    /// Of the run.
+    /// Percentage of the run.
     pub percent: f64,
     /// The start of a sentence that continues with `for 5.0 s`.
     pub cause: &'static str,
@@ -222,7 +222,7 @@ pub struct RequestTimes {
 /// How often streams slept to wait for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
-    /// Over all streams in the whole run.
+    /// Waits over all streams in the whole run.
     pub waits: u64,
     /// Completions awaited each time ([`crate::Reap`]); the maximum if several streams learned.
     pub completions: u32,
@@ -246,7 +246,7 @@ pub struct QuotaUse {
     pub periods: u64,
     /// In which they used up the quota.
     pub throttled: u64,
-    /// Over all processors.
+    /// Total over all processors.
     pub throttled_ns: Nanos,
 }
 
@@ -266,7 +266,7 @@ pub struct PressureUse {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// Of this program's control group, or of the system for the root group.
+    /// Pressure of this program's control group, or of the system for the root group.
     pub pressure: Option<PressureUse>,
     /// Processors that other programs kept busy.
     pub others_processors: f64,

@@ -11,7 +11,7 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// For several requests outstanding from one thread.
+    /// The engine for several requests outstanding from one thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }

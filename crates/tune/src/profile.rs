@@ -5,7 +5,7 @@ use workload::{Pattern, Workload};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// On the command line.
+    /// Name on the command line.
     pub name: &'static str,
     pub about: &'static str,
     workloads: fn(deep: Engine) -> Vec<Workload>,

@@ -19,7 +19,7 @@ pub struct BusKind {
     /// The adapter selects a drive.
     pub select_us: f64,
     pub reselect_us: f64,
-    /// Of a selection or a reselection.
+    /// End of a selection or a reselection.
     pub select_end_us: f64,
     /// The adapter's messages: identify and queue tag.
     pub message_out_us: f64,
@@ -33,7 +33,7 @@ pub struct BusKind {
     pub complete_us: f64,
 }
 
-/// As a bus analyser distinguishes them.
+/// The phases that a bus analyser distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -158,7 +158,7 @@ pub(crate) enum Connect {
 
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// And the event at the end of its connection.
+    /// The device that holds the bus, and the event at the end of its connection.
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
@@ -191,7 +191,7 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
-    /// Without stalls on the path to memory.
+    /// Busy time without stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }
@@ -233,7 +233,7 @@ impl Channel {
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
     pub name: String,
-    /// Of one adapter, over all its buses.
+    /// Rate of one adapter, over all its buses.
     pub bytes_per_s: f64,
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
@@ -241,7 +241,8 @@ pub struct Adapter {
     pub buses: u32,
 }
 
-/// From the disk buses to memory: each adapter limits its buses, the I/O bus limits the total.
+/// The path from the disk buses to memory: each adapter limits its buses, the I/O bus limits the
+/// total.
 pub struct Pci {
     bus: Channel,
     adapters: Vec<Channel>,
@@ -263,7 +264,7 @@ impl Pci {
         self.bus.busy
     }
 
-    /// Of the busiest adapter; `None` if adapters never limit.
+    /// Busy time of the busiest adapter; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }

@@ -27,7 +27,7 @@ pub struct Description {
     pub memory: Memory,
     /// The default target.
     pub volume: Volume,
-    /// Of all adapters over the I/O bus.
+    /// Total of all adapters over the I/O bus.
     #[serde(default)]
     pub pci_bytes_per_s: Option<f64>,
     #[serde(default)]
@@ -70,7 +70,7 @@ pub struct Processor {
     pub large_write_ns_per_byte: f64,
     /// Per byte written back by the lazy writer.
     pub writeback_ns_per_byte: f64,
-    /// Of a buffered request, charged to no program.
+    /// Cost of a buffered request that is charged to no program.
     pub buffered_uncharged_us: f64,
     /// Per byte read to compute parity.
     pub parity_ns_per_byte: f64,
@@ -87,7 +87,7 @@ pub struct FileSystem {
     pub block_bytes: u32,
     /// Longer requests are split.
     pub command_bytes: u64,
-    /// Of read-ahead and write-back.
+    /// Unit of read-ahead and write-back.
     pub unit_bytes: u64,
     pub cache_bytes: u64,
     /// Writers block above it.

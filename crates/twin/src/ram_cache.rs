@@ -35,7 +35,7 @@ pub struct RamCache {
     cleaning: u32,
     pub flushing: bool,
     waiting: Vec<u32>,
-    /// To the volume since the run began.
+    /// Bytes written to the volume since the run began.
     pub written: u64,
     /// Bytes requested, hits and misses.
     pub asked: u64,
@@ -49,9 +49,9 @@ const PAGE: u64 = 4096;
 const CLEANERS: u32 = 2;
 /// 50 ms without access.
 const IDLE_AFTER: Nanos = 50_000_000;
-/// Up to this percentage of the cache dirty data stays, so rewrites are merged; the rest is
+/// Percentage of the cache up to which dirty data stays, so rewrites are merged; the rest is
 /// headroom for new writes. Assumed: the published matrices use files that fit, which stay whole,
-/// or files of twice the cache, where the share has no effect.
+/// or files of twice the cache, for which the share has no effect.
 const RESIDENT_PERCENT: u64 = 75;
 const MAX_WRITE: u64 = 256 << 10;
 

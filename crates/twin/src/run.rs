@@ -13,7 +13,7 @@ struct Job {
     blocking: bool,
     /// A source takes completions in request order.
     oldest_first: bool,
-    /// Of offsets and lengths.
+    /// Offsets and lengths are multiples of this.
     align: u64,
     sync_at_end: bool,
     left: usize,
@@ -34,7 +34,7 @@ struct Source<'a, S> {
     part: usize,
     done: bool,
     wake: Nanos,
-    /// Since when it waits for stable storage.
+    /// Start of the wait for stable storage.
     syncing: Option<Nanos>,
     /// Requests in flight, oldest first, if it takes completions in that order.
     order: VecDeque<(u32, Option<Completion>)>,

@@ -73,7 +73,7 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
 }
 
 impl Setup {
-    /// With its default settings.
+    /// A machine with its default settings.
     pub fn of(description: Description) -> Self {
         let volume = description.volume.clone();
         Setup {

@@ -264,7 +264,7 @@ impl State {
         Ok(())
     }
 
-    /// In calls of `block`, split at extent boundaries.
+    /// Reads or writes in calls of `block`, split at extent boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
         let extents = self.files.get(&file).map(|placed| placed.extents.clone()).unwrap_or_default();

@@ -38,7 +38,7 @@ pub struct Twin {
     computer: Arc<Mutex<Computer>>,
 }
 
-/// Of a resource in the last run.
+/// Utilisation of a resource in the last run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
     pub resource: String,
@@ -69,7 +69,7 @@ impl Drop for Target {
 }
 
 impl Target {
-    /// In the last run, per bus.
+    /// Bus time by phase in the last run, per bus.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
@@ -373,7 +373,7 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     })
 }
 
-/// Of a run of `ran`, from its parts' files and results.
+/// Usage of a run of `ran`, from its parts' files and results.
 fn usage(
     world: &World,
     began: Nanos,

@@ -1,6 +1,6 @@
 use crate::rng::SplitMix64;
 
-/// Up to this size a shuffled table, because arithmetic mixes small domains badly.
+/// A shuffled table serves up to this size, because arithmetic mixes small domains badly.
 const TABLE: u64 = 1024;
 
 /// A keyed random permutation of `0..n`, in at most 2 KiB for any `n`.

@@ -88,7 +88,7 @@ enum Order {
 
 #[derive(Debug, Clone, Copy)]
 struct Choice {
-    /// Of all requests, unless mixed.
+    /// Operation of all requests, unless mixed.
     op: Op,
     mixed: bool,
     /// A mixed stream reads if the random number is below it.
@@ -124,7 +124,7 @@ struct Stride {
     step: u64,
     /// Rounds with one visit more: those that begin in the first `n % step` blocks.
     long_rounds: u64,
-    /// Of a short round; at least 1.
+    /// Visits of a short round; at least 1.
     visits: u64,
 }
 

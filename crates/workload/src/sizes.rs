@@ -46,7 +46,7 @@ impl SizeDraw {
     }
 }
 
-/// And the position of a sequential stream.
+/// The sizes of a stream's requests, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -106,7 +106,8 @@ impl Varied {
 }
 
 impl Workload {
-    /// Of starting positions: the request size, the smallest of several, or the alignment.
+    /// Granularity of starting positions: the request size, the smallest of several, or the
+    /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
         let mixes = self

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// On every device (Linux, Documentation/block/stat.rst).
+/// The same on every device (Linux, Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
 /// Holds the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
@@ -67,7 +67,7 @@ pub struct CpuMeter {
     tick_ns: Nanos,
 }
 
-/// From an arbitrary start: use only differences.
+/// Counts from an arbitrary start: use only differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
@@ -124,7 +124,7 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Of machine time.
+    /// Resolution of machine time.
     pub fn resolution_ns(&self) -> Nanos {
         if self.tasks.is_some() { 1 } else { self.tick_ns }
     }
@@ -202,7 +202,7 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// Since this process started, all threads.
+/// The kernel's event counts for this process, all threads, since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
     /// Voluntary and involuntary.
@@ -234,7 +234,7 @@ pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// As in Linux, Documentation/block/stat.rst.
+/// Summed counters, as in Linux, Documentation/block/stat.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
@@ -326,12 +326,12 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// Since this process started, including ended threads.
+/// Block I/O of this process since its start, including ended threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// From block devices.
+    /// Bytes read from block devices.
     pub read_bytes: u64,
-    /// To block devices; a buffered write counts when it dirties the cache.
+    /// Bytes to be written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
     /// Never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,

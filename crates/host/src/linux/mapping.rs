@@ -27,8 +27,8 @@ impl Mapping {
         self.len
     }
 
-    /// Behind the first `skipped` bytes. A kernel without huge pages refuses, and the buffers are
-    /// as good as any program's.
+    /// Skips the first `skipped` bytes. A kernel without huge pages refuses, and the buffers are as
+    /// good as any program's.
     pub(crate) fn prefer_huge_pages(&self, skipped: usize) {
         let Some(len) = self.len.checked_sub(skipped) else { return };
         // SAFETY: the range is within the mapping, and the advice changes no byte of it.

@@ -22,8 +22,8 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// To predict the write's time: other changes may advance the kernel's clock between two ticks
-/// (Linux 6.13 and later).
+/// Attempts to predict the write's time: other changes may advance the kernel's clock between two
+/// ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
 /// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves

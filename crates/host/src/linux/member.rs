@@ -17,7 +17,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Of a file that grows: enough to probe direct I/O's alignment.
+/// Initial size of a file that grows: enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]

@@ -180,7 +180,7 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// Of registered files, by the read opcode of the kind.
+    /// Transfers of registered files, by the read opcode of the kind.
     #[inline(always)]
     pub(super) fn new(read: Opcode) -> Transfers {
         Transfers { read: read as u64 | FIXED_FILE << 8 }

@@ -192,7 +192,7 @@ struct End {
     sync_ns: Option<Nanos>,
     /// CPU time of the process at the part's last completion.
     process_ns: Nanos,
-    /// Until then, if it wrote through the page cache.
+    /// Dirty pages until then, if it wrote through the page cache.
     dirty: Option<DirtyUse>,
 }
 
@@ -325,7 +325,7 @@ impl Paths {
     }
 }
 
-/// Of the calling thread and of threads it starts.
+/// Applies to the calling thread and to threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {

@@ -70,7 +70,7 @@ pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Of the first thread in bytes (`ulimit -s`); `None` if unlimited.
+/// Stack limit of the first thread in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
@@ -101,7 +101,8 @@ pub(crate) fn is_read_only(device: &File) -> bool {
     result == 0 && is_set != 0
 }
 
-/// Of a range of one file (length 0: to the end). Dirty pages stay, so sync first.
+/// Drops a range of one file from the page cache (length 0: to the end). Dirty pages stay, so sync
+/// first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);

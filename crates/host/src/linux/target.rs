@@ -29,7 +29,7 @@ pub struct HostTarget {
     /// Index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
-    /// And the rows being updated.
+    /// Parity mode, and the rows being updated.
     parity: Option<(Raid5, Arc<BusyRows>)>,
     /// Trust the parity that an earlier run left.
     as_is: bool,

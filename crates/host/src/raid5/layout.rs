@@ -17,14 +17,14 @@ pub(crate) struct Band {
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// Of the first chunk in the request's data; the others follow, a chunk apart.
+    /// Offset of the first chunk in the request's data; the others follow, a chunk apart.
     pub(crate) at: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) member: u32,
-    /// On the member.
+    /// Offset on the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
     /// In the request's data.

@@ -218,7 +218,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// With the fewest reads, and none from the failed member.
+    /// The way with the fewest reads, and without the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {
@@ -297,7 +297,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// From the reads of [`ParitySession::read_others`].
+    /// Uses the reads of [`ParitySession::read_others`].
     fn restore_piece(&mut self, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
         let began = self.time.now();
         let mut sum = Sum::new(self.vectors, at, len);

@@ -108,7 +108,7 @@ impl Set {
         Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
     }
 
-    /// Up to [`DEPTH`] requests at a time in each of two streams; none overlaps another.
+    /// Keeps up to [`DEPTH`] requests in flight in each of two streams; none overlaps another.
     fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
         let tally = PartCounters::default();

@@ -21,7 +21,7 @@ pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// On a sparse file, with its mounts; all removed when dropped.
+/// A loop device on a sparse file, with its mounts; all removed when dropped.
 pub struct Loop {
     pub directory: tempfile::TempDir,
     pub device: PathBuf,
@@ -29,7 +29,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// On a file in a new directory below `place`.
+    /// Puts the file into a new directory below `place`.
     pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
         let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
         let file = directory.path().join("medium");

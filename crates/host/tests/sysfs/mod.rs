@@ -13,7 +13,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// From this directory.
+    /// Creates the tree `name` from this directory.
     pub fn new(name: &str) -> Self {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sysfs").join(name).with_extension("tree");
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

@@ -28,7 +28,7 @@ pub struct CloudVolume {
     pub write_bytes_per_s: Option<f64>,
     pub read_us: f64,
     pub write_us: f64,
-    /// Of a single request.
+    /// Rate of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }

@@ -33,9 +33,9 @@ pub struct FlashDrive {
     /// A page on each of its planes.
     pub die_page_bytes: u64,
     pub read_us: f64,
-    /// Of a page behind the write cache.
+    /// Time to program a page behind the write cache.
     pub program_us: f64,
-    /// Of a page in the write cache (one bit per cell).
+    /// Time to program a page in the write cache (one bit per cell).
     pub cache_program_us: f64,
     pub erase_ms: f64,
     pub block_pages: u64,
@@ -128,10 +128,10 @@ impl Flash {
         }
     }
 
-    /// For the recent share of scattered writes. Uniform random writes with greedy cleaning amplify
-    /// by about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in
-    /// flash-based solid state drives", 2009). Sequential writes leave whole blocks stale and cause
-    /// none.
+    /// Write amplification for the recent share of scattered writes: for uniform random writes with
+    /// greedy cleaning about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification
+    /// analysis in flash-based solid state drives", 2009). Sequential writes leave whole blocks
+    /// stale and cause none.
     fn write_amplification(&self) -> f64 {
         let spare = self.drive.spare_percent / 100.0;
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);

@@ -180,7 +180,7 @@ pub(crate) trait Model {
         None
     }
 
-    /// From the top down, with advertised rates.
+    /// Layers from the top down, with advertised rates.
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer>;
 
     /// Scales the cost of a command beyond mechanics and transfer.
@@ -188,7 +188,7 @@ pub(crate) trait Model {
 
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
-    /// Within the description or with the machine's buses: the key, and why.
+    /// A contradiction within the description or with the machine's buses: the key, and why.
     fn contradiction(&self, _buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         None
     }

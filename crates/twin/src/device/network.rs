@@ -82,7 +82,7 @@ impl Network {
         }
     }
 
-    /// From 0 to 1, the same on every run (SplitMix64: Steele, Lea, Flood, 2014).
+    /// A number from 0 to 1, the same on every run (SplitMix64: Steele, Lea, Flood, 2014).
     fn uniform(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;

@@ -23,9 +23,9 @@ pub struct VirtioDisk {
     pub workers: u32,
     pub read_us: f64,
     pub write_us: f64,
-    /// Of one worker.
+    /// Rate of one worker.
     pub read_bytes_per_s: f64,
-    /// Of one worker.
+    /// Rate of one worker.
     pub write_bytes_per_s: f64,
     pub total_bytes_per_s: f64,
     /// Combined read rate if it differs; the number above is then for writes.

@@ -118,7 +118,7 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// With the chunk's number, the offset within it, and the length.
+    /// Passes the chunk's number, the offset within it, and the length.
     fn each_chunk(&self, offset: u64, bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {

@@ -123,7 +123,7 @@ impl World {
         true
     }
 
-    /// For a waiting source or, for read-ahead, in a system thread.
+    /// Reads for a waiting source or, ahead, in a system thread.
     fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
         let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));

@@ -19,7 +19,7 @@ pub(crate) struct File {
     handles: u32,
     pub members: Vec<u32>,
     pub layout: Layout,
-    /// Over the whole members.
+    /// The layout over the whole members.
     whole: Layout,
     /// First byte and bytes reserved on each member; `None` for the volume itself.
     extent: Option<(u64, u64)>,
@@ -32,7 +32,7 @@ pub(crate) struct File {
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
-    /// Since the run began.
+    /// Bytes written back since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
@@ -48,7 +48,7 @@ impl File {
         self.start..self.start + (1 << (FILE_BITS - 1))
     }
 
-    /// Of the file system's log block, in the middle of the members.
+    /// Address of the file system's log block, in the middle of the members.
     pub fn log(&self) -> u64 {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
@@ -63,12 +63,12 @@ impl File {
         }
     }
 
-    /// On each member.
+    /// First byte on each member.
     fn base(&self, log: bool) -> u64 {
         self.extent.filter(|_| !log).map_or(0, |(base, _)| base)
     }
 
-    /// With any failed member.
+    /// The layout with any failed member.
     fn layout_now(&self, log: bool) -> Layout {
         let layout = if log { self.whole } else { self.layout };
         let base = self.base(log);

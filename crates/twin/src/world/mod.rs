@@ -166,12 +166,12 @@ impl From<&Processor> for Costs {
 }
 
 impl Costs {
-    /// Before the adapter and after the interrupt, for one uncached transfer.
+    /// Cost before the adapter and after the interrupt, for one uncached transfer.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
     }
 
-    /// For a program's own request, with its extra calls to learn of the completion.
+    /// The same for a program's own request, with its extra calls to learn of the completion.
     fn request(&self, more_calls: u32, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request + self.calls(more_calls), bytes)
     }
@@ -180,7 +180,7 @@ impl Costs {
         self.call * Nanos::from(more_calls)
     }
 
-    /// For a transfer by the cache itself.
+    /// The same for a transfer by the cache itself.
     fn paging(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.paging, bytes)
     }

@@ -82,7 +82,7 @@ impl MetadataPlan {
         Ok(())
     }
 
-    /// As options, without the rounds (they affect only precision) and the location (the target).
+    /// Options, without the rounds (they affect only precision) and the location (the target).
     pub fn settings(&self) -> String {
         let mut words = format!("--files {} --directories {} --threads {}", self.files, self.directories, self.threads);
         let usual = MetadataPlan::default();

@@ -308,7 +308,7 @@ mod tests {
         format!("{:.2}", bytes as f64 / 1_048_576.0)
     }
 
-    /// Of PostMark 1.53 itself.
+    /// The counts of PostMark 1.53 itself.
     #[test]
     fn golden_counts_of_the_defaults() {
         let counts = dry(&SmallFilePlan::default());
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(counts, expected);
     }
 
-    /// Of PostMark 1.53 itself.
+    /// The counts of PostMark 1.53 itself.
     #[test]
     fn golden_counts_with_subdirectories() {
         let plan = SmallFilePlan {
@@ -343,8 +343,8 @@ mod tests {
         assert_eq!((counts.read_bytes, counts.written_bytes), (5_164_333, 8_620_598));
     }
 
-    /// On file-system settings, and on a volume RAM cache on Windows NT. PostMark sums bytes in
-    /// single precision: 1158.00 MB instead of 1157.99.
+    /// Published runs on file-system settings, and on a volume RAM cache on Windows NT. PostMark
+    /// sums bytes in single precision: 1158.00 MB instead of 1157.99.
     #[test]
     fn golden_counts_of_published_runs() {
         let plan = SmallFilePlan {
@@ -366,7 +366,7 @@ mod tests {
         );
     }
 
-    /// From a trace of the system calls of PostMark 1.53.
+    /// Taken from a trace of the system calls of PostMark 1.53.
     #[test]
     fn weighted_locations_are_drawn_as_postmark_draws_them() {
         let location = |name: &str, weight| Location { path: name.into(), weight };

@@ -1,6 +1,6 @@
 use rand_mt::Mt;
 
-/// Of the state.
+/// Words of the state.
 const WORDS: usize = 624;
 
 /// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding
@@ -26,7 +26,7 @@ impl Mt19937 {
         self.0.next_u32()
     }
 
-    /// By the remainder; 0 without a draw if `limit` is 0.
+    /// Takes the remainder; 0 without a draw if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }
@@ -43,7 +43,7 @@ fn tempered(mut y: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// From a trace of the system calls of PostMark 1.53.
+    /// Taken from a trace of the system calls of PostMark 1.53.
     #[test]
     fn the_text_of_postmark_with_seed_42() {
         let mut rng = Mt19937::seeded_1999(42);

@@ -56,7 +56,7 @@ pub enum Found {
         /// The generation's part comes first.
         first: bool,
     },
-    /// Of this run, for another byte offset.
+    /// A valid unit of this run for another byte offset.
     Offset { offset: u64, generation: u32 },
     /// A valid unit of another run.
     Seed(u64),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-/// Of a block, and mixtures if there are several.
+/// The allowed generations of a block, and mixtures if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
     /// Before `from`, ascending; 0 is the data from before the run.
@@ -103,14 +103,14 @@ impl Generations {
         Generations { newest: vec![0; blocks as usize], open: HashMap::new(), failed: HashMap::new() }
     }
 
-    /// Before a write is issued; returns its generation, which saturates at 2^32 - 1.
+    /// Registers a write before it is issued; returns its generation, which saturates at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
         generation
     }
 
-    /// Before a write is issued, or from a log.
+    /// Registers a write before it is issued, or from a log.
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
         let open = self.open.entry(block).or_insert_with(|| Open {
@@ -180,7 +180,7 @@ impl Generations {
         }
     }
 
-    /// At or after `from`, with a write or the start of one.
+    /// The first block at or after `from` with a write or the start of one.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

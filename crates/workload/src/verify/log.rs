@@ -16,7 +16,7 @@ use std::sync::Mutex;
 const MAGIC: &[u8; 8] = b"HPVERIFY";
 const VERSION: u32 = 2;
 const HEADER: usize = 56;
-/// Of version 1.
+/// Header size of version 1.
 const HEADER_1: usize = 48;
 const RECORD: usize = 16;
 
@@ -98,7 +98,8 @@ impl<W: Write> Log<W> {
         self.writer.write_all(&record)
     }
 
-    /// Like [`Verifier::wrote`]. Without the record either generation passes after a kill.
+    /// Logs the end like [`Verifier::wrote`]. Without the record either generation passes after a
+    /// kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), if ok { Kind::Done } else { Kind::Failed }, generation);
         self.writer.write_all(&record)
@@ -145,7 +146,7 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
 pub struct Resumed {
     /// Complete records.
     pub records: u64,
-    /// Of a last record cut off by the kill; its write was never issued.
+    /// Bytes of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 

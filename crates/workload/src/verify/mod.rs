@@ -77,7 +77,7 @@ pub struct Verifier {
     /// Another for each run, so blocks of an earlier one are not accepted.
     seed: u64,
     grid: Grid,
-    /// Of the target's initial data, if known.
+    /// Seed of the target's initial data, if known.
     fill_seed: Option<u64>,
     generations: Mutex<Generations>,
 }
@@ -137,7 +137,7 @@ impl Verifier {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// For a block. Take it when a read is issued, for [`Verifier::check`].
+    /// The expectation for a block. Take it when a read is issued, for [`Verifier::check`].
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
@@ -152,7 +152,7 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// At or after `offset`, for reading back everything.
+    /// The first written block at or after `offset`, for reading back everything.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))

@@ -261,7 +261,7 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
     }
 }
 
-/// Up to or from `cut`, with initial data in the rest.
+/// The write arrives up to or from `cut`, with initial data in the rest.
 #[test]
 fn a_first_write_that_arrived_in_part_is_torn() {
     for zeros in [true, false] {

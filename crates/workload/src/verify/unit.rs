@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
-    /// Of the run that wrote it.
+    /// Seed of the run that wrote it.
     pub seed: u64,
     /// The intended byte offset.
     pub offset: u64,

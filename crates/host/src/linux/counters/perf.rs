@@ -110,7 +110,7 @@ impl PerfCounter {
         Ok(counter)
     }
 
-    /// From zero.
+    /// Starts from zero.
     pub fn start(&mut self) {
         // Not by a reset: that keeps the counts of threads that have ended.
         self.start = self.raw().unwrap_or_default();
@@ -122,7 +122,7 @@ impl PerfCounter {
         self.control(IOCTL_DISABLE);
     }
 
-    /// Since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never ran.
+    /// The count since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(

@@ -24,7 +24,7 @@ use std::os::fd::RawFd;
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
     pub(crate) stripe: Option<&'f StripeSet>,
-    /// Of the part of each file that requests may touch.
+    /// End of the part of each file that requests may touch.
     pub(crate) end: u64,
     pub(crate) hint: Hint,
     pub(crate) memory: Memory,

@@ -12,7 +12,7 @@ pub(super) struct Setup<'f, 's> {
     pub(super) entries: u32,
     /// Outlives the session.
     pub(super) arena: &'s mut Arena,
-    /// Of the part of each file that requests may touch.
+    /// End of the part of each file that requests may touch.
     pub(super) end: u64,
     pub(super) writes: bool,
     pub(super) hint: Hint,

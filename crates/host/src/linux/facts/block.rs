@@ -4,7 +4,7 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Of `size` and `start` in sysfs, on every device.
+/// Unit of `size` and `start` in sysfs, on every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
@@ -68,7 +68,7 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     disk(name, &dir)
 }
 
-/// Of a bcache: its set links to each one's `bcache` directory.
+/// The cache device of a bcache: its set links to each one's `bcache` directory.
 fn cache_device(dir: &Path) -> Option<String> {
     let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -98,7 +98,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     Some(number(dir.join("size"))? * SECTOR_BYTES)
 }
 
-/// Of the queue, by kernel name; for lists, the active choice.
+/// Queue settings by kernel name; for lists, the active choice.
 fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [

@@ -78,7 +78,7 @@ pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Of mapped memory (`ulimit -v`) or data (`ulimit -d`), whichever is less.
+/// The tighter limit: on mapped memory (`ulimit -v`) or on data (`ulimit -d`).
 pub(crate) fn own_limit_left() -> Option<u64> {
     let limits = [(Resource::As, 0), (Resource::Data, 5)];
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -7,7 +7,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Of a block device (`sda`) and its partitions, each a clause such as `sda1 is mounted on /boot`.
+/// Users of a block device (`sda`) and its partitions, each a clause such as `sda1 is mounted on
+/// /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }

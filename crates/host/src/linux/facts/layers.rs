@@ -35,7 +35,7 @@ pub struct Under {
     pub devices: BlockDevices,
     /// Maximum of the devices; 0 without one.
     pub physical_block_bytes: u32,
-    /// Of the file system; 0 without one.
+    /// The file system's block size; 0 without a file system.
     pub block_bytes: u32,
     pub in_memory: bool,
     /// Problems that make results here unreliable or unnecessarily slow.
@@ -65,7 +65,7 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     Ok(walk.finish())
 }
 
-/// From the top down.
+/// The layers under a path, from the top down.
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
@@ -99,7 +99,7 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     roots.sys.join("class/block").join(&name).exists().then_some(name)
 }
 
-/// Of a layer not reached so far.
+/// The share of a layer not reached so far.
 const NOTHING: Share = Share { reads: 0.0, writes: 0.0 };
 
 /// Adds a layer, or this path's share to a layer reached before.
@@ -110,8 +110,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// Of a volume's bytes, by md level and btrfs profile: md's raid1 copies to every member, btrfs's
-/// to two. Members that take turns each take all bytes.
+/// Each member's share of a volume's bytes, by md level and btrfs profile: md's raid1 copies to
+/// every member, btrfs's to two. Members that take turns each take all bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -142,7 +142,7 @@ struct Walk<'a> {
     under: Under,
     /// Devices visited, with the layers below and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// Of the target's bytes that reach the current layer.
+    /// Share of the target's bytes that reach the current layer.
     share: Share,
     /// The members above take turns or hold metadata, so a layer below two of them sees each byte
     /// once.

@@ -5,7 +5,7 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// As in `/proc/self/mountinfo`.
+/// A mount, as in `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     pub id: u64,
@@ -16,7 +16,7 @@ pub struct Mount {
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Of mount and file system, in the kernel's order.
+    /// Options of mount and file system, in the kernel's order.
     pub options: Vec<String>,
     /// Major 0 is not a block device: a virtual file system, or btrfs, which numbers each
     /// subvolume.
@@ -43,7 +43,7 @@ impl Mount {
     }
 }
 
-/// Of an existing path; follows symbolic links.
+/// The mount of an existing path; follows symbolic links.
 ///
 /// # Errors
 /// The path does not exist or cannot be inspected; its mount is not listed.
@@ -59,7 +59,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// Of an open file of this process.
+/// The mount of an open file of this process.
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
@@ -110,7 +110,7 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
+/// Mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;

@@ -36,7 +36,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// Of a path, or of its nearest parent; extents only of the path itself.
+/// The record of a path, or of its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines =
         record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));

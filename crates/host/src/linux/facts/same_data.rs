@@ -72,7 +72,7 @@ struct Namespace {
     mounts: Vec<Mount>,
 }
 
-/// Of the processes that this process may inspect.
+/// The mount namespaces of the processes that this process may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
@@ -216,7 +216,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// As far as the kernel shows.
+/// Two paths lead to the same data, as far as the kernel shows.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

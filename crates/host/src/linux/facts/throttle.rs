@@ -105,7 +105,7 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     })
 }
 
-/// From the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
+/// Read from the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
 fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     text(roots.proc.join("self/cgroup"))?.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -151,13 +151,13 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// Of this process's group and its ancestors, in both versions.
+/// CPU quota counters of this process's group and its ancestors, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Of this process's version-2 group, or of the whole system if that is the root.
+/// Files of this process's version-2 group, or of the whole system if that is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {

@@ -25,13 +25,13 @@ use std::time::Duration;
 /// Overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// Of root's programs (hier(7)).
+/// State directory of root's programs (hier(7)).
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
-/// Until the journal is complete.
+/// Name of the journal until it is complete.
 const UNFINISHED: &str = "tune.journal.new";
 
 const VERSION: u32 = 1;
@@ -346,7 +346,7 @@ pub struct PutBack {
     pub failed: Vec<Entry>,
 }
 
-/// In order.
+/// Restores entries in order.
 pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     let mut all = PutBack::default();
     for entry in entries {

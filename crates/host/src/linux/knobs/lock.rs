@@ -67,7 +67,7 @@ impl Lock {
     }
 }
 
-/// As far as known.
+/// The processes that hold a lock, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
     processes: Vec<(u32, Option<u32>, String)>,

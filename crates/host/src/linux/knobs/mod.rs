@@ -87,7 +87,7 @@ impl HostKnob {
         self
     }
 
-    /// With its risk and the lines that make it permanent.
+    /// A value to try, with its risk and the lines that make it permanent.
     pub fn alternative(&self, value: &str) -> Alternative {
         let put_back: Vec<String> = match &self.undo {
             Some((place, before)) => vec![command(place, before)],

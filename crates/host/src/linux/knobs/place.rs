@@ -21,7 +21,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Of the file or the mount point.
+    /// Path of the file or of the mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => path,

@@ -85,7 +85,7 @@ pub struct ZoneLaw {
     pub outer_sectors: u64,
     /// Per track at the innermost cylinder.
     pub inner_sectors: u64,
-    /// Of the cylinders in the outermost zone.
+    /// Percentage of the cylinders in the outermost zone.
     pub outer_percent: f64,
     pub inner_zones: u64,
 }

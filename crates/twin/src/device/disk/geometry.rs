@@ -116,7 +116,7 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Of the last block before `end`, without the skew that follows it.
+    /// Media time at the end of the last block before `end`, without the skew that follows it.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }

@@ -11,7 +11,7 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// Of the segment; while it is being filled, where its current pass began.
+    /// End of the segment; while it is being filled, the start of its current pass.
     end: u64,
     /// Block after the last one sent to the host.
     taken: u64,

@@ -21,7 +21,7 @@ impl Seek {
         Seek { points, write_settle, head_switch, write_head_switch }
     }
 
-    /// In nanoseconds for a distance in cylinders. Between two points the time grows with the
+    /// Seek time in nanoseconds for a distance in cylinders. Between two points it grows with the
     /// square root of the distance, as for an arm that accelerates and brakes.
     fn arm(&self, distance: u64) -> Nanos {
         if distance == 0 {

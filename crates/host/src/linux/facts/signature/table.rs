@@ -43,7 +43,7 @@ const fn start(offset: u64) -> At {
     At::Start(offset)
 }
 
-/// From the end, in 512-byte sectors.
+/// An offset from the end, in 512-byte sectors.
 const fn sectors(before: u64) -> At {
     At::End { unit: 512, before: before * 512 }
 }
@@ -327,7 +327,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// And disk labels. The MBR needs its own function.
+/// Partition tables and disk labels. The MBR needs its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// On a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the end.
+/// Uses a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the
+/// end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
