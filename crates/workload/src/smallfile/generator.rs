@@ -37,7 +37,7 @@ pub enum Step {
     Do(FileOp),
     /// The transaction with this index (from 0) is complete.
     Transacted(u32),
-    /// Before the transactions are complete, so there is no report.
+    /// No file is left before the transactions are complete, so no report follows.
     OutOfFiles,
     End(Phase),
 }
