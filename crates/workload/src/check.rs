@@ -7,7 +7,7 @@ use machine::{Allocation, Reap};
 
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// Per run: streams or, with [`Engine::Threads`], the threads of all streams.
+/// Per run: streams or, with [`machine::Engine::Threads`], the threads of all streams.
 pub const MAX_THREADS: u32 = 4096;
 /// One request per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;

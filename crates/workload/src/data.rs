@@ -17,7 +17,7 @@ const RECORD_BYTES: u32 = 128 << 10;
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
-/// See [`derive`].
+/// See [`derive()`].
 const PURPOSE_DATA: u64 = 4;
 
 /// Puts data into write buffers.

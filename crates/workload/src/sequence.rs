@@ -9,7 +9,7 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Purposes of seeds; see [`derive`].
+/// Purposes of seeds; see [`derive()`].
 mod purpose {
     /// Random orders and draws.
     pub const ORDER: u64 = 1;

@@ -32,7 +32,7 @@ pub const UNIT_BYTES: u32 = 512;
 /// 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
-/// See [`derive`].
+/// See [`derive()`].
 const PURPOSE_VERIFY: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! How one thread's requests reach the kernel. Each engine has its own file and a line in
-//! [`engines!`].
+//! `engines!`.
 
 mod aio;
 mod mmap;

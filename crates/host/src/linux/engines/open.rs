@@ -21,7 +21,7 @@ pub(super) struct Setup<'f, 's> {
     pub(super) tally: &'s PartCounters,
 }
 
-/// The other calls are in [`Session`] or [`BlockingSession`], name and depth in [`Engine`].
+/// The other calls are in `Session` or `BlockingSession`, name and depth in `Engine`.
 pub(super) trait Open<'f>: Sized {
     fn available() -> bool {
         true

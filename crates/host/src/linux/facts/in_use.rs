@@ -39,7 +39,7 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     told
 }
 
-/// A sentence that says why a block device or file must not be written. See [`super::signature`]
+/// A sentence that says why a block device or file must not be written. See [`super::signature()`]
 /// for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
