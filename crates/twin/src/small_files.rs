@@ -34,6 +34,29 @@ const TABLE_ZONE: u64 = 8;
 /// Bytes before it wraps around.
 const LOG: u64 = 64 << 20;
 
+/// The file system of a simulated machine.
+///
+/// ```
+/// use machine::files::{
+///     AreaSpec, FileArea, FileEngine, FileId, FileSync, FileSystem, FileWork,
+/// };
+///
+/// let files = twin::TwinFiles::new(&twin::Setup::parse("server-2003")?);
+/// let area = files.open(&AreaSpec {
+///     locations: Vec::new(),
+///     subdirectories: 0,
+///     engine: FileEngine::Stdio,
+///     sync: FileSync::None,
+///     read_block_bytes: 512,
+///     write_block_bytes: 512,
+/// })?;
+/// let mut work = area.work()?;
+/// let (id, before) = (FileId { location: 0, subdirectory: 0, number: 1 }, files.now());
+/// work.create(id, b"a message")?;
+/// work.read(id, 9)?;
+/// assert!(files.now() > before);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TwinFiles {
     name: PathBuf,
     state: Arc<Mutex<State>>,

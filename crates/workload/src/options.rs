@@ -77,6 +77,11 @@ impl FromStr for Pattern {
 impl Workload {
     /// Options of `halfpower run`, without defaults and the length of a timed run. Mixed sizes and
     /// separate alignments have none: only other tools' languages support them.
+    ///
+    /// ```
+    /// let options = workload::Workload::default().options();
+    /// assert!(options.starts_with("--op read --pattern seq --request 64k"), "{options}");
+    /// ```
     pub fn options(&self) -> String {
         let mut options = vec![format!(
             "--op {} --pattern {} --request {}",

@@ -51,6 +51,22 @@ pub enum LogError {
 
 /// Writes each record at once: with an unbuffered file, a killed process loses nothing. To survive
 /// a power failure, sync the file before each write is issued.
+///
+/// ```
+/// use workload::Workload;
+/// use workload::verify::{Log, Verifier};
+///
+/// let writer = Workload { read_percent: 0, request_bytes: 4096, ..Workload::default() };
+/// let verifier = Verifier::new(&writer, (0, 1 << 20), 1)?;
+/// let mut file = Vec::new();
+/// let mut log = Log::create(&mut file, &verifier)?;
+/// let generation = verifier.fill(0, &mut [0; 4096]);
+/// log.begun(0, generation)?;
+/// log.ended(0, generation, true)?;
+/// let (verifier, resumed) = Verifier::resume(file.as_slice())?;
+/// assert_eq!((verifier.next_written(0), resumed.records), (Some(0), 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Log<W: Write> {
     writer: W,
