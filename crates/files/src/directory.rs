@@ -1,4 +1,5 @@
-//! Directories that are held open: whatever becomes of a directory's path, files go into the one that was checked.
+//! Directories that are held open: if the path changes, files still go into the directory that was
+//! checked.
 
 mod look;
 
@@ -19,13 +20,27 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Symbolic links on a path's way; the kernel follows as many.
+/// The kernel follows as many symbolic links.
 const MAX_LINKS: u32 = 40;
 
-/// The directories whose paths were resolved, by those paths.
+/// Every directory opened so far, by its path.
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
 
 /// An open directory, and the path that led to it.
+///
+/// ```
+/// use std::ffi::OsStr;
+///
+/// let path = std::env::temp_dir().join(format!("directory-{}", std::process::id()));
+/// let (directory, made) = files::Directory::make(&path, files::PRIVATE)?;
+/// let name = OsStr::new("result.json");
+/// directory.create(name, 0o600)?;
+/// assert_eq!(directory.names()?, [name]);
+/// directory.remove(name)?;
+/// files::remove_empty(&made);
+/// assert!(!path.exists());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -38,22 +53,19 @@ impl AsFd for Directory {
     }
 }
 
-/// A directory that [`Directory::make`] made: in which one, and its name there.
+/// The parent of a directory that [`Directory::make`] created, and its name there.
 pub type MadeDirectory = (File, OsString);
 
 impl Directory {
-    /// The directory at a path, which is resolved the first time: the same path gives the same directory from then on.
-    ///
-    /// # Errors
-    /// As [`Directory::open`].
+    /// The directory at a path. The path is resolved only the first time.
     pub fn held(path: &Path) -> io::Result<Arc<Directory>> {
         hold(path, None, &mut Vec::new())
     }
 
-    /// [`Directory::held`], which makes a missing directory and those above it.
+    /// [`Directory::held`], after creating the missing part of the path.
     ///
     /// # Errors
-    /// As [`Directory::open`], and a directory that cannot be made.
+    /// As [`Directory::open`], and a directory that cannot be created.
     pub fn make(path: &Path, mode: u32) -> io::Result<(Arc<Directory>, Vec<MadeDirectory>)> {
         let mut made = Vec::new();
         match hold(path, Some(mode), &mut made) {
@@ -68,8 +80,8 @@ impl Directory {
     /// Opens a directory.
     ///
     /// # Errors
-    /// It is missing or not a directory, or root must not trust it: a symbolic link of another user is on the way, or
-    /// another user made it in a directory in which that user can.
+    /// Missing, not a directory, or not safe for root: another user owns a symbolic link on the
+    /// path, or created the directory in one that this user can write.
     pub fn open(path: &Path) -> io::Result<Directory> {
         resolve(path, None, &mut Vec::new())
     }
@@ -79,52 +91,42 @@ impl Directory {
         &self.path
     }
 
-    /// The directory itself.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.handle.metadata()
     }
 
-    /// Whether the path still leads to it.
+    /// The path still leads to it.
     pub fn is_in_place(&self) -> bool {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// Whether it still has a name: nothing can be made in one that was removed.
+    /// It still has a name: a removed directory takes no files.
     pub fn is_there(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// The file of a name in it; of a symbolic link the link itself.
-    ///
-    /// # Errors
-    /// Nothing has, or the system's.
+    /// Attributes of a name in it; of a symbolic link those of the link.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
 
-    /// The file that a name in it leads to.
-    ///
-    /// # Errors
-    /// As [`Directory::look`].
+    /// Attributes of the file that a name in it leads to.
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
 
-    /// Opens a regular file to read, without following a link and without waiting for a pipe.
+    /// Opens a regular file to read, without following a link or waiting for a pipe.
     ///
     /// # Errors
-    /// It is not there or something else.
+    /// Missing, or not a regular file.
     pub fn open_regular(&self, name: &OsStr) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
     }
 
-    /// Opens a regular file to add to it, as [`Directory::open_regular`] does.
+    /// Opens a regular file to append to, like [`Directory::open_regular`].
     ///
     /// # Errors
-    /// It is not there or something else.
+    /// Missing, or not a regular file.
     pub fn open_to_append(&self, name: &OsStr) -> io::Result<File> {
         self.open_file(name, OFlags::WRONLY | OFlags::APPEND)
     }
@@ -140,10 +142,10 @@ impl Directory {
         Ok(file)
     }
 
-    /// Opens a character device, a pipe or a socket to add to it; a pipe is waited for.
+    /// Opens a character device, a pipe or a socket to append to; waits for a pipe.
     ///
     /// # Errors
-    /// It is not there or something else.
+    /// Missing, or another kind of file.
     pub fn open_stream(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(self, name, flags, Mode::empty())?);
@@ -153,20 +155,13 @@ impl Directory {
         Err(io::Error::other("it was replaced at this very moment"))
     }
 
-    /// Makes a new file to read and write.
-    ///
-    /// # Errors
-    /// The name is taken, or the system's.
+    /// Creates a new file to read and write.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// As root in another user's directory, makes a file that belongs to that user, who could not use it otherwise. Anybody else makes it
-    /// by writing it.
-    ///
-    /// # Errors
-    /// As [`Directory::create`].
+    /// As root in another user's directory, creates a file that this user owns and so can use.
     pub fn create_for_owner(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let owner = self.metadata()?;
         if geteuid().is_root() && owner.uid() != 0 {
@@ -176,18 +171,12 @@ impl Directory {
         Ok(())
     }
 
-    /// Gives a file another name, which may be taken.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Replaces a file of the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(self, from, self, to)?)
     }
 
-    /// Gives a file a name that must be free.
-    ///
-    /// # Errors
-    /// The name is taken, or the system's.
+    /// Fails if the new name is taken.
     pub fn rename_to_free(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         match rename_without_replacing(self, from, to) {
             // A system or a file system that cannot: a link does not replace a file either.
@@ -199,39 +188,25 @@ impl Directory {
         }
     }
 
-    /// Removes a name of a file.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Removes a file's name.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
-    /// Whether a name in it is this file's.
+    /// The name leads to this file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         matches!((file.metadata(), self.look(name)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// Sets its permissions.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         self.readable()?.set_permissions(Permissions::from_mode(mode))
     }
 
     /// Brings its names to stable storage.
-    ///
-    /// # Errors
-    /// It may not be read, or the system's.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
 
-    /// The names in it.
-    ///
-    /// # Errors
-    /// It may not be read, or the system's.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         names_of(self.readable()?)?.collect()
     }
@@ -255,7 +230,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// The directory that was found at a path the first time; made with `mode` if it is missing.
+/// The directory first found at a path; if missing, created with `mode`.
 fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Arc<Directory>> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -269,7 +244,7 @@ fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Re
     Ok(resolved)
 }
 
-/// Follows a path one name at a time, so that every link on the way is seen; makes what is missing with `mode`.
+/// One name at a time, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?.into())
@@ -333,7 +308,7 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
     Ok(Directory { path: path.into(), handle: at })
 }
 
-/// Removes directories that were made and are empty, the innermost first.
+/// Removes created directories that are empty, the innermost first.
 pub fn remove_empty(made: &[MadeDirectory]) {
     made.iter().rev().take_while(|(above, name)| unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()).for_each(drop);
 }

@@ -1,5 +1,4 @@
-//! A system whose files and owners halfpower does not know: it holds no directory, so nothing is written, and it answers every question
-//! with the answer that refuses.
+//! An unknown system: it opens no directory to write in, and every answer refuses.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -8,11 +7,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A held directory, which does not exist here.
+/// Does not exist here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// A directory that was made, which does not exist here.
+/// Does not exist here.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {
@@ -116,78 +115,60 @@ pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name())
 }
 
-/// Removes directories that were made; this system makes nothing.
 pub fn remove_empty(_: &[MadeDirectory]) {}
 
-/// Whether two are the same file, which is not known: an output may be what is measured.
+/// Yes: an output may be what is measured.
 pub fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     true
 }
 
-/// Whether the owner of a file may be trusted, who is not known.
 pub fn is_trusted(_: &Metadata) -> bool {
     false
 }
 
-/// Refuses every file.
-///
-/// # Errors
-/// Always.
+/// Always fails.
 pub fn check_trusted(_: &Metadata) -> io::Result<()> {
     let why = format!("halfpower cannot check on {} who owns it", std::env::consts::OS);
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
-/// Whether two files have the same owner, which is not known.
 pub fn has_same_owner(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// Whether bytes may be written into it as they come, which is not known.
 pub fn is_stream(_: &Metadata) -> bool {
     false
 }
 
-/// Whether opening it may wait for ever: of anything but a file or a directory that is not known.
+/// Opening anything but a file or a directory may wait forever.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
 
-/// Whether it is a block device, which is not known.
 pub fn is_block_device(_: &Metadata) -> bool {
     false
 }
 
-/// The number of a file in its file system.
-///
-/// # Errors
-/// Always.
+/// Always fails.
 pub fn inode(_: &Metadata) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether a path names one of the process's own open files, which does not happen here.
 pub fn is_own_open_file(_: &Path) -> bool {
     false
 }
 
-/// An extended attribute of a file.
-///
-/// # Errors
-/// Always.
+/// Always fails.
 pub fn read_attribute(_: &File, _: &str, _: usize) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Sets an extended attribute of a file.
-///
-/// # Errors
-/// Always.
+/// Always fails.
 pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Opens a file to read. A path of a device is refused before that: it may be a pipe that waits.
+/// Refuses the path of a device first: it may be a pipe that waits.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::path::{Component, Prefix};
     if let Some(Component::Prefix(prefix)) = path.components().next()
@@ -203,7 +184,7 @@ pub(crate) fn let_wait(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// A kind of file with its article.
+/// With its article.
 pub(crate) fn kind_name(kind: FileType) -> &'static str {
     if kind.is_dir() { "a directory" } else { "a symbolic link or a device" }
 }

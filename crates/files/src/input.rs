@@ -1,4 +1,4 @@
-//! Files that are read: one way for all of them. No pipe is waited for, no device is read, and nothing is read beyond a bound.
+//! Bounded reading of files: waits for no pipe, reads no device, and nothing beyond a bound.
 
 use crate::system::{is_own_open_file, kind_name, let_wait, open_without_waiting};
 use machine::units::show_size;
@@ -6,7 +6,18 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-/// A kind of file that is read, and its largest size.
+/// A kind of file to read, and its largest size.
+///
+/// ```
+/// use files::Input;
+///
+/// let name = std::env::temp_dir().join(format!("input-{}", std::process::id()));
+/// std::fs::write(&name, "depth = 8")?;
+/// assert_eq!(Input::new("a list of jobs", 100).text(&name)?, "depth = 8");
+/// assert!(Input::new("a list of jobs", 4).text(&name).is_err());
+/// std::fs::remove_file(&name)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Input {
     what: &'static str,
@@ -14,12 +25,13 @@ pub struct Input {
 }
 
 impl Input {
-    /// A kind of file by its name with an article, and the size beyond which a file is not one.
+    /// `what` is its name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }
 
-    /// Opens a regular file, or one of the process's own open files (`/dev/stdin`, `/dev/fd/N`), which a shell's `<(command)` is.
+    /// Opens a regular file, or one of the process's own open files (`/dev/stdin`, `/dev/fd/N`),
+    /// such as a shell's `<(command)`.
     ///
     /// # Errors
     /// It cannot be opened, is another kind of file, or is larger than the bound.
@@ -43,7 +55,7 @@ impl Input {
         self.open(path)?.all()
     }
 
-    /// A file as text.
+    /// A file as UTF-8 text.
     ///
     /// # Errors
     /// As [`Input::read`], and bytes that are not UTF-8.
@@ -51,7 +63,7 @@ impl Input {
         text(self.read(path)?)
     }
 
-    /// Reads an open file up to the bound and no further.
+    /// Reads an open file up to the bound.
     pub fn bounded<R: Read>(self, from: R) -> Bounded<R> {
         Bounded { from, left: self.max_bytes, input: self }
     }
@@ -63,13 +75,13 @@ impl Input {
     }
 }
 
-/// The mark with which some editors begin a UTF-8 text.
+/// Some editors begin a UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Bytes as text, without a byte-order mark.
+/// Removes a byte-order mark.
 ///
 /// # Errors
-/// They are not UTF-8.
+/// Not UTF-8.
 pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
     if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..BYTE_ORDER_MARK.len());
@@ -77,10 +89,18 @@ pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
 }
 
-/// The next line without its end; none after the last.
+/// The next line without its end; `None` after the last.
 ///
 /// # Errors
-/// Errors of the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
+/// As the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
+///
+/// ```
+/// let mut from: &[u8] = b"first\r\nlast";
+/// assert_eq!(files::next_line(&mut from, 80)?.as_deref(), Some("first"));
+/// assert_eq!(files::next_line(&mut from, 80)?.as_deref(), Some("last"));
+/// assert_eq!(files::next_line(&mut from, 80)?, None);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if from.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)? == 0 {
@@ -95,10 +115,10 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     text(line).map(Some)
 }
 
-/// Refuses anything but a regular file; called with the metadata of the open file, so that no other can take its place.
+/// Call it with the metadata of the open file, so that no other can replace it.
 ///
 /// # Errors
-/// Its type is another one.
+/// Not a regular file.
 pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
@@ -116,17 +136,16 @@ pub struct Bounded<R> {
 }
 
 impl<R: Read> Bounded<R> {
-    /// All bytes.
+    /// Reads to the end.
     ///
     /// # Errors
-    /// Errors of the reader, and more bytes than the bound.
+    /// As the reader, and more bytes than the bound.
     pub fn all(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// The reader.
     pub fn get_ref(&self) -> &R {
         &self.from
     }

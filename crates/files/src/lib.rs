@@ -1,7 +1,8 @@
-//! Safe access to users' files: directories held open, bounded reading, and which two names are one file.
+//! Safe access to users' files: directories held open, bounded reading, and whether two names are
+//! one file.
 //!
-//! Only this crate, `host` and `cli` ask the system who owns a file and what kind of file it is. A system that cannot answer refuses: it
-//! opens no [`Directory`], and takes two files for the same one.
+//! Only this crate, `host` and `cli` query the owner and the kind of a file. On an unknown system
+//! it opens no [`Directory`], and takes two files for the same one.
 
 #[cfg(unix)]
 mod directory;
@@ -27,10 +28,10 @@ use unix as system;
 
 use std::path::Path;
 
-/// Permissions of a directory that only its owner can use: of the journal, of the history.
+/// Only the owner can use the directory: for the journal, the history.
 pub const PRIVATE: u32 = 0o700;
 
-/// The directory that a file's path says it is in.
+/// The directory part of a file's path.
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

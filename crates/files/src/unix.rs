@@ -24,7 +24,7 @@ pub(crate) fn names_of(directory: File) -> io::Result<impl Iterator<Item = io::R
         .map(|name| name.map(OsString::from_vec)))
 }
 
-/// Whether two are the same file, or nodes of the same device.
+/// The same file, or nodes of the same device.
 pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     let is_device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
     if is_device(a.file_type()) && is_device(b.file_type()) {
@@ -33,8 +33,8 @@ pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
 }
 
-/// Whether root may trust the owner of a file: root, and the user who called it (sudo(8), pkexec(1)). Other users trust the files that
-/// the kernel lets them use.
+/// Root trusts only files of root and of the user who called it (sudo(8), pkexec(1)). Other users
+/// trust the files that the kernel lets them use.
 pub fn is_trusted(metadata: &Metadata) -> bool {
     is_trusted_user(metadata.uid())
 }
@@ -44,10 +44,7 @@ pub(crate) fn is_trusted_user(uid: u32) -> bool {
     !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
 }
 
-/// Refuses a file that [`is_trusted`] does not trust.
-///
-/// # Errors
-/// It belongs to another user.
+/// Fails if the file's owner is not trusted ([`is_trusted`]).
 pub fn check_trusted(metadata: &Metadata) -> io::Result<()> {
     if is_trusted(metadata) {
         return Ok(());
@@ -56,7 +53,6 @@ pub fn check_trusted(metadata: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Whether two files have the same owner.
 pub fn has_same_owner(a: &Metadata, b: &Metadata) -> bool {
     a.uid() == b.uid()
 }
@@ -72,37 +68,26 @@ pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
 
-/// Whether it is a block device.
 pub fn is_block_device(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
 }
 
-/// The number of a file in its file system.
-///
-/// # Errors
-/// The system does not number its files.
 pub fn inode(metadata: &Metadata) -> io::Result<u64> {
     Ok(metadata.ino())
 }
 
-/// Whether a path names one of the process's own open files.
+/// The path names one of the process's own open files.
 pub fn is_own_open_file(path: &Path) -> bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
         || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
 }
 
-/// An extended attribute of a file, if it has at most `max_bytes`.
-///
-/// # Errors
-/// It does not have this attribute, or the system's.
+/// An extended attribute of at most `max_bytes`.
 pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<Vec<u8>> {
     attribute::read(file, name, max_bytes)
 }
 
-/// Sets an extended attribute of a file.
-///
-/// # Errors
-/// Its file system does not keep attributes, or the system's.
+/// Fails if the file system has no extended attributes.
 pub fn write_attribute(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
     attribute::write(file, name, value)
 }
@@ -145,12 +130,12 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// From now on a read of this file waits for its writer.
+/// From now on reads of this file wait for the writer.
 pub(crate) fn let_wait(file: &File) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
 }
 
-/// A kind of file with its article.
+/// With its article.
 pub(crate) fn kind_name(kind: FileType) -> &'static str {
     match () {
         () if kind.is_dir() => "a directory",

@@ -1,11 +1,8 @@
 //! Compares parity with a copy: bytes read and written per second, by vectors, number of sources
-//! and size of a piece, in and beyond the CPU's caches. The copy moves the same number of bytes in
-//! the same amount of memory. All buffers are page-aligned, as in a run.
-//!
-//! One source is a copy by the same vectors.
+//! and size of a piece. The copy moves the same number of bytes in the same amount of memory.
 //!
 //! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate
-//! relative to `memcpy`, with alternating measurements.
+//! relative to `memcpy`. One source is a copy by the same vectors.
 
 use host::parity::Vectors;
 use std::hint::black_box;
@@ -13,11 +10,10 @@ use std::time::Instant;
 
 const MOVED: usize = 256 << 20;
 
-/// Measurements of each, alternating with the copy; the best counts, because disturbances only slow
-/// it down.
+/// Alternating with the copy; the best counts, because disturbances only slow it down.
 const TURNS: usize = 7;
 
-/// Sizes that fit in L1, L2, L3, and only in memory.
+/// For L1, L2, L3, and only memory.
 const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
 
 const PAGE: usize = 4096;

@@ -1,9 +1,7 @@
 //! The I/O buffers of one session: one mapping, faulted in once, never moved.
 //!
-//! Large buffers use huge pages if requested and available. Scattered pages split a large request
-//! into many segments, and a device accepts a limited number per request. A 1 MiB request would
-//! become one, two or three device requests depending on where its pages were, and the same run
-//! would report another rate next time.
+//! Scattered pages would split a large request into more segments than a device accepts, and the
+//! rate would differ from run to run. So large buffers use huge pages if requested and available.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -11,13 +9,12 @@ use std::io;
 use std::mem;
 use std::ptr::NonNull;
 
-/// Writes cycle through this many bytes, divided among the slots: compression and deduplication
-/// below see repeated data only after that distance. Btrfs compresses 128 KiB extents (btrfs(5))
-/// and LZ4 looks back 64 KiB. A longer cycle would not fit in a CPU's own cache, unlike data that a
-/// program has just produced.
+/// Writes cycle through this many bytes, divided among the slots, so compression and deduplication
+/// below see no repeats: btrfs compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More
+/// would not fit in a CPU's own cache, unlike fresh data of a program.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// For ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
+/// ZFS compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 /// Request buffers are spaced by a multiple of this.
@@ -25,13 +22,12 @@ const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Page offset of the buffers for buffered I/O: like memory from glibc's malloc, not cache-line
-/// aligned and far from the page start.
+/// Page offset of the buffers for buffered I/O, as from glibc's malloc.
 ///
-/// It affects copies to and from the page cache. A 2023 Intel CPU copies 64 KiB out of the cache 9
-/// % faster to this offset than to a cache line. An AMD EPYC copies 256 KiB 20 % faster than at 16
-/// or 32 bytes past a page start, because a load waits for an earlier store with the same low 12
-/// bits (docs/performance.md). Direct I/O needs aligned blocks and starts at a page.
+/// It affects copies to and from the page cache. A 2023 Intel CPU copies 64 KiB out of it 9 %
+/// faster to this offset than to a cache line. An AMD EPYC copies 256 KiB 20 % faster than at 16 or
+/// 32 bytes past a page start, because a load waits for an earlier store with the same low 12 bits
+/// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
 /// Below this size, clearing a huge page costs more than it gains.
@@ -39,7 +35,7 @@ const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// Scratch bytes per slot, in whole pages, after all buffers.
+    /// Scratch bytes per slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }
@@ -50,7 +46,7 @@ pub(crate) struct Arena {
     /// None once the buffers are the kernel's.
     mapping: Option<Mapping>,
     stride: usize,
-    /// Offset of the scratch space, which follows the buffers of all slots.
+    /// Follows the buffers of all slots.
     scratch: usize,
     request: usize,
     places: Box<[u32]>,
@@ -60,13 +56,12 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// For `slots` requests of up to `request` bytes; `walk` is the cycle length of writes, 0 for
-    /// readers.
+    /// `walk` is the cycle length of writes, 0 for readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
 
-    /// Like [`Arena::new`], with the extra space that some sessions need.
+    /// [`Arena::new`] with the extra space that some sessions need.
     pub(crate) fn with(slots: u32, request: u32, walk: u64, memory: Memory, extra: Extra) -> io::Result<Arena> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let buffers = Arena::bytes_for(slots, request, walk).and_then(|len| usize::try_from(len).ok());
@@ -132,7 +127,7 @@ impl Arena {
     }
 }
 
-/// Memory with room for `len` bytes, and where in it they begin.
+/// Room for `len` bytes, and where they begin.
 fn mapped(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
     if memory != Memory::Huge || len < HUGE_FROM {
         let mapping = Mapping::new(len)?;

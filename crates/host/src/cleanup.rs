@@ -1,5 +1,4 @@
-//! The outcome of removing the test files and directories that this process created, and those that
-//! killed runs left.
+//! Removal of this process's test files and directories, and of those that killed runs left.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,17 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Test files and directories that had to be removed.
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// The others, with the reason and how to fix it.
+    /// Not removed: the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
 }
 
 static CLEANUP: Mutex<Cleanup> = Mutex::new(Cleanup { removed: 0, left: Vec::new() });
 
-/// The outcome so far.
 pub fn cleanup() -> Cleanup {
     CLEANUP.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -42,7 +39,6 @@ pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
     }
 }
 
-/// Who hears of a long removal, and may end it.
 struct Watcher {
     interrupt: fn() -> &'static AtomicBool,
     say: fn(&str),
@@ -50,19 +46,20 @@ struct Watcher {
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
-/// Has `say` report every removal of leftovers that takes long, and ends it when the flag of `interrupt` becomes true.
+/// Reports every long removal of leftovers to `say`, and ends it when the flag of `interrupt`
+/// becomes true.
 pub fn watch_cleanup(interrupt: fn() -> &'static AtomicBool, say: fn(&str)) {
     // The first one stays.
     let _ = WATCHER.set(Watcher { interrupt, say });
 }
 
-/// A removal that takes longer than this is reported.
+/// A longer removal is reported.
 const SILENT: Duration = Duration::from_secs(2);
 
 /// From then on it is reported this often.
 const REPORTS: Duration = Duration::from_secs(10);
 
-/// How far the removal of leftovers in a directory is.
+/// Progress of the removal of leftovers in a directory.
 pub(crate) struct Progress<'a> {
     directory: &'a Path,
     removed: u64,
@@ -76,7 +73,7 @@ impl<'a> Progress<'a> {
         Progress { directory, removed: 0, report_at: Instant::now() + SILENT, interrupt: None }
     }
 
-    /// Whether the next leftover is to be removed.
+    /// The next leftover may be removed.
     pub(crate) fn step(&mut self) -> bool {
         let Some(watcher) = WATCHER.get() else { return true };
         let interrupt = *self.interrupt.get_or_insert_with(watcher.interrupt);

@@ -1,5 +1,4 @@
-//! Placeholder for operating systems that halfpower does not support yet: opening a target fails
-//! with the reason.
+//! For unsupported operating systems: opening a target fails with the reason.
 
 use machine::{
     Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result, RunOptions, RunUsage,
@@ -11,12 +10,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// This computer; only its clock works.
+/// Only its clock works.
 pub struct Host {
     began: Instant,
 }
 
-/// An opened target; cannot be constructed.
+/// Cannot be constructed.
 pub enum HostTarget {}
 
 impl Host {
@@ -25,22 +24,20 @@ impl Host {
     }
 }
 
-/// A blocking call's result if a signal came first: the number that requests' results have on every system.
+/// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -4;
 
-/// The error that a failed request's result stands for.
 pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::other(format!("error {}", result.unsigned_abs()))
 }
 
-/// Memory for the buffers of requests.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 impl Mapping {
-    /// Allocates `len` bytes, at the start of a page of 4 KiB.
+    /// Page-aligned (4 KiB).
     pub(crate) fn new(len: usize) -> io::Result<Mapping> {
         let layout = Layout::from_size_align(len, 4096).map_err(|_| io::ErrorKind::OutOfMemory)?;
         if len == 0 {
@@ -60,7 +57,7 @@ impl Mapping {
         self.layout.size()
     }
 
-    /// This system is not asked for huge pages.
+    /// Not supported here.
     pub(crate) fn prefer_huge_pages(&self, _skipped: usize) {}
 }
 

@@ -1,10 +1,8 @@
 //! This computer, behind one interface: no crate above this one names an operating system.
 //!
-//! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. This level holds
-//! the portable parts: the serving loops, the start of the streams, stripes, buffers, the rules of
-//! test files. Each system has a folder with its engines, facts, counters and calls; so far only
-//! `linux/`. On other systems the crate builds, and [`Host`] reports that it cannot measure. The
-//! portable parts use the system's folder as `system`: buffer memory, and errors of failed requests.
+//! [`Host`] is the [`machine::Machine`] that serves requests through the kernel. This level is
+//! portable and uses a system's folder (so far only `linux/`) as `system`. On other systems
+//! [`Host`] reports that it cannot measure.
 
 // Nothing uses the loops on an unsupported system.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

@@ -1,14 +1,14 @@
-//! Parity: the XOR of several buffers in one pass, with the widest vectors of this CPU.
+//! The XOR of several buffers in one pass, with the widest vectors of this CPU.
 
 use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// More sources are processed in such blocks, so the sum stays in the L1 cache.
+/// Keeps the sum of more sources in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
 /// From this size, streaming stores bypass the caches: the result would not stay there, and normal
-/// stores would first read each line.
+/// stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -30,7 +30,7 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// The vectors that this CPU has, widest first.
+    /// The vectors of this CPU, widest first.
     pub fn available() -> Vec<Vectors> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -49,7 +49,6 @@ impl Vectors {
         all
     }
 
-    /// The widest that this CPU has.
     pub fn widest() -> Vectors {
         static WIDEST: OnceLock<Vectors> = OnceLock::new();
         *WIDEST.get_or_init(|| Vectors::available()[0])
@@ -76,7 +75,7 @@ impl Vectors {
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
-    /// Writes the XOR of `len` bytes of all sources to `sum`.
+    /// The XOR of `len` bytes of all sources.
     ///
     /// # Safety
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
@@ -182,9 +181,8 @@ impl Vectors {
 
 /// XORs `K` sources in whole groups of vectors; returns the number of bytes done.
 ///
-/// A group has enough vectors in flight to hide the latency of loads. With 512-bit vectors, of
-/// which a CPU has 32 registers, it is twice as long: longer runs of each source are 10 % faster
-/// from the L2 cache of an AMD EPYC.
+/// A group hides the latency of loads. With 512-bit vectors, of which a CPU has 32 registers, twice
+/// the length is 10 % faster from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
     ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety
@@ -285,7 +283,7 @@ kernel!(
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64 as arch;
 
-/// No streaming store intrinsics on this CPU, so no fence is needed.
+/// This CPU has no streaming stores.
 #[cfg(target_arch = "aarch64")]
 fn no_fence() {}
 
@@ -303,7 +301,7 @@ kernel!(
     no_fence
 );
 
-/// XORs whole 8-byte words; returns the number of bytes done.
+/// In whole 8-byte words; returns the number of bytes done.
 ///
 /// # Safety
 /// As [`Vectors::xor_raw`].
@@ -325,7 +323,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every kernel equals a byte loop, for any number, length and alignment of the sources.
+        /// For any number, length and alignment of the sources.
         #[test]
         fn every_kernel_is_the_xor_of_bytes(
             count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),

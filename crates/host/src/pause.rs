@@ -1,33 +1,31 @@
-//! Detects that this process was stopped: a run in which it was stopped is not valid.
+//! Detects that this process was stopped: the run is then invalid.
 //!
-//! All threads of a run record when they read the clock. One watching thread does nothing else: it
-//! sleeps for [`WAKE_NS`] at a time. That costs 0.34 % of a CPU: 17 us a wake, measured over 4 s by
-//! the scheduler's count with an unoptimised build on a loaded machine of two CPUs. If no thread
-//! reads the clock for longer than that sleep, nothing ran in the gap. The kernel reports how long
-//! the watching thread was runnable but not scheduled. In the rest of the gap the process was
-//! stopped: by a signal, a debugger, a freezer, or with the whole computer.
+//! All threads record when they read the clock, and a watching thread reads it every [`WAKE_NS`].
+//! That costs 0.34 % of a CPU: 17 us a wake, measured over 4 s with an unoptimised build on a
+//! loaded machine of two CPUs. In a longer time without a reading nothing ran. The kernel reports
+//! how long the watching thread was runnable but not scheduled; in the rest the process was
+//! stopped, by a signal, a debugger, a freezer, or with the whole computer.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Interval at which the watching thread reads the clock.
+/// The watching thread reads the clock at this interval.
 pub(crate) const WAKE_NS: Nanos = 4_000_000;
 
-/// Interval at which it calls the caller's own check.
+/// It calls the caller's own check at this interval.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
 /// Lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A pause, whatever its cause: even on a loaded machine threads wait less.
+/// A longer gap is a pause: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Shorter stops in total, or a smaller share of the run, are not reported.
+/// Shorter stops in total, or a smaller share of the run, are ignored.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Clock readings of all threads, and the gaps between them. One thread may wait while others run,
-/// so it cannot detect a stopped process.
+/// Clock readings of all threads: a single one may wait while others run.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -35,10 +33,10 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// Times without a clock reading by any thread, each without the sleep that ends it.
+/// Without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
-    /// The longest; 0 if shorter than [`PAUSE_NS`].
+    /// 0 if shorter than [`PAUSE_NS`].
     pub(crate) longest_ns: Nanos,
     pub(crate) sum_ns: Nanos,
     pub(crate) count: u64,
@@ -84,7 +82,7 @@ impl Looks {
 }
 
 impl Gaps {
-    /// Gaps less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
+    /// Less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
     /// `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);

@@ -1,5 +1,4 @@
-//! How a serving loop waits for completions (how many, sleeping or polling), and how it learns the
-//! best way.
+//! How a serving loop waits for completions: how many, sleeping or polling.
 
 use crate::session::Wait;
 use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
@@ -9,13 +8,13 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// Trials of each way by the end of each stage. Ways alternate, so drift affects them equally.
+/// Trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Ways that remain after each stage except the last, besides the first one and polling.
+/// Ways that remain after each stage but the last, besides the first one and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// Fewer completions are inconclusive, and requests that slow leave no wakeups to save.
+/// Fewer are inconclusive, and requests that slow leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
 /// Required gain: waiting for more costs latency, polling costs a CPU.
@@ -27,20 +26,20 @@ const MIN_POLL_NS: Nanos = 10_000;
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// Completions to wait for at the end; the maximum over streams.
+    /// Learned; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Time that streams' threads were runnable but not scheduled, summed.
+    /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
-    /// Time spent computing parity, and its input bytes.
+    /// Time, and input bytes.
     parity: (AtomicU64, AtomicU64),
     /// Polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// `streams` over all parts of a run, on `processors` CPUs.
+    /// `streams` over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -71,7 +70,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// How the streams waited; `None` for blocking calls.
+    /// `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -89,8 +88,8 @@ pub(crate) struct Reaping<'a> {
     tally: &'a PartCounters,
 }
 
-/// How long a stream polls before it sleeps: longer after short sleeps; not at all after long ones,
-/// as when a hypervisor deschedules a halted CPU.
+/// Polls longer after short sleeps; not at all after long ones, as when a hypervisor deschedules a
+/// halted CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -98,7 +97,7 @@ struct Polling {
 }
 
 impl Polling {
-    /// After completions that the stream polled or slept for; returns when polling now ends.
+    /// Returns when polling now ends.
     ///
     /// Uses the time between completions: a stream that wakes late finds several, which it would
     /// have received one by one while polling.
@@ -187,13 +186,11 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Ways to wait, tried alternately in stages: each stage tries fewer of them, and more often.
-///
-/// Trials are short and noisy, so a way that looks good in a few must prove it in more. Two stay to
-/// the end: sleeping until one request completes, the cheapest, and polling, which gains most when
-/// wakeups are the limit.
+/// Tries ways to wait alternately (drift affects them equally), in stages with fewer ways and more
+/// trials, because a trial is noisy. Two stay to the end: sleeping until one request completes, the
+/// cheapest, and polling, which gains most if wakeups are the limit.
 struct Trials {
-    /// Each way with its rates in completions per nanosecond, cheapest way first.
+    /// With their rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -203,7 +200,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Up to half of the depth: with few requests in flight, each is needed immediately.
+    /// Tries up to half of the depth: with few in flight, each request is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -275,8 +272,7 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// What a stream learns, and how long it takes, on a kernel with the given requests per second
-    /// for each way.
+    /// The way learned and how long it takes, at these requests per second for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }

@@ -1,4 +1,4 @@
-//! Runs streams, each on its own thread: prepares them one after another and starts them together.
+//! Prepares streams one after another, each on its own thread, and starts them together.
 
 use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};
@@ -13,13 +13,13 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     ))
 }
 
-/// A stream's thread keeps everything large in its arena.
+/// A stream keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// Time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// Streams wait here to start together, right after the counters are read. Also tracks their end.
+/// Right after the counters are read. Also tracks the streams' end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -43,8 +43,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream must report readiness: by waiting for the start or, if it cannot start, by dropping
-/// this.
+/// A stream reports readiness by waiting for the start or, if it cannot start, by dropping this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -86,7 +85,7 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Meanwhile reads the clock and calls `look`.
+    /// Reads the clock and calls `look` until the streams end.
     fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = time.now() + LOOK_NS;
@@ -106,12 +105,11 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// Called by the part's last stream, unless one failed, with the time of its last completion.
+    /// Called by the part's last stream with the time of its last completion, unless one failed.
     pub(crate) finish: F,
 }
 
-/// Does the work; returns the gaps in which nothing of this process ran, and the snapshots before
-/// and after.
+/// Returns the gaps in which nothing of this process ran, and the snapshots before and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
@@ -152,9 +150,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// Runs the streams of all parts, each on its own thread. When all are ready, calls `start` with
-/// the earliest start time; it returns when the run began. Calls `look` periodically until they
-/// have ended.
+/// When all streams are ready, calls `start` with the earliest start time; it returns when the run
+/// began. Calls `look` until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time,
     interrupt: &AtomicBool,
@@ -291,7 +288,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// Prefers a cause to `Interrupted`, which a stream returns if another one failed.
+/// Prefers a cause to `Interrupted`, which streams return if another one failed.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

@@ -1,5 +1,4 @@
-//! The loops that serve a request source through a session: one for many outstanding requests, one
-//! for blocking calls.
+//! The loops that serve a request source through a session.
 
 use crate::arena::Arena;
 use crate::reaping::{PartCounters, Reaping};
@@ -9,7 +8,7 @@ use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, 
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// Interval at which a run checks for an early stop, unless its requests take longer.
+/// A run checks for an early stop at this interval.
 const HALT_NS: Nanos = 1_000_000;
 
 /// An interrupted run then leaves its requests and their buffers to the kernel.
@@ -32,8 +31,7 @@ impl Outstanding {
     }
 }
 
-/// A session and its request buffers. However the loop ends (return, error, panic), buffers of
-/// requests in flight are leaked, not freed.
+/// However the loop ends, buffers of requests in flight are leaked, not freed.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -65,10 +63,9 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Serves a source through a session to its end; returns the time of the last completion.
+/// Serves a source to its end; returns the time of the last completion.
 ///
-/// The clock is read once per turn: it stamps the completions of that turn and the issue of their
-/// replacements.
+/// One clock reading per turn stamps its completions and the issue of their replacements.
 ///
 /// # Errors
 /// The first failed request, sync or submission, after the requests in flight completed.
@@ -238,7 +235,7 @@ impl Ending {
     }
 }
 
-/// Serves a source through blocking calls, one at a time; returns the time of the last completion.
+/// [`serve`] through blocking calls, one at a time.
 ///
 /// # Errors
 /// The first failed request or sync; [`Error::Interrupted`].
@@ -303,8 +300,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Returns when a request ended and whether it succeeded. If not, the source has recorded the
-/// failure and continues.
+/// When a request ended and whether it succeeded. If not, the source has recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -333,7 +329,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted, unless the run must end. Returns any other result.
+/// Repeats a call that a signal interrupted, unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

@@ -1,7 +1,5 @@
-//! Runs the serving loops over a failing kernel: thousands of seeded runs in virtual time.
-//!
-//! Whatever the kernel does, a run ends, counts only completed requests, uses no buffer twice and
-//! frees no buffer of a request in flight.
+//! The serving loops over a failing kernel, seeded, in virtual time. A run ends, counts only
+//! completed requests, uses no buffer twice and frees none of a request in flight.
 
 use crate::arena::Arena;
 use crate::pause::Looks;
@@ -50,7 +48,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Fault rates: one in N, 0 for never.
+/// One in N, 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,
@@ -81,7 +79,7 @@ impl Held {
     }
 }
 
-/// The test's knowledge of a run, shared with the session under test.
+/// Shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -422,7 +420,7 @@ impl RequestSource for Source {
     }
 }
 
-/// Runs a source over the simulated kernel and checks the invariants.
+/// Checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random(seed ^ 0x5EED);

@@ -1,15 +1,12 @@
-//! The interface between the serving loops and an operating system: sessions, the clock, and
-//! requests to stop.
-//!
-//! The loops ([`crate::serve`]) are generic over all of it, so tests can run them over a failing
-//! kernel.
+//! The interface between the serving loops and an operating system: sessions, the clock, requests
+//! to stop. Tests run the loops over a failing kernel.
 
 use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum wait of a session: an interrupt is noticed within this time.
+/// Maximum wait, so an interrupt is noticed within this time.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +16,11 @@ pub(crate) enum Wait {
     /// Until this many requests complete or, after the first one, [`machine::REAP_WAIT_NS`]; at
     /// most [`TICK_NS`].
     Several(u32),
-    /// Until one request completes, or this long, which is at most [`TICK_NS`].
+    /// Until one request completes, or this long, at most [`TICK_NS`].
     For(Nanos),
 }
 
-/// One thread's access to a set of open files. The loop is generic over it: no dynamic dispatch per
-/// request.
+/// One thread's access to a set of open files.
 ///
 /// Dropping it waits for or cancels requests at the kernel; the loop never drops one with requests
 /// in flight.
@@ -33,18 +29,16 @@ pub(crate) trait Session {
     /// completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Priority of later requests, in the kernel's encoding; 0: the thread's. No effect if calls
-    /// carry none.
+    /// Priority of later requests, in the kernel's encoding; 0: the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
-    /// Submits the queued requests and waits. Requests that the kernel did not take stay queued for
-    /// the next call.
+    /// Submits the queued requests and waits. Those that the kernel refused stay queued.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
     /// Submits the queued requests without waiting.
     fn hand_over(&mut self) -> io::Result<()>;
 
-    /// Discards the bytes of a request, and waits for completion; some sessions do not support it.
+    /// Discards the bytes of a request, and waits for completion.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
@@ -64,9 +58,6 @@ pub(crate) trait BlockingSession {
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     /// As [`Session::sync`].
-    ///
-    /// # Errors
-    /// The kernel refused.
     fn sync(&mut self, what: Stability) -> io::Result<()>;
 }
 
@@ -77,8 +68,7 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// Why a run must stop early (an interrupt or another stream's failure); streams record here that
-/// they run.
+/// An interrupt, or another stream's failure; streams record here that they run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
-    /// Parity mode, if any, and the rows being updated.
+    /// Parity mode, and the rows being updated.
     pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
 }
 
@@ -44,8 +44,7 @@ impl StripeSet {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// The part of each member that holds a region (offset, length), rounded out by up to a chunk
-    /// at either end.
+    /// The part of each member that holds a region (offset, length), rounded out to chunks.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -68,8 +67,7 @@ pub(crate) struct Striped<S> {
 }
 
 impl<S: Session> Striped<S> {
-    /// Stripes over the `members` files of `inner` in chunks of `chunk` bytes, for `depth`
-    /// requests.
+    /// Stripes over the `members` files of `inner`, for `depth` requests.
     pub(crate) fn new(inner: S, members: u32, chunk: u64, depth: u32) -> Striped<S> {
         Striped {
             inner,
@@ -134,7 +132,7 @@ impl<S: Session> Session for Striped<S> {
         });
     }
 
-    /// All or none: it is unknown how many requests have a piece at the kernel.
+    /// All or none: which of them have a piece at the kernel is unknown.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.pieces.iter().map(|pieces| pieces.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }
@@ -151,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of the stripe has its own location, and the members fill evenly.
+        /// Every byte has its own location, and the members fill evenly.
         #[test]
         fn places_are_a_bijection(chunk in 1u64..40, members in 1u64..7, rows in 1u64..5) {
             let size = chunk * members * rows;

@@ -12,7 +12,7 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// Unless its size was given, a test file uses at most one in this many free bytes.
+/// A test file uses one in this many free bytes, unless its size was given.
 const FREE_SHARE: u64 = 4;
 
 pub(crate) const MIN_SIZE: u64 = 4096;
@@ -23,7 +23,7 @@ pub(crate) fn name(mark: &str, suffix: &str) -> String {
     format!("{PREFIX}{mark}{suffix}")
 }
 
-/// Whether halfpower gave the file with this inode number its name.
+/// Halfpower gave the file with this inode number its name.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|mark| is_mark(mark, inode))
 }
@@ -84,7 +84,7 @@ pub(crate) struct Fill<'a> {
 
 impl Fill<'_> {
     /// Passes random data and its offset to `write`; returns the total. Ends at `most` or, if no
-    /// size was given, when the time is over and the minimum is reached.
+    /// size was given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         most: u64,

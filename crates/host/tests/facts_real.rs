@@ -1,7 +1,5 @@
-//! Facts and counters of this machine, on loop devices created for the tests.
-//!
-//! Tests that lack root, loop devices or tools are skipped with a message, unless
-//! `HALFPOWER_REQUIRE=all`.
+//! Facts and counters of this machine, on loop devices. Missing root, loop devices or tools skip a
+//! test, unless `HALFPOWER_REQUIRE=all`.
 
 mod common;
 
@@ -15,12 +13,12 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// A loop device on a file in the build directory's file system.
+/// In the build directory's file system.
 fn scratch(bytes: u64) -> Result<Loop, String> {
     Loop::new_in(env!("CARGO_TARGET_TMPDIR"), bytes)
 }
 
-/// Reads or writes `bytes` with direct I/O in 64 KiB requests.
+/// In 64 KiB requests.
 fn direct(path: &Path, write: bool, bytes: u64) {
     #[repr(align(4096))]
     struct Buffer([u8; 65536]);

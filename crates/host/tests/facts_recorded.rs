@@ -1,4 +1,4 @@
-//! Facts about the paths of other machines, from their recorded `/sys` and `/proc`.
+//! Facts about other machines, from their recorded `/sys` and `/proc`.
 
 mod sysfs;
 

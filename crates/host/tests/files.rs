@@ -1,4 +1,4 @@
-//! Whole files on this computer: every engine works, and nothing is left behind.
+//! Every file engine works, and nothing is left behind.
 
 use host::files::{HostFiles, remove_leftovers};
 use machine::files::{AreaSpec, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileWork};

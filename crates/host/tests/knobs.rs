@@ -168,7 +168,6 @@ impl Place {
         self.state.path().join("tune.journal")
     }
 
-    /// A session that will try these.
     fn session(&self, tried: &[(&str, &str)]) -> Session {
         let values = |knob: &HostKnob| {
             let of_knob = tried.iter().filter(|(name, _)| *name == knob.knob.name);
@@ -181,7 +180,7 @@ impl Place {
         session
     }
 
-    /// The state that a program finds after a kill: the current journal, and no lock.
+    /// The state after a kill: the current journal, and no lock.
     fn after_a_kill(&self) -> tempfile::TempDir {
         let left = tempfile::tempdir().unwrap();
         fs::copy(self.journal(), left.path().join("tune.journal")).unwrap();
@@ -267,7 +266,7 @@ fn only_persistent_settings_outlive_a_boot() {
     assert_eq!((place.read(READ_AHEAD), place.read(cache)), ("4".into(), "write back".into()));
 }
 
-/// Attributes that a scheduler resets are restored with it, whatever the kernel set them to.
+/// Whatever the kernel set them to.
 #[test]
 fn attributes_reset_by_a_scheduler_are_restored() {
     let place = Place::new();

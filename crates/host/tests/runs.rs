@@ -1,6 +1,5 @@
-//! Runs on this computer: exclusive use, interrupts, refusals, and files that vanish.
-//!
-//! Tests that lack root or loop devices are skipped with a message, unless `HALFPOWER_REQUIRE=all`.
+//! Runs on this computer: exclusive use, interrupts, refusals, and files that vanish. Missing root
+//! or loop devices skip a test, unless `HALFPOWER_REQUIRE=all`.
 
 mod common;
 
@@ -42,8 +41,7 @@ fn access(engine: Engine) -> Access {
     }
 }
 
-/// Reads the blocks of the first MiB in turn, endlessly or a given number of times, or pauses
-/// forever.
+/// The blocks of the first MiB in turn, endlessly or a number of times, or pauses forever.
 struct Reader {
     depth: u32,
     request: u32,
@@ -243,7 +241,6 @@ fn a_test_file_that_was_replaced_is_neither_written_nor_removed() {
     assert!(made.is_symlink(), "another's link was removed");
 }
 
-/// A reader that writes.
 struct Writer(Reader);
 
 impl RequestSource for Writer {

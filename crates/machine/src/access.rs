@@ -9,10 +9,9 @@ use std::str::FromStr;
 /// A backend that replaces the target to measure the driver's ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullBackend {
-    /// Each request completes when it is issued: the limit of the generator.
+    /// Completes each request when it is issued: the generator's limit.
     Null,
-    /// io_uring's no-op: each request only goes to the kernel and back. The limit of the generator
-    /// with io_uring.
+    /// io_uring's no-op, to the kernel and back: the generator's limit with io_uring.
     NoOp,
 }
 
@@ -32,17 +31,17 @@ pub enum Buffering {
 }
 
 impl Buffering {
-    /// Whether it bypasses the page cache.
+    /// Bypasses the page cache.
     pub fn is_direct(self) -> bool {
         matches!(self, Buffering::Direct | Buffering::DirectDsync)
     }
 
-    /// Whether each write is on stable storage before it counts.
+    /// Each write is on stable storage before it counts.
     pub fn is_dsync(self) -> bool {
         matches!(self, Buffering::DirectDsync | Buffering::BufferedDsync)
     }
 
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Buffering::Direct => "direct",
@@ -69,7 +68,7 @@ pub enum Hint {
 impl Hint {
     pub const ALL: [Hint; 3] = [Hint::None, Hint::Sequential, Hint::Random];
 
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Hint::None => "none",
@@ -98,7 +97,7 @@ impl Allocation {
     pub const ALL: [Allocation; 4] =
         [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
 
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Allocation::Written => "written",
@@ -125,7 +124,7 @@ pub enum CacheState {
 impl CacheState {
     pub const ALL: [CacheState; 3] = [CacheState::AsIs, CacheState::Cold, CacheState::Warm];
 
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             CacheState::AsIs => "as_is",
@@ -154,7 +153,7 @@ pub enum Memory {
 impl Memory {
     pub const ALL: [Memory; 3] = [Memory::Pages, Memory::Registered, Memory::Huge];
 
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Memory::Pages => "pages",
@@ -180,13 +179,13 @@ pub enum Reap {
     Auto,
 }
 
-/// The longest time that a completion waits for others ([`Reap`]).
+/// The longest that a completion waits for others ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
-/// The longest time that a stream polls before it sleeps ([`Reap::Poll`]).
+/// The longest that a stream polls before it sleeps ([`Reap::Poll`]).
 pub const POLL_MOST_NS: Nanos = 100_000;
 
-/// The time at the start of a run in which [`Reap::Auto`] learns; exclude it from the measurement.
+/// [`Reap::Auto`] learns for this long at the start of a run; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -221,27 +220,18 @@ impl FromStr for Reap {
 /// How a run accesses its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// The I/O engine.
     pub engine: Engine,
-    /// Cache and durability.
     pub buffering: Buffering,
-    /// If each write must be on stable storage: including the file's metadata (O_SYNC), not only
-    /// what reading back needs.
+    /// With a dsync [`Buffering`]: wait for the file's metadata too (O_SYNC).
     pub metadata_sync: bool,
-    /// Hint for the page cache.
     pub hint: Hint,
-    /// Memory of the buffers.
     pub memory: Memory,
-    /// State of the file's space.
     pub allocation: Allocation,
-    /// State of the cache at the start.
+    /// State of the page cache at the start.
     pub cache: CacheState,
-    /// How each stream waits for completions.
     pub reap: Reap,
-    /// Bring everything to stable storage after the last request, and time it
-    /// ([`crate::Usage::sync_ns`]).
+    /// End with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
-    /// First byte and length of the region of each target that the sources use; preparation is
-    /// limited to it.
+    /// First byte and length of the used region of each target; only it is prepared.
     pub region: (u64, u64),
 }

@@ -2,8 +2,14 @@
 
 /// Fills `buffer` with incompressible bytes, reproducible from the seed.
 ///
-/// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 8 bytes in about 7
-/// instructions.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 8 bytes in about 7 instructions.
+///
+/// ```
+/// let (mut one, mut other) = ([0; 64], [0; 64]);
+/// machine::fill_random(7, &mut one);
+/// machine::fill_random(7, &mut other);
+/// assert_eq!(one, other);
+/// ```
 pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     let mut state = seed;
     let mut next = || {
@@ -22,7 +28,7 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// A test file is filled in pieces of this many bytes, each with its own seed.
+/// Bytes of a test file that share one seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
 /// The seed of the piece that starts at byte `piece`.
@@ -30,7 +36,7 @@ pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The bytes from `offset` of a test file filled with this seed.
+/// The bytes at `offset` of a test file with this seed.
 pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
     for (byte, at) in buffer.iter_mut().zip(offset..) {
         let within = at % FILL_STEP;

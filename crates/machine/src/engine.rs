@@ -1,5 +1,4 @@
-//! The engines and their capabilities. Only this module and the engine's own implementation know
-//! them.
+//! Only this module and an engine's implementation know the engines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,33 +33,26 @@ pub enum Engine {
     Null,
 }
 
-/// Maximum depth of one stream.
 pub const MAX_DEPTH: u32 = 65_536;
 
-/// How one stream keeps several requests outstanding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concurrency {
-    /// Not at all: a call returns when its request is done.
+    /// A call returns when its request is done.
     One,
     /// One thread per request.
     Workers,
-    /// A queue: submission returns before the request is done.
+    /// Submission returns before the request is done.
     Queue,
 }
 
 struct Row {
     engine: Engine,
-    /// Name on the command line and in JSON.
     name: &'static str,
     concurrency: Concurrency,
-    /// Accesses one file through mapped memory: no direct I/O, no stripe, no growing file.
     mapped: bool,
     does_io: bool,
-    /// Supports a priority per request.
     priorities: bool,
-    /// Queues buffered requests too, instead of serving them during submission.
     queues_buffered: bool,
-    /// Advice to a program that should use it, without a full stop.
     advice: &'static str,
 }
 
@@ -75,7 +67,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// All engines, in the order of the enum and of the command line's help.
+/// In the order of the enum and of the help.
 const ENGINES: [Row; 6] = [
     BLOCKING,
     Row {
@@ -115,11 +107,11 @@ const ENGINES: [Row; 6] = [
     },
 ];
 
-/// Engines that keep several requests outstanding, in order of preference.
+/// Engines for several requests outstanding, in order of preference.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
-    /// All engines, in the order of the command line's help.
+    /// In the order of the command line's help.
     pub const ALL: [Engine; ENGINES.len()] = {
         let mut all = [Engine::Null; ENGINES.len()];
         let mut index = 0;
@@ -131,7 +123,7 @@ impl Engine {
         all
     };
 
-    /// The engine that accesses a file through mapped memory.
+    /// The engine for memory-mapped files.
     pub fn mapped() -> Engine {
         Engine::Mmap
     }
@@ -140,41 +132,39 @@ impl Engine {
         &ENGINES[self as usize]
     }
 
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Advice to a program that should use it, without a full stop.
+    /// Advice to programs that should use it, without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
 
-    /// The preferred engine among `engines` for several requests outstanding: io_uring, libaio or
-    /// threads, which work everywhere.
+    /// The preferred engine for several requests outstanding.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// The engine for a depth: blocking calls are sufficient for one request at a time.
+    /// Blocking calls are enough for one request.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// A sentence if this engine replaced the preferred one because that is not among `engines`.
+    /// A sentence if this engine had to replace the preferred one.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);
         replaced.then(|| format!("{preferred} is not available here, so {self} was used instead"))
     }
 
-    /// The engine that replaces this one on a machine with these `engines`; `None` if this one is
-    /// available or has no substitute.
+    /// The substitute for this engine; `None` if it is available or has none.
     pub fn replacement(self, engines: &[Engine]) -> Option<Engine> {
         (self == PREFERRED[0] && !engines.contains(&self)).then(|| Engine::asynchronous(engines))
     }
 
-    /// Whether one thread can keep more than one request outstanding.
+    /// One thread can keep several requests outstanding.
     pub fn is_async(self) -> bool {
         self.row().concurrency == Concurrency::Queue
     }
@@ -189,29 +179,27 @@ impl Engine {
         if self.has_workers() { depth } else { 1 }
     }
 
-    /// Whether each outstanding request needs its own thread.
+    /// Each outstanding request needs its own thread.
     pub fn has_workers(self) -> bool {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// Whether it accesses one file through mapped memory: no direct I/O, no stripe, no growing
-    /// file.
+    /// One file through mapped memory: no direct I/O, no stripe, no growing file.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }
 
-    /// Whether requests reach the target at all.
+    /// Requests reach the target.
     pub fn does_io(self) -> bool {
         self.row().does_io
     }
 
-    /// Whether it supports a priority per request.
+    /// Supports a priority per request.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }
 
-    /// Whether buffered requests are queued too, instead of being served one by one during
-    /// submission.
+    /// Queues buffered requests too, instead of serving them during submission.
     pub fn queues_buffered(self) -> bool {
         self.row().queues_buffered
     }

@@ -1,62 +1,52 @@
-//! Errors of a machine. Each names the file, device or value, and the fix if there is one.
+//! Each error names the file, device or value, and the fix if there is one.
 
 use crate::Op;
 use std::path::PathBuf;
 
-/// The result of a machine's operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An invalid or forbidden request: exit code 2.
+    /// Invalid or forbidden: exit code 2.
     #[error("{what}: {why}; {hint}")]
-    Refused {
-        /// The path or value.
-        what: String,
-        why: String,
-        hint: String,
-    },
+    Refused { what: String, why: String, hint: String },
     /// A new file does not fit: exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full {
         what: String,
-        /// The size, and the available space.
+        /// Its size, and the available space.
         why: String,
         hint: String,
     },
-    /// The target lacks a feature (direct I/O, an engine): the experiment is skipped with this
-    /// reason.
+    /// The target lacks a feature: the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// The failed operation ("cannot open").
+        /// As in "cannot open".
         doing: &'static str,
         path: PathBuf,
         source: std::io::Error,
     },
     #[error("{} of {len} bytes at offset {offset} failed: {source}", match op { Op::Read => "a read", Op::Write => "a write" })]
     Request { op: Op, offset: u64, len: u32, source: std::io::Error },
-    /// The user's interrupt.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Error {
-    /// An error with the path or value, the reason, and how to fix it.
+    /// An error with the path or value, the reason, and the fix.
     pub fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// A failed system call on a file; for use with `map_err`.
+    /// A failed system call on a file, for `map_err`.
     pub fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Error::Io { doing, path, source }
     }
 
-    /// Whether the caller made a mistake (exit code 2), rather than a measurement failing (exit
-    /// code 1).
+    /// The caller's mistake (exit code 2), not a failed measurement (1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

@@ -5,16 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Capabilities of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Engines that work here.
     pub engines: Vec<crate::Engine>,
-    /// Whether runs of the same workload differ, so repeats are useful.
+    /// Runs of the same workload differ, so repeats are useful.
     pub noisy: bool,
-    /// Whether the processor counters can be read.
     pub counts_instructions: bool,
-    /// Whether requests can be traced in the block layer.
+    /// Requests can be traced in the block layer.
     pub traces_requests: bool,
 }
 
@@ -56,14 +53,12 @@ pub enum TargetKind {
     Simulated,
 }
 
-/// Interval between the bursts in which Linux admits throttled requests. A run should be a whole
-/// multiple of it.
+/// Linux admits throttled requests in bursts at this interval; make runs a whole multiple of it.
 pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
-/// Idle time after which the throttle has closed its last slice: the kernel ends a slice at the
-/// next multiple of its length after the slice of the last request, and its clock tick may be 10 ms
-/// (block/blk-throttle.c). Measured: of 75 runs of 0.2 s that started 140 to 160 ms after the last
-/// request, 34 were off by more than 1 %, and by up to 53 %; after 210 to 270 ms none of 75.
+/// Idle time that surely closes the throttle's last slice: a slice ends at a multiple of its
+/// length, and the clock tick may be 10 ms (block/blk-throttle.c). Measured with 75 runs of 0.2 s
+/// each: 140 to 160 ms after the last request 34 were off by 1 to 53 %; after 210 to 270 ms none.
 pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
 
 /// A RAID 5 set of several devices or files: chunks round robin, with a parity chunk per row,
@@ -117,7 +112,7 @@ pub struct TargetFacts {
 }
 
 impl TargetFacts {
-    /// Whether a configured limit throttles a layer.
+    /// A configured limit throttles a layer.
     pub fn is_throttled(&self) -> bool {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }

@@ -1,8 +1,8 @@
 //! Operations on whole files, for small-file and metadata workloads.
 //!
-//! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. A file is
-//! identified by numbers, so a worker formats its name without allocating. Everything that an area
-//! created is removed with it, however the run ends.
+//! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. Files have
+//! numbers, so formatting a name allocates nothing. Dropping an area removes everything that it
+//! created.
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -12,14 +12,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// A file: its directory, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// Index of the location in [`AreaSpec::locations`].
+    /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index of the subdirectory in the location; 0 if there are none.
+    /// Index in the location; 0 if there are none.
     pub subdirectory: u32,
-    /// The number that is the file's name.
+    /// The file's name.
     pub number: u32,
 }
 
@@ -39,7 +38,7 @@ pub enum FileEngine {
 impl FileEngine {
     pub const ALL: [FileEngine; 3] = [FileEngine::Stdio, FileEngine::Syscalls, FileEngine::IoUring];
 
-    /// Name in the language and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             FileEngine::Stdio => "stdio",
@@ -66,7 +65,7 @@ pub enum FileSync {
 impl FileSync {
     pub const ALL: [FileSync; 3] = [FileSync::None, FileSync::File, FileSync::All];
 
-    /// Name in the language and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             FileSync::None => "none",
@@ -76,19 +75,17 @@ impl FileSync {
     }
 }
 
-/// Location and settings of the file work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AreaSpec {
-    /// Existing directories; empty for the current directory.
+    /// Existing directories; empty for the current one.
     pub locations: Vec<PathBuf>,
-    /// Subdirectories in each location, named from `s0`; 0: the files are in the location itself.
+    /// In each location, named from `s0`; 0: files are in the location itself.
     pub subdirectories: u32,
     pub engine: FileEngine,
-    /// When a change counts as done.
     pub sync: FileSync,
-    /// Bytes per read call.
+    /// Per call.
     pub read_block_bytes: u32,
-    /// Bytes per write call.
+    /// Per call.
     pub write_block_bytes: u32,
 }
 
@@ -105,7 +102,6 @@ pub enum FileAct {
     Rename,
     List,
     RemoveDirectory,
-    /// Setting up the engine.
     SetUp,
 }
 
@@ -127,7 +123,6 @@ impl fmt::Display for FileAct {
     }
 }
 
-/// Why file work failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("the location '{}' does not exist: make the directory first or name another", .0.display())]
@@ -141,7 +136,7 @@ pub enum FileError {
     #[error("{}: {why}", .path.display())]
     Refused {
         path: PathBuf,
-        /// What is not supported, and the alternative.
+        /// The missing feature, and the alternative.
         why: String,
     },
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
@@ -170,14 +165,12 @@ impl FileError {
     }
 }
 
-/// Resource use of the process so far; a run is the difference of two.
+/// Resource use of the process so far, all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
-    /// User time, all threads.
     pub user_ns: Nanos,
-    /// System time, all threads.
     pub system_ns: Nanos,
-    /// Bytes read from block devices, and bytes dirtied that will be written to them, if counted.
+    /// Read from block devices, and dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
@@ -185,13 +178,12 @@ pub struct FileUsage {
 pub trait FileSystem: Sync {
     type Area: FileArea;
 
-    /// Nanoseconds on a monotonic clock.
+    /// Time on a monotonic clock.
     fn now(&self) -> Nanos;
 
-    /// Resource use of the process so far.
     fn usage(&self) -> FileUsage;
 
-    /// Runs `work`; also returns the longest time during which the program was stopped, if it was.
+    /// Runs `work`; also returns the longest time during which the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
@@ -204,28 +196,22 @@ pub trait FileSystem: Sync {
     /// Creates a private directory in each location.
     ///
     /// # Errors
-    /// A location that does not exist, is not a directory or is not writable; an engine that is not
+    /// A location that is missing, not a directory or not writable; an engine that is not
     /// available.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// Directories created for a run. Dropping the area removes them with their contents.
+/// The directories of a run; dropping it removes them.
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// Creates the subdirectories; returns false if `interrupt` became true before all were created.
-    ///
-    /// # Errors
-    /// As the file system, with the path.
+    /// Creates the subdirectories; false if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes the subdirectories, which must be empty; returns false if `interrupt` became true before all were removed.
-    ///
-    /// # Errors
-    /// As the file system, with the path.
+    /// Removes the empty subdirectories; false if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Creates a worker for one thread.
+    /// A worker for one thread.
     ///
     /// # Errors
     /// Not enough memory, or no resources for the engine.
@@ -233,11 +219,7 @@ pub trait FileArea: Sync {
 }
 
 /// Operations on whole files by one thread.
-///
-/// # Errors
-/// Every operation returns the file system's error with the path.
 pub trait FileWork {
-    /// Creates a file with this content.
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
     /// Reads a file of this many bytes from start to end.
@@ -252,9 +234,9 @@ pub trait FileWork {
 
     fn open(&mut self, file: FileId) -> Result<(), FileError>;
 
-    /// Renames a file, in the same or another directory.
+    /// Renames within a directory or between two.
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
-    /// Lists a directory; returns the number of files.
+    /// Returns the number of files.
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError>;
 }

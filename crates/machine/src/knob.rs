@@ -1,28 +1,24 @@
-//! Tunable settings of a running machine.
-
-/// One setting, for all devices or files under a target that have it.
+/// A tunable setting, for all devices or files under a target that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knob {
-    /// Its name (`read_ahead_kb`).
+    /// As `read_ahead_kb`.
     pub name: String,
-    /// Its owner (`vda`, `/srv`, `this computer`).
+    /// Its owner: `vda`, `/srv`, `this computer`.
     pub of: String,
     /// Its effect in a few words.
     pub about: String,
-    /// The current value; all values if they differ.
+    /// All values if they differ.
     pub present: String,
     pub alternatives: Vec<Alternative>,
-    /// The workloads that it can affect.
     pub matters: Matters,
-    /// Other settings that it resets when it changes: the two cannot be tried together.
+    /// Settings that a change resets: the two cannot be tried together.
     pub resets: Vec<String>,
 }
 
-/// An alternative value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Alternative {
     pub value: String,
-    /// How it can lose data; `None` if it cannot.
+    /// How it can lose data, if it can.
     pub risk: Option<String>,
     /// How to make it permanent.
     pub keep: Vec<Keep>,
@@ -34,7 +30,6 @@ pub struct Alternative {
     pub put_back: Option<String>,
 }
 
-/// A line that makes a setting permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
     /// The file for the line, or a description.
@@ -45,16 +40,12 @@ pub struct Keep {
 /// The workloads that a setting can affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Matters {
-    /// All workloads.
     #[default]
     Always,
-    /// Reads through the page cache.
     BufferedReads,
-    /// Writes through the page cache.
     BufferedWrites,
-    /// All requests through the page cache.
+    /// Reads and writes through the page cache.
     Buffered,
-    /// All writes.
     Writes,
     /// Requests that bypass the page cache.
     Direct,

@@ -1,5 +1,3 @@
-//! The layers under a target, from the file system down to the device.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,7 +98,7 @@ pub struct LayerFacts {
 }
 
 impl LayerFacts {
-    /// True if nothing is known.
+    /// Nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == LayerFacts::default()
     }
@@ -122,13 +120,13 @@ pub struct PartitionFacts {
 }
 
 impl PartitionFacts {
-    /// Whether the start is a multiple of 4 KiB and of the physical block.
+    /// The start is a multiple of 4 KiB and of the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
     }
 
-    /// Whether the start is a multiple of the stripe below.
+    /// The start is a multiple of the stripe below.
     pub fn is_stripe_aligned(&self) -> bool {
         self.stripe_bytes.is_none_or(|stripe| self.start_bytes.is_multiple_of(stripe))
     }
@@ -190,7 +188,7 @@ impl Share {
         if writes { self.writes } else { self.reads }
     }
 
-    /// Whether every byte passes through the layer exactly once.
+    /// Every byte passes through the layer exactly once.
     pub fn is_all(&self) -> bool {
         [self.reads, self.writes].iter().all(|share| (share - 1.0).abs() < 1e-9)
     }
@@ -200,7 +198,7 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// The maximum of both shares.
+    /// The larger of both, for reads and for writes.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
@@ -212,7 +210,6 @@ impl Share {
 }
 
 impl Layer {
-    /// A layer with only its kind and name.
     pub fn new(kind: LayerKind, name: impl Into<String>) -> Layer {
         Layer {
             kind,
@@ -226,38 +223,45 @@ impl Layer {
         }
     }
 
-    /// Whether it is a rotating disk.
+    /// A rotating disk.
     pub fn is_rotational(&self) -> bool {
         self.facts.rotational == Some(true)
     }
 
-    /// The advertised rate for reads or for writes, in bytes per second.
+    /// The advertised rate in bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }
 
-    /// The limit in requests per second for reads or for writes.
+    /// The limit in requests per second.
     pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// The rate of the whole target at which this layer reaches its advertised rate, in bytes per
-    /// second.
+    /// The target's rate at which this layer reaches its advertised one, in bytes per second.
+    ///
+    /// ```
+    /// use machine::{Layer, LayerKind, Share};
+    ///
+    /// let half = Share { reads: 0.5, writes: 0.5 };
+    /// let disk = Layer { advertised_bytes_per_s: Some(250e6), share: half, ..Layer::new(LayerKind::Disk, "sda") };
+    /// assert_eq!(disk.target_rate(false), Some(500e6));
+    /// ```
     pub fn target_rate(&self, writes: bool) -> Option<f64> {
         self.advertised_rate(writes).map(|rate| rate / self.share.of(writes)).filter(|rate| rate.is_finite())
     }
 
-    /// The same for requests per second.
+    /// The same in requests per second.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes).map(|iops| iops / self.share.of(writes)).filter(|iops| iops.is_finite())
     }
 
-    /// Whether both are the same layer, reached on different paths.
+    /// The same layer, reached on different paths.
     pub fn is_same(&self, other: &Layer) -> bool {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
-    /// Separate limits for writes, if the throttle has them.
+    /// Writes have separate limits if the throttle does.
     fn limit(
         &self,
         writes: bool,

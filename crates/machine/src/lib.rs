@@ -1,9 +1,7 @@
 //! A machine: anything that serves I/O requests and keeps time.
 //!
-//! This computer (through its kernel) and a simulated computer in virtual time look the same to
-//! every crate above this one: a [`Machine`] that opens a [`TargetSpec`] and runs
-//! [`RequestSource`]s (the streams of a workload) on it. Time and processor use come from the
-//! machine, so no code above needs to know which of the two it uses.
+//! This computer and a simulated one (in virtual time) look the same to the crates above: a
+//! [`Machine`] opens a [`TargetSpec`] and runs [`RequestSource`]s on it.
 
 mod access;
 mod data;
@@ -39,39 +37,35 @@ pub use usage::{
 
 use std::path::PathBuf;
 
-/// Minimum size of a test file, space permitting, if the machine chooses the size by fill time.
+/// Smallest test file, space permitting, if sized by fill time.
 pub const LEAST_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// The target to open, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TargetSpec {
-    /// One path, or several for a stripe: directories (a test file is created in each), files,
-    /// block devices.
+    /// One, or several for a stripe: directories (each gets a test file), files, devices.
     pub places: Vec<PathBuf>,
-    /// Bytes of the new test file, or of the region to use in an existing file or device, over all
-    /// members. `None`: the machine chooses.
+    /// Bytes of the test file, or of the region in an existing file or device, over all members.
+    /// `None`: the machine chooses.
     pub size: Option<u64>,
-    /// If the machine chooses the size: the time that filling the test file may take.
+    /// Time that the fill may take, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
     /// Overwrite them even if they hold a file system, a partition table or the like, or if the
     /// kernel does not show whether they are in use.
     pub destroy_signed: bool,
-    /// Bytes of a stripe chunk, for several paths or a path on several disks. Zero: the machine's
-    /// default.
+    /// Stripe chunk in bytes. Zero: the machine's default.
     pub chunk: u64,
-    /// The paths form a RAID 5 set instead of a plain stripe. Parity is computed on opening, unless
-    /// the set is only read or stays [`TargetSpec::as_is`].
+    /// The paths form a RAID 5 set. Opening computes the parity, unless the set is only read or
+    /// [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
     /// Seed of the test file's data.
     pub seed: u64,
-    /// Create a missing path as a file of that name; otherwise it is an error.
+    /// Create a missing path as a file.
     pub create: bool,
-    /// Leave existing data unchanged until a run writes it: no initial fill, even if overwriting is
-    /// allowed.
+    /// Leave existing data until a run writes it: no initial fill.
     pub as_is: bool,
-    /// Initial contents of a new test file.
     pub new_file: NewFile,
 }
 
@@ -79,62 +73,55 @@ pub struct TargetSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Below {
     pub name: String,
-    /// How to open it.
     pub spec: TargetSpec,
-    /// The largest extent of the file on the device: first byte and length.
+    /// The file's largest extent on the device: first byte and length.
     pub region: (u64, u64),
 }
 
-/// Contents of a new test file before the first run. All but [`NewFile::Filled`] require a size.
+/// Contents of a new test file before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewFile {
     #[default]
     Filled,
-    /// Reserved but unwritten space; none if the file system cannot reserve space.
+    /// Reserved but unwritten space, if the file system supports it.
     Reserved,
     /// A hole of the file's length.
     Sparse,
-    /// Empty: a run with [`Allocation::Extend`] writes the file itself instead of a separate
-    /// scratch file. The caller must write it before reading it.
+    /// A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it before
+    /// reading it.
     Empty,
 }
 
 /// A machine: serves I/O requests and keeps time.
 ///
 /// # Contract
-/// * [`Machine::now`] is monotonic, and the clock that sources see.
-/// * [`Machine::run`] returns when every source has returned [`Next::Done`] and nothing is in
+/// - [`Machine::now`] is monotonic, and is the clock that sources see.
+/// - [`Machine::run`] returns when every source has returned [`Next::Done`] and nothing is in
 ///   flight, or on the first error. It never loses a completion.
 pub trait Machine {
-    /// An opened target with its files and devices. Dropping it removes created files.
+    /// An open target. Dropping it removes created files.
     type Target;
 
-    /// Properties of this machine.
     fn facts(&self) -> MachineFacts;
 
-    /// Capabilities of this machine.
     fn capabilities(&self) -> Capabilities;
 
-    /// Nanoseconds on the machine's own clock, from an arbitrary start.
+    /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Lets the machine's time pass without I/O.
+    /// Lets time pass without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Opens a target. For a directory, creates a test file and fills it with incompressible data.
+    /// Opens a target. In a directory, creates a test file with incompressible data.
     ///
     /// # Errors
-    /// A path that does not exist, missing permission, not enough space, a device in use, or an
-    /// existing file that would be overwritten.
+    /// A path that does not exist, missing permission, not enough space, a device in use,
+    /// or an existing file that would be overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// Opens several targets for one command. `check` receives the facts of all of them before any
-    /// existing data is overwritten, so a target that it rejects is unchanged.
-    ///
-    /// If the machine chooses the size, a filled target may be smaller than in those facts.
-    ///
-    /// # Errors
-    /// As [`Machine::open`] and `check`.
+    /// Opens several targets for one command. `check` receives the facts of all before existing
+    /// data is overwritten. If the machine chooses the size, a filled target may be smaller than in
+    /// those facts.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -146,9 +133,6 @@ pub trait Machine {
     }
 
     /// [`Machine::open_all`] for one target.
-    ///
-    /// # Errors
-    /// As [`Machine::open_all`].
     fn open_checked(
         &self,
         spec: &TargetSpec,
@@ -158,41 +142,29 @@ pub trait Machine {
         one.into_iter().next().ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Checks that the buffers of concurrent streams fit into memory. Call it before anything is
-    /// created or written for them.
-    ///
-    /// # Errors
-    /// Not enough memory.
+    /// Checks that the buffers of concurrent streams fit into memory; call it first.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
 
-    /// Properties of an opened target and of the layers under it.
+    /// An open target and the layers under it.
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;
 
-    /// Brings the targets of all parts into the state that each part's access requires (allocation,
-    /// cache), starts all parts together and runs their sources to the end.
+    /// Prepares the targets for each part's access (allocation, cache), starts all parts together
+    /// and runs their sources to the end.
     ///
     /// # Errors
-    /// An unsupported access mode (for example direct I/O) or a failed request, which the error
-    /// names. Under [`OnFailure::EndPart`] the error of a part is in [`RunUsage::parts`]. The
-    /// targets stay usable.
+    /// An unsupported access or a failed request. Under [`OnFailure::EndPart`] a part's
+    /// error is in [`RunUsage::parts`]. The targets stay usable.
     fn run<S: RequestSource>(&self, parts: &mut [Part<'_, Self::Target, S>], options: RunOptions) -> Result<RunUsage>;
 
     /// [`Machine::run`] with one part.
-    ///
-    /// # Errors
-    /// As [`Machine::run`].
     fn run_one<S: RequestSource>(&self, target: &Self::Target, access: &Access, sources: &mut [S]) -> Result<Usage> {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Runs the sources with a null backend instead of the target, which measures the driver's own
-    /// limit. No data is read or written. Returns `false` without running if this machine's driver
-    /// has no limit, or if its engine has no such backend.
-    ///
-    /// # Errors
-    /// As [`Machine::run`].
+    /// Runs the sources with a null backend, to measure the driver's own limit. `false`, without a
+    /// run, if the driver has no limit or the engine no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -203,24 +175,23 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// The device that holds a target's file, for reading only; `None` if there is no single
-    /// device, or if the file's extents are unknown.
+    /// The device that holds a target's file, for reading only; `None` if there is not exactly one,
+    /// or the extents are unknown.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }
 
-    /// Changes a target of several members to these members (by number, in order), striped in
-    /// chunks of `chunk` bytes; a single member is not striped. Files and devices stay unchanged.
+    /// Reduces a target to these members, in this order, striped in chunks of `chunk` bytes. Files
+    /// and devices stay unchanged.
     ///
     /// # Errors
     /// A member that does not exist, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// Keeps files that were created under a name the user chose ([`TargetSpec::create`]) when the
-    /// target is dropped.
+    /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
-    /// Times of each processor so far; empty if the machine does not count them.
+    /// Times of each processor so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }

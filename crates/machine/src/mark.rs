@@ -1,7 +1,15 @@
-//! The mark of halfpower's own files, to recognize what a killed run left.
+//! The mark of halfpower's own files, to recognize leftovers of a killed run.
 
-/// The mark: a random number, and its hash with the file's inode number. A copy of the file, or a
-/// file that someone gave such a name, fails the check because its inode differs.
+/// A random number, and its hash with the file's inode number. It fails for a copy, and for a file
+/// that someone gave such a name: their inodes differ.
+///
+/// ```
+/// use machine::mark::{is_mark, mark};
+///
+/// let (inode, copy) = (77, 78);
+/// assert!(is_mark(&mark(5, inode), inode));
+/// assert!(!is_mark(&mark(5, inode), copy));
+/// ```
 pub fn mark(random: u64, inode: u64) -> String {
     let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -9,21 +17,19 @@ pub fn mark(random: u64, inode: u64) -> String {
     format!("{random:016x}-{:08x}", z >> 32)
 }
 
-/// Whether a mark belongs to the file with this inode number.
+/// The mark belongs to the file with this inode number.
 pub fn is_mark(text: &str, inode: u64) -> bool {
     let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
     random.is_some_and(|random| mark(random, inode) == text)
 }
 
-/// A temporary name for a file or directory that will be renamed. It has no inode number before it
-/// is created, so the name carries the mark of its directory, which is valid while the file is
-/// empty.
+/// A temporary name before a rename. The file has no inode number yet, so its directory's is used,
+/// which is valid while the file is empty.
 pub fn part_name(random: u64, inode: u64) -> String {
     format!(".halfpower-{}.part", mark(random, inode))
 }
 
-/// Whether halfpower created the file with this name, inode number and size, in a directory of that
-/// inode number, for a later rename.
+/// Halfpower created this file, in the directory of that inode number, for a later rename.
 pub fn is_part(name: &str, directory: u64, inode: u64, bytes: u64) -> bool {
     let mark = name.strip_prefix(".halfpower-").and_then(|rest| rest.strip_suffix(".part"));
     mark.is_some_and(|mark| is_mark(mark, inode) || bytes == 0 && is_mark(mark, directory))

@@ -5,44 +5,44 @@ use crate::{
     Result, Usage, Waits,
 };
 
-/// A target, its access, and the request sources that use it.
-///
-/// Several parts form one run: concurrent jobs, the files of a tool's processes, a scan together
-/// with a log. Parts may share a target.
+/// A target, its access, and the request sources that use it: a job, the files of a process. Parts
+/// may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// The targets. A request selects one by index ([`crate::Request::target`]); with several, none
-    /// may be a stripe.
+    /// A request selects one by index ([`crate::Request::target`]). Several cannot include a
+    /// stripe.
     pub targets: Vec<&'a T>,
-    /// Access to all of them.
     pub access: Access,
-    /// The sources, one per stream.
+    /// One per stream.
     pub sources: &'a mut [S],
-    /// Scheduling of the streams' threads.
     pub scheduling: Scheduling<'a>,
 }
 
-/// Scheduling of threads and of their requests.
+/// Scheduling of the streams' threads and of their requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
     /// The allowed processors; empty for all.
     pub processors: &'a [u32],
-    /// I/O priority of their requests; `None`: that of the process.
+    /// `None`: that of the process.
     pub io_priority: Option<IoPriority>,
-    /// Nice value from -20 (highest priority) to 19; `None`: that of the process.
+    /// From -20 (highest priority) to 19; `None`: that of the process.
     pub nice: Option<i32>,
 }
 
-/// An I/O priority, which the block device's scheduler may support (ioprio_set(2)).
+/// An I/O priority, for block schedulers that support it (ioprio_set(2)).
+///
+/// ```
+/// use machine::{IoClass, IoPriority};
+///
+/// assert_eq!(IoPriority { class: IoClass::BestEffort, level: 4 }.bits(), 2 << 13 | 4);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
-    /// Scheduling class.
     pub class: IoClass,
-    /// Level from 0 (highest) to 7.
+    /// From 0 (highest) to 7.
     pub level: u8,
 }
 
-/// An I/O scheduling class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClass {
     /// Before all others.
@@ -54,7 +54,7 @@ pub enum IoClass {
 }
 
 impl IoPriority {
-    /// The kernel's encoding: the class from bit 13 on, the level below.
+    /// The class from bit 13 on, the level below.
     pub fn bits(self) -> u16 {
         (self.class as u16) << 13 | u16::from(self.level)
     }
@@ -70,23 +70,20 @@ impl<'a, T, S> Part<'a, T, S> {
 /// The buffers of several identical streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
-    /// Number of concurrent streams.
     pub streams: u32,
-    /// Requests that each stream keeps outstanding.
+    /// Requests outstanding per stream.
     pub depth: u32,
     /// Bytes of the largest request.
     pub request_bytes: u32,
-    /// Whether they write.
     pub writes: bool,
 }
 
-/// Start of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// As soon as every stream is ready.
     #[default]
     Now,
-    /// At this time of the machine's clock, or as soon as every stream is ready if that is later.
+    /// At this time, or later when every stream is ready.
     At(Nanos),
 }
 
@@ -96,77 +93,66 @@ pub enum OnFailure {
     /// The run ends with the first error.
     #[default]
     EndRun,
-    /// The other parts continue; the failed one has an error instead of figures.
+    /// The others continue; the failed part has an error.
     EndPart,
 }
 
-/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
-    /// Read the processor counters. This costs time, so do not use the run's rate.
+    /// Read the processor counters, which costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// Trace requests in the block layer. This costs time, so do not use the run's rate.
+    /// Trace requests in the block layer, which costs time: do not use the run's rate.
     pub trace: bool,
-    /// Bytes that the run may bring into an empty page cache. A machine whose memory is not always
-    /// present faults it in before the run. 0: no preparation.
+    /// Bytes that the run may bring into an empty page cache. A guest whose free memory is
+    /// reclaimed faults it in first.
     pub cache_bytes: u64,
 }
 
-/// Resource use of a run.
 #[derive(Debug, Default)]
 pub struct RunUsage {
     /// Start of the sources, on the machine's clock.
     pub began: Nanos,
-    /// The same, relative to the start of the program.
+    /// The same, from the start of the program.
     pub since_start_ns: Nanos,
-    /// Processor time of the whole run.
     pub cpu: CpuTimes,
-    /// Bytes (read, write) that this process requested from the block layer; fewer than requested
-    /// in all means that a cache served some.
+    /// Bytes (read, written) of this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// The parts of a simulated machine that count their own busy time, busiest first.
+    /// Parts of a simulated machine that count their busy time, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// Warnings about this run, in short sentences.
+    /// Short sentences.
     pub warnings: Vec<String>,
-    /// Time during which the program was stopped, if it was.
     pub paused: Option<Pause>,
-    /// Interference from other users of the computer.
     pub disturbance: Disturbance,
-    /// Times of requests in the block layer, for all parts ([`Usage::block_times`]).
+    /// Times over all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
-    /// Resource use by part, in the order of the parts.
+    /// In the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
 }
 
-/// Resource use of one part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
     /// From the start of the run to the part's last completion.
     pub elapsed_ns: Nanos,
     /// From the last completion to stable storage, if [`Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
-    /// Processor time of the process from the start of the run to the part's last completion
-    /// ([`Usage::process_ns`]).
+    /// [`Usage::process_ns`] up to the part's last completion.
     pub process_ns: Option<Nanos>,
-    /// Time that its threads were runnable but not scheduled ([`Usage::unserved_ns`]).
+    /// [`Usage::unserved_ns`].
     pub unserved_ns: Option<Nanos>,
-    /// Dirty pages while it wrote ([`Usage::dirty`]).
+    /// [`Usage::dirty`].
     pub dirty: Option<DirtyUse>,
-    /// Counters of the devices under the part's targets, over the whole run; `None` without
-    /// counters.
+    /// The devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
-    /// How the part's streams waited; `None` if each request is a separate call, or waits are not
-    /// counted.
+    /// [`Usage::waits`].
     pub waits: Option<Waits>,
-    /// Parity computation in the part's streams, if any.
+    /// [`Usage::parity`].
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Usage by part. Processor time, block-layer bytes and warnings are those of the whole run,
-    /// because they cannot be attributed to parts.
+    /// Usage by part. Processor time, block-layer bytes and warnings are those of the whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -209,9 +195,6 @@ impl RunUsage {
     }
 
     /// Usage of the only part.
-    ///
-    /// # Errors
-    /// The part failed.
     pub fn single(self) -> Result<Usage> {
         self.by_part().next().unwrap_or_else(|| Err(Error::Unsupported("the run had no part".into())))
     }

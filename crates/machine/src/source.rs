@@ -1,10 +1,7 @@
-//! The interface between request sources and machines: a source issues requests, a machine
-//! completes them.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds; points in time are on the machine's own clock.
+/// Points in time are on the machine's own clock.
 pub type Nanos = u64;
 
 /// The operation of a request.
@@ -17,27 +14,23 @@ pub enum Op {
     Write,
 }
 
-/// One I/O request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     pub op: Op,
-    /// Index into the part's targets ([`crate::Part::targets`]); 0 for a single target.
+    /// Index into [`crate::Part::targets`].
     pub target: u32,
-    /// Byte offset in the target.
+    /// In bytes.
     pub offset: u64,
-    /// Length in bytes.
+    /// In bytes.
     pub len: u32,
-    /// Slot of the request in its source, below [`RequestSource::depth`]; also identifies the
-    /// buffer.
+    /// Below [`RequestSource::depth`]; also identifies the buffer.
     pub slot: u32,
 }
 
-/// The completion of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Slot of the completed request.
     pub slot: u32,
-    /// Bytes done; below zero a failure, by the negated number that fio gives it, which is Linux's.
+    /// Bytes done, or Linux's error number, negative, as in fio.
     pub result: i32,
 }
 
@@ -46,11 +39,9 @@ pub struct Completion {
 pub enum Next {
     /// Issue this request now, then call again.
     Issue(Request),
-    /// Discard the bytes of this request (a write without data) and wait for it: it completes
-    /// before the next call. A machine without discard fails the run.
+    /// It completes before the next call. A machine without discard fails the run.
     Discard(Request),
-    /// Issue nothing before this point in time (a rate limit, a think time); completions are still
-    /// processed.
+    /// Issue nothing before this time (a rate limit, a think time), but process completions.
     WaitUntil(Nanos),
     /// Issue nothing before a completion.
     WaitForCompletion,
@@ -58,121 +49,146 @@ pub enum Next {
     Done,
 }
 
-/// Kind of synchronization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
     /// The data and what reading it back needs (`fdatasync`).
     Data,
-    /// Also the file's times and other metadata (`fsync`).
+    /// Also times and other metadata (`fsync`).
     File,
-    /// No sync: clean pages are dropped from the cache, so the next pass reads them again.
+    /// No sync: drops clean pages from the cache, so the next pass reads them again.
     Uncached,
 }
 
-/// A source of requests: a state machine that keeps its requests outstanding and issues the next
-/// one on each completion.
+/// A state machine that keeps its requests outstanding and issues the next one on each completion.
 ///
-/// The machine owns the loop, the clock and the buffers. All methods are on the hot path and are
-/// called with static dispatch.
+/// The machine owns the loop, the clock and the buffers. All methods are on the hot path, with
+/// static dispatch.
+///
+/// A source that reads 100 blocks in turn, one at a time:
+///
+/// ```
+/// use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
+///
+/// struct Reads(u64);
+///
+/// impl RequestSource for Reads {
+///     fn depth(&self) -> u32 {
+///         1
+///     }
+///     fn max_request(&self) -> u32 {
+///         4096
+///     }
+///     fn writes(&self) -> bool {
+///         false
+///     }
+///     fn begin(&mut self, _now: Nanos) {}
+///     fn next(&mut self, _now: Nanos) -> Next {
+///         if self.0 == 100 {
+///             return Next::Done;
+///         }
+///         let offset = self.0 * 4096;
+///         self.0 += 1;
+///         Next::Issue(Request { op: Op::Read, target: 0, offset, len: 4096, slot: 0 })
+///     }
+///     fn complete(&mut self, _completion: Completion, _now: Nanos) {}
+///     fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
+/// }
+///
+/// let Next::Issue(first) = Reads(0).next(0) else { panic!("a request") };
+/// assert_eq!((first.offset, first.len), (0, 4096));
+/// ```
 pub trait RequestSource: Send {
     /// Maximum number of requests outstanding; slots are `0..depth`.
     fn depth(&self) -> u32;
 
-    /// Maximum request size in bytes; every slot has a buffer at least this long.
+    /// Largest request in bytes, and the length of each slot's buffer.
     fn max_request(&self) -> u32;
 
-    /// Whether any request may be a write.
+    /// Any request may be a write.
     fn writes(&self) -> bool;
 
-    /// A sync that must happen before the next request. The machine checks after it has processed
-    /// completions, and answers with [`RequestSource::synced`].
+    /// A sync to do before the next request. The machine asks after it has processed completions,
+    /// and answers with [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
     }
 
-    /// Reports that the sync requested by [`RequestSource::sync_due`] ran from `began` to `ended`.
+    /// Ends the sync requested by [`RequestSource::sync_due`].
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills the buffers of a writer once, before the run. A writer with one request outstanding
-    /// cycles through at least 256 KiB of buffers. Machines without data never call it.
+    /// Fills a writer's buffers once, before the run. At depth 1 they are 256 KiB or more, used in
+    /// turn. Not called by machines without data.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Called once when all sources of a run are ready, just before the first
-    /// [`RequestSource::next`].
+    /// Called once when all sources are ready, just before the first [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
-    /// The next action.
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// Fast path: the request to issue now, if that is the whole answer; `None`: call
-    /// [`RequestSource::next`]. A machine whose loop calls this first saves time for almost all
-    /// requests.
+    /// Fast path: the request to issue now, if that is the whole answer; otherwise call
+    /// [`RequestSource::next`]. It saves time for almost all requests.
     #[inline(always)]
     fn next_at_once(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Whether to call [`RequestSource::submitted`]. The machine then submits and waits in separate
-    /// calls, so that it knows when the first returned.
+    /// [`RequestSource::submitted`] is needed: the machine submits and waits in separate calls.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
     }
 
-    /// Whether to call [`RequestSource::priority`] for each request.
+    /// [`RequestSource::priority`] is needed for each request.
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
     }
 
-    /// The I/O priority of the request about to be issued in this slot
-    /// ([`crate::IoPriority::bits`]); 0: that of the part. Machines whose calls have no priority
-    /// never call it.
+    /// I/O priority of the request about to be issued ([`crate::IoPriority::bits`]); 0: that of the
+    /// part. Only called if the system calls support it.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// Reports that all requests issued so far have been submitted; the call returned at `now`.
-    /// Machines with blocking calls never call it.
+    /// All requests issued so far have been submitted; the call returned at `now`. Not called with
+    /// blocking calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
-    /// Reports a completion. `now` is when the program noticed it.
+    /// `now` is when the program noticed the completion.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
-    /// Reports a failed or short request. Returns `true` if the source has counted it and freed its
-    /// slot: the run continues without [`RequestSource::complete`]. `false` ends this source's run
-    /// with the error.
+    /// A failed or short request. `true`: the source has counted it and freed its slot, and the run
+    /// continues without [`RequestSource::complete`]. `false` ends this source's run with the
+    /// error.
     #[cold]
     fn failed(&mut self, _completion: Completion, _now: Nanos) -> bool {
         false
     }
 
-    /// Fast path for blocking calls: the request to issue now in slot 0, if that is the whole
-    /// answer and no other request is outstanding; `None`: call [`RequestSource::next`]. Such a
-    /// request completes with [`RequestSource::complete_alone`], so the source need not store what
-    /// the caller knows.
+    /// Fast path for blocking calls: the request to issue now in slot 0, if no other is
+    /// outstanding; otherwise call [`RequestSource::next`]. Completed by
+    /// [`RequestSource::complete_alone`], so the source need not store it.
     #[inline(always)]
     fn next_alone(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Reports the full completion of a request from [`RequestSource::next_alone`], issued at
-    /// `since`. `now` is when the program noticed it.
+    /// Full completion of a request from [`RequestSource::next_alone`], issued at `since`, noticed
+    /// at `now`.
     #[inline(always)]
     fn complete_alone(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Puts data into the buffer of a write about to be issued. Machines without data never call
-    /// it.
+    /// Puts data into the buffer of a write about to be issued. Not called by machines without
+    /// data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// Whether to call [`RequestSource::check`] with the data of reads.
+    /// [`RequestSource::check`] is needed for reads.
     fn checks(&self) -> bool {
         false
     }
 
-    /// Checks the data of a successful read, before [`RequestSource::complete`] or
-    /// [`RequestSource::complete_alone`].
+    /// Checks the data of a successful read, before its completion is reported.
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -1,11 +1,10 @@
-//! Makes text safe to display. Names of files, devices and jobs may contain terminal escapes, line
+//! Makes text safe to display: names of files, devices and jobs may contain terminal escapes, line
 //! breaks or bidirectional controls.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Invisible characters, terminal controls, characters forbidden in HTML, and those that make a
-/// name look like another.
+/// Invisible characters, terminal controls, those forbidden in HTML, and lookalikes.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -13,21 +12,21 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// Makes one line safe to display: hidden characters are escaped (`\u{1b}`), line breaks and tabs
-/// become spaces.
+/// Escapes hidden characters of a line (`\u{1b}`); line breaks and tabs become spaces.
+///
+/// ```
+/// assert_eq!(machine::text::printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J b");
+/// ```
 pub fn printable(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\r' | '\t') { Some(' ') } else { None })
 }
 
-/// Makes lines safe to display, like [`printable`], but keeps line feeds and tabs.
+/// Like [`printable`], but keeps line feeds and tabs.
 pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }
 
-/// Serializes a path for people: replaces bytes that are not UTF-8, on which serde would fail.
-///
-/// # Errors
-/// As the serializer.
+/// Replaces bytes that are not UTF-8, on which serde would fail.
 pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -44,8 +43,7 @@ fn escaped(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// Makes lines safe to display as they are written. Each call must contain whole characters, as
-/// with formatting macros.
+/// Like [`printable_lines`], as text is written. Each call must contain whole characters.
 #[derive(Debug)]
 pub struct PrintableWriter<W>(pub W);
 

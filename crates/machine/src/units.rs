@@ -1,22 +1,28 @@
 //! Sizes and times in the usual notation.
 //!
-//! Sizes parse as `4k`, `64KiB`, `1M` (binary), `1MB` (decimal) and are displayed in KiB, MiB.
-//! Rates are displayed in MiB/s.
+//! Sizes parse as `4k`, `64KiB`, `1M` (binary) or `1MB` (decimal), and are shown in KiB, MiB. Rates
+//! are in MiB/s.
 
-/// 2^10 bytes.
 pub const KIB: u64 = 1 << 10;
-/// 2^20 bytes.
 pub const MIB: u64 = 1 << 20;
-/// 2^30 bytes.
 pub const GIB: u64 = 1 << 30;
 
-/// Parses a size in bytes: a number (a fraction is allowed if the result is whole) and a unit.
+/// Parses a number of bytes; a fraction is allowed if the result is whole.
 ///
 /// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal;
 /// no unit is bytes.
 ///
 /// # Errors
-/// A sentence that names the value and how to fix it.
+/// Names the value and how to fix it.
+///
+/// ```
+/// use machine::units::{parse_size, show_size};
+///
+/// assert_eq!(parse_size("64k"), Ok(65_536));
+/// assert_eq!(parse_size("1MB"), Ok(1_000_000));
+/// assert_eq!(show_size(31 << 9), "15.5 KiB");
+/// assert!(parse_size("64 parsecs").is_err());
+/// ```
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong =
         |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
@@ -59,7 +65,14 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 /// seconds.
 ///
 /// # Errors
-/// A sentence that names the value and how to fix it.
+/// Names the value and how to fix it.
+///
+/// ```
+/// use machine::units::{parse_time, show_time};
+///
+/// assert_eq!(parse_time("250ms"), Ok(250_000_000));
+/// assert_eq!(show_time(1.5e6), "1.50 ms");
+/// ```
 pub fn parse_time(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("'{text}' is not a time: {why}; write it as 90s, 3m, 250ms or 10us");
     let trimmed = text.trim();
@@ -80,7 +93,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// An exact size: `512 B`, `4 KiB`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
+/// An exact size: `512 B`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
 pub fn show_size(bytes: u64) -> String {
     for (unit, multiple) in [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)] {
         if bytes >= multiple {
@@ -98,7 +111,7 @@ pub fn show_size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// A size rounded to three digits: `1.86 GiB`.
+/// Three digits: `1.86 GiB`.
 pub fn show_size_rounded(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = bytes;
@@ -110,12 +123,12 @@ pub fn show_size_rounded(bytes: f64) -> String {
     format!("{} {}", significant(value, 3), units[unit])
 }
 
-/// A rate in MiB/s (2^20) with three significant digits, from bytes per second.
+/// MiB/s (2^20) with three significant digits, from bytes per second.
 pub fn show_rate(bytes_per_s: f64) -> String {
     format!("{} MiB/s", significant(bytes_per_s / MIB as f64, 3))
 }
 
-/// A time with three significant digits and a suitable unit, from nanoseconds.
+/// Three significant digits and a suitable unit, from nanoseconds.
 pub fn show_time(ns: f64) -> String {
     let magnitude = ns.abs();
     let (value, unit) = if magnitude >= 1e9 {
@@ -130,7 +143,7 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
-/// A number with `digits` significant digits and no exponent: `1234.6` with 3 is `1235`.
+/// No exponent: `1234.6` with 3 digits is `1235`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

@@ -109,16 +109,14 @@ pub struct PhaseUse {
     pub percent: f64,
 }
 
-/// Time within a run during which the program was stopped; it is not due to the target.
+/// Time within a run during which the program was stopped; not due to the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause {
-    /// Total length.
     pub ns: Nanos,
-    /// Number of pauses.
     pub times: u64,
-    /// Share of the run, in percent.
+    /// Percentage of the run.
     pub percent: f64,
-    /// The cause, as the start of a sentence that continues with `for 5.0 s`.
+    /// The start of a sentence that continues with `for 5.0 s`.
     pub cause: &'static str,
 }
 
@@ -136,14 +134,12 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// Times of requests in the block layer during a run, from its trace points: sums over bios, on the
-/// machine's clock.
+/// Requests in the block layer during a run, from its trace points: sums over bios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockTimes {
-    /// Number of bios.
     pub bios: u64,
-    /// Sum of the times at which the block layer received them, modulo 2^64; only differences are
-    /// meaningful.
+    /// Sum of the times at which the block layer received them, modulo 2^64: only differences mean
+    /// anything.
     pub queued_at_sum: u64,
     /// From then until the device driver received the first part of each.
     pub queue_ns: Nanos,
@@ -226,17 +222,15 @@ pub struct RequestTimes {
 /// How often streams slept to wait for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
-    /// Number of waits over all streams in the whole run.
+    /// Waits over all streams in the whole run.
     pub waits: u64,
-    /// Completions awaited each time: as requested by [`crate::Reap`] or, for several streams, the
-    /// maximum learned.
+    /// Completions awaited each time ([`crate::Reap`]); the maximum if several streams learned.
     pub completions: u32,
-    /// Whether streams polled before they slept: as requested by [`crate::Reap`], or as learned.
+    /// Streams polled before they slept, as requested or as learned.
     pub polled: bool,
 }
 
-/// Dirty pages of the whole system while a part wrote, sampled every 50 ms and when its last write
-/// returned.
+/// Dirty pages of the whole system while a part wrote, sampled every 50 ms and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DirtyUse {
     /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
@@ -248,11 +242,11 @@ pub struct DirtyUse {
 /// The effect of a control group's processor quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaUse {
-    /// Periods in which the processes wanted a processor.
+    /// In which the processes wanted a processor.
     pub periods: u64,
-    /// Periods in which they used up the quota and were throttled until the next one.
+    /// In which they used up the quota.
     pub throttled: u64,
-    /// Total throttled time over all processors.
+    /// Total over all processors.
     pub throttled_ns: Nanos,
 }
 
@@ -260,25 +254,19 @@ pub struct QuotaUse {
 /// them, or all that were not idle (`full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PressureUse {
-    /// Some waited for a processor.
     pub cpu_some_ns: Nanos,
-    /// Some waited for memory: reclaim, swap, refaults.
+    /// Reclaim, swap, refaults.
     pub memory_some_ns: Nanos,
-    /// All waited for memory.
     pub memory_full_ns: Nanos,
-    /// Some waited for storage.
     pub io_some_ns: Nanos,
-    /// All waited for storage.
     pub io_full_ns: Nanos,
 }
 
 /// Interference from other users of the computer during a run, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Disturbance {
-    /// The effect of a processor quota, if there is one.
     pub quota: Option<QuotaUse>,
-    /// Pressure of this program's control group, or of the system for the root group; `None` if the
-    /// kernel does not count it.
+    /// Pressure of this program's control group, or of the system for the root group.
     pub pressure: Option<PressureUse>,
     /// Processors that other programs kept busy.
     pub others_processors: f64,
@@ -287,7 +275,6 @@ pub struct Disturbance {
 /// Parity computation in streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParityUse {
-    /// Time spent.
     pub ns: Nanos,
     /// Bytes of input.
     pub bytes: u64,
@@ -299,49 +286,43 @@ pub struct ParityUse {
 pub struct Usage {
     /// Start of the sources, on the machine's clock.
     pub began: Nanos,
-    /// The same, relative to the start of the program.
+    /// The same, from the start of the program.
     pub since_start_ns: Nanos,
     /// From the start to the last completion.
     pub elapsed_ns: Nanos,
     /// From the last completion to stable storage, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// Processor time of this process, all threads, until the last completion; excludes a final
-    /// sync. `None` if not measured separately.
+    /// Processor time of this process until the last completion, without a final sync.
     pub process_ns: Option<Nanos>,
-    /// Total time that the issuing threads were runnable but not scheduled: other programs had the
-    /// processor, or a control group or a hypervisor took it. `None` if not counted.
+    /// Total time that the issuing threads were runnable but not scheduled: other programs, a
+    /// control group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
-    /// Dirty pages while the part wrote through the page cache; `None` if it did not, or if they
-    /// are not counted.
+    /// While the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// Device counters; `None` if no device under the target has any.
+    /// `None` if no device under the target has counters.
     pub device: Option<DeviceUse>,
-    /// How its streams waited; `None` if each request is a separate call, or waits are not counted.
+    /// `None` if each request is a separate call.
     pub waits: Option<Waits>,
-    /// Parity computation in its streams, if any.
     pub parity: Option<ParityUse>,
-    /// Bytes (read, write) that this process requested from the block layer; fewer than requested
-    /// in all means that a cache served some.
+    /// Bytes (read, written) that this process requested from the block layer; a cache served the
+    /// rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// Device counters that also include requests of other parts of the run; [`Usage::device`] is
-    /// then `None`.
+    /// Counters that include requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Bytes (read, written) that other parts of the run requested from the same devices through
-    /// the page cache.
+    /// Bytes (read, written) that other parts requested from the same devices through the page
+    /// cache.
     pub others_cached_bytes: [u64; 2],
-    /// Bytes (read, written) of other parts that bypassed the page cache.
+    /// The same, bypassing the page cache.
     pub others_direct_bytes: [u64; 2],
     /// The parts of a simulated machine that count their own busy time, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// Warnings about this run, in short sentences.
+    /// Short sentences.
     pub warnings: Vec<String>,
-    /// Time during which the program was stopped, if it was.
     pub paused: Option<Pause>,
-    /// Interference from other users of the computer.
     pub disturbance: Disturbance,
-    /// Times in the block layer, if traced: requests of the program's threads, and those of any
-    /// thread, because a throttle lets a kernel thread submit what it held back.
+    /// Requests of the program's threads, and those of any thread, because a throttle lets a kernel
+    /// thread submit what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 

@@ -4,20 +4,19 @@ use machine::units::{parse_size, show_size};
 use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, TargetFacts, TargetKind};
 use workload::{Pattern, Workload};
 
-/// Context for a workload knob.
+/// What a workload knob may depend on.
 pub struct Scene<'a> {
     pub facts: &'a TargetFacts,
     pub engines: &'a [Engine],
 }
 
 impl Scene<'_> {
-    /// The engine that keeps several requests outstanding from one thread.
+    /// The engine for several requests outstanding from one thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }
 }
 
-/// A workload knob.
 pub struct WorkloadKnob {
     pub name: &'static str,
     pub about: &'static str,
@@ -43,7 +42,7 @@ fn in_program(line: impl Into<String>) -> Vec<Keep> {
     vec![Keep { place: "in the program".into(), line: line.into() }]
 }
 
-/// A size in the syntax of an option.
+/// In the syntax of an option.
 pub(crate) fn size(bytes: u64) -> String {
     show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
 }

@@ -1,20 +1,18 @@
-//! Common programs as a few workloads each, for users who do not want to describe their own.
+//! Common programs as a few workloads each.
 
 use machine::{Buffering, CacheState, Engine};
 use workload::{Pattern, Workload};
 
-/// A kind of program.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// Command-line name.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Short description.
     pub about: &'static str,
     workloads: fn(deep: Engine) -> Vec<Workload>,
 }
 
 impl Profile {
-    /// Its workloads; `deep` is the engine that keeps several requests outstanding.
+    /// `deep` is the engine that keeps several requests outstanding.
     pub fn workloads(&self, deep: Engine) -> Vec<Workload> {
         (self.workloads)(deep)
     }
@@ -55,7 +53,7 @@ pub const PROFILES: [Profile; 5] = [
     },
 ];
 
-/// Random pages, bypassing the page cache.
+/// Random, bypassing the page cache.
 fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     Workload {
         read_percent,

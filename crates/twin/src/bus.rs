@@ -6,7 +6,7 @@ use machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A kind of bus that several drives share. Phase times are per connection.
+/// Phase times are per connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusKind {
@@ -14,12 +14,12 @@ pub struct BusKind {
     pub in_bytes_per_s: f64,
     pub out_bytes_per_s: f64,
     pub arbitrate_us: f64,
-    /// Time for the winner to take the bus.
+    /// The winner takes the bus.
     pub arbitrate_win_us: f64,
-    /// Time for the adapter to select a drive.
+    /// The adapter selects a drive.
     pub select_us: f64,
     pub reselect_us: f64,
-    /// Time to end a selection or a reselection.
+    /// End of a selection or a reselection.
     pub select_end_us: f64,
     /// The adapter's messages: identify and queue tag.
     pub message_out_us: f64,
@@ -28,13 +28,12 @@ pub struct BusKind {
     pub disconnect_us: f64,
     /// The drive's identify message after reselection.
     pub identify_us: f64,
-    /// Time to end a data phase.
     pub data_end_us: f64,
     pub status_us: f64,
     pub complete_us: f64,
 }
 
-/// The phases of a SCSI bus that a bus analyser distinguishes.
+/// The phases that a bus analyser distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -94,7 +93,6 @@ impl PhaseTimes {
         self.0[phase as usize]
     }
 
-    /// Total time the bus was busy.
     pub fn busy(&self) -> Nanos {
         self.0.iter().sum()
     }
@@ -105,7 +103,7 @@ impl PhaseTimes {
     }
 }
 
-/// [`BusKind`] with its times in nanoseconds.
+/// [`BusKind`] in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct BusTimes {
     pub arbitrate: Nanos,
@@ -179,8 +177,8 @@ impl Bus {
         }
     }
 
-    /// Runs a whole command in one connection, for a device that has the data or the buffer space
-    /// for it. Returns when it ends.
+    /// Runs a command in one connection, for a device that has the data or buffer space. Returns
+    /// its end.
     pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
         let (times, phases) = (self.times, &mut self.phases);
         let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);
@@ -193,7 +191,7 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
-    /// Busy time, excluding stalls on the path to memory.
+    /// Busy time without stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }
@@ -230,7 +228,7 @@ impl Channel {
     }
 }
 
-/// Adapters, each between its disk buses and the I/O bus.
+/// Each between its disk buses and the I/O bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
@@ -239,12 +237,12 @@ pub struct Adapter {
     pub bytes_per_s: f64,
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
-    /// Disk buses per adapter, assigned in order.
+    /// Per adapter, assigned in order.
     pub buses: u32,
 }
 
-/// The path from the disk buses to memory: the adapters and the I/O bus they share. The I/O bus
-/// caps the total; each adapter caps its own buses.
+/// The path from the disk buses to memory: each adapter limits its buses, the I/O bus limits the
+/// total.
 pub struct Pci {
     bus: Channel,
     adapters: Vec<Channel>,
@@ -252,23 +250,21 @@ pub struct Pci {
 }
 
 impl Pci {
-    /// An idle bus; without a rate it is never the limit.
+    /// Without a rate it is never the limit.
     pub fn new(bytes_per_s: Option<f64>) -> Self {
         Pci { bus: Channel::new(bytes_per_s), adapters: Vec::new(), buses_each: 1 }
     }
 
-    /// Adds adapters for `buses` disk buses.
     pub fn behind(self, kind: &Adapter, buses: u32) -> Self {
         let adapters = vec![Channel::new(Some(kind.bytes_per_s)); buses.div_ceil(kind.buses) as usize];
         Pci { adapters, buses_each: kind.buses, ..self }
     }
 
-    /// Time the I/O bus was in use.
     pub fn busy(&self) -> Nanos {
         self.bus.busy
     }
 
-    /// Time the busiest adapter was in use; `None` if adapters never limit.
+    /// Busy time of the busiest adapter; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }
@@ -278,15 +274,15 @@ impl Pci {
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// Returns the earliest time a transfer of `bytes` that starts at `start` can finish.
+    /// The earliest time that a transfer from `start` can end.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));
         self.bus.transfer(bytes, start).max(through)
     }
 
-    /// Runs a data phase that starts at `start` and returns its end. `stalled` counts its wait for
-    /// the adapter or the I/O bus.
+    /// Returns the end of a data phase from `start`. `stalled` counts its wait for the adapter or
+    /// the I/O bus.
     pub fn data_phase(
         &mut self,
         (bus, times, stalled): (u32, &BusTimes, &mut Nanos),

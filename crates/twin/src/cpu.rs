@@ -1,26 +1,24 @@
-//! The CPU as a resource that saturates.
-
 use machine::Nanos;
 
-/// The kind of a piece of work: it sets scheduling order and accounting.
+/// Sets scheduling order and accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// A program thread's work, in arrival order, charged to the program.
+    /// In arrival order, charged to the program.
     Program,
-    /// System work for a program: runs before program threads, charged to the program.
+    /// Before program threads, charged to the program.
     System,
-    /// The system's own work: runs before program threads, charged to no program.
+    /// Before program threads, charged to no program.
     Uncharged,
 }
 
-/// Cores that take work: system work first, then program work in arrival order.
+/// Cores run system work first, then program work in arrival order.
 pub struct Cpu {
     free_at: Vec<Nanos>,
     system_free_at: Vec<Nanos>,
     pub busy: Nanos,
     /// Busy time that is charged to no program.
     pub uncharged: Nanos,
-    /// For each program thread: when its work ends, and on which core.
+    /// Per program thread: when its work ends, and on which core.
     threads: Vec<(Nanos, usize)>,
 }
 
@@ -55,16 +53,14 @@ impl Cpu {
         self.threads.clear();
     }
 
-    /// Runs a piece of work on the first free core and returns when it is done. Program work that
-    /// has started keeps its end time; the time the system preempts is taken from the core's next
-    /// work.
+    /// Runs work on the first free core; returns its end. Program work that has started keeps its
+    /// end: system work preempts the core's next work.
     pub fn work(&mut self, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let core = self.free_core(what, now);
         self.work_at(core, what, now, cost)
     }
 
-    /// The same for a thread. A thread runs on at most one core at a time, so further work queues
-    /// on that core.
+    /// The same for a thread, which runs on at most one core at a time: further work queues there.
     pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let thread = thread as usize;
         if self.threads.len() <= thread {

@@ -1,7 +1,7 @@
 //! A machine as data: the schema of a TOML description.
 //!
 //! Field names carry their unit. The table `[sources]` gives the origin of each number by path; the
-//! word `fitted` there marks a calibrated number.
+//! word `fitted` marks a calibrated one.
 
 use crate::bus::BusKind;
 use crate::device::{Model, Tunable};
@@ -25,25 +25,24 @@ pub struct Description {
     pub processor: Processor,
     pub file_system: FileSystem,
     pub memory: Memory,
-    /// The default target, used unless the settings say otherwise.
+    /// The default target.
     pub volume: Volume,
-    /// Combined rate of all adapters over the I/O bus.
+    /// Total of all adapters over the I/O bus.
     #[serde(default)]
     pub pci_bytes_per_s: Option<f64>,
     #[serde(default)]
     pub pci_advertised_bytes_per_s: Option<f64>,
-    /// The adapters between the disk buses and the I/O bus; optional.
     #[serde(default)]
     pub adapter: Option<Adapter>,
     #[serde(default)]
     pub buses: BTreeMap<String, BusKind>,
     pub drives: BTreeMap<String, Drive>,
-    /// Path of a number or a table, and its source.
+    /// By path of a number or a table.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
 }
 
-/// The processor. A cost covers one request from call to completion unless noted otherwise.
+/// A cost covers one request from call to completion unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
@@ -52,33 +51,31 @@ pub struct Processor {
     pub request_us: f64,
     /// Extra cost per byte of an uncached request.
     pub request_ns_per_byte: f64,
-    /// A further system call a program makes to learn of a completion; see [`crate::Shape`].
+    /// A further system call to learn of a completion; see [`crate::Shape`].
     #[serde(default)]
     pub call_us: f64,
-    /// A transfer the cache issues itself: page fault, read-ahead, write-back.
+    /// A transfer by the cache itself: page fault, read-ahead, write-back.
     pub paging_us: f64,
-    /// Percent of a request's cost spent before it reaches the adapter; the rest follows the
-    /// interrupt.
+    /// Spent before the request reaches the adapter; the rest follows the interrupt.
     pub before_percent: f64,
     pub buffered_read_us: f64,
-    /// Cost per byte copied out of the file-system cache.
+    /// Per byte copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
-    /// Extra cost per byte for reads of at least one cache unit, whose buffer no longer fits the
-    /// CPU cache.
+    /// Extra cost for reads of at least one cache unit, whose buffer no longer fits the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
-    /// Cost per byte copied into the file-system cache.
+    /// Per byte copied into the file-system cache.
     pub buffered_write_ns_per_byte: f64,
-    /// Extra cost per byte of one write beyond the first cache unit.
+    /// Extra cost of one write beyond the first cache unit.
     pub large_write_ns_per_byte: f64,
-    /// Cost per byte written back by the lazy writer.
+    /// Per byte written back by the lazy writer.
     pub writeback_ns_per_byte: f64,
     /// Cost of a buffered request that is charged to no program.
     pub buffered_uncharged_us: f64,
-    /// Cost per byte read to compute parity.
+    /// Per byte read to compute parity.
     pub parity_ns_per_byte: f64,
-    /// The part of that, per byte of new data, which the writer's own thread spends and the system
-    /// charges to the program. A system thread does the rest once the old data have been read.
+    /// The part of it, per byte of new data, in the writer's thread and charged to the program. A
+    /// system thread does the rest once the old data have been read.
     pub parity_charged_ns_per_byte: f64,
 }
 
@@ -88,34 +85,31 @@ pub struct Processor {
 pub struct FileSystem {
     pub name: String,
     pub block_bytes: u32,
-    /// The largest command sent to a drive; longer requests are split.
+    /// Longer requests are split.
     pub command_bytes: u64,
-    /// The unit of read-ahead and write-back.
+    /// Unit of read-ahead and write-back.
     pub unit_bytes: u64,
     pub cache_bytes: u64,
-    /// Dirty limit: above it writers block.
+    /// Writers block above it.
     pub dirty_bytes: u64,
     pub sequential_requests: u32,
-    /// Units read ahead of the reader.
     pub read_ahead_units: u32,
-    /// Multiplier on read-ahead when the program gives a sequential hint; 1 if the hint has no
-    /// effect.
+    /// Multiplies read-ahead after a sequential hint; 1 if it has no effect.
     #[serde(default = "one")]
     pub sequential_hint_factor: u32,
     pub writeback_depth: u32,
-    /// Background dirty limit: above it write-back starts without waiting for the lazy writer.
+    /// Above it write-back starts without waiting for the lazy writer.
     pub background_bytes: u64,
     /// Write-backs stay within one mapped view of the cache, and start anywhere in it unless the
     /// writer is known to be sequential.
     pub writeback_by_views: bool,
-    /// Delay from the first dirty page to the first lazy-writer pass.
+    /// From the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
     pub writeback_period_ms: f64,
     /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
     /// A write-through also writes the file-system log.
     pub write_through_logs: bool,
-    /// A sync also flushes the drives' caches.
     pub sync_flushes_drives: bool,
 }
 
@@ -124,9 +118,9 @@ pub struct FileSystem {
 pub struct Volume {
     pub drive: String,
     pub disks: u32,
-    /// Number of buses, filled in disk order.
+    /// Filled in disk order.
     pub buses: u32,
-    /// Disks placed on one bus before the next one is used.
+    /// Disks on one bus before the next is used.
     #[serde(default = "one")]
     pub bus_disks: u32,
     pub stripe_bytes: u64,
@@ -139,7 +133,7 @@ fn one() -> u32 {
 }
 
 impl Processor {
-    /// Divides every cost, to model a processor `by` times as fast.
+    /// Models a processor `by` times as fast.
     pub(crate) fn speed_up(&mut self, by: f64) {
         let requests = [&mut self.request_us, &mut self.request_ns_per_byte, &mut self.call_us, &mut self.paging_us];
         let reads = [&mut self.buffered_read_us, &mut self.buffered_read_ns_per_byte, &mut self.large_read_ns_per_byte];
@@ -182,7 +176,6 @@ drives! {
     Disk(DiskDrive),
     Flash(FlashDrive),
     Cloud(CloudVolume),
-    /// A virtual disk served by a hypervisor.
     Virtio(VirtioDisk),
     Network(NetworkVolume),
 }

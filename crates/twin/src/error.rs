@@ -1,8 +1,6 @@
-//! Errors in a machine or its settings.
-
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error, with the value and how to fix it.
+/// An error in a machine or its settings, with the value and how to fix it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     #[error("no simulated machine is called '{name}'; there are {known}, or give the path of a machine file (.toml)")]

@@ -1,6 +1,4 @@
-//! Events of a simulated computer.
-
-/// A device event: a device-specific code and the command it concerns, if any.
+/// A device-specific code, and the command if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wake {
     pub what: u8,
@@ -8,7 +6,7 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    /// An event about the device itself.
+    /// About the device itself.
     pub fn device(what: u8) -> Self {
         Wake { what, command: u32::MAX }
     }

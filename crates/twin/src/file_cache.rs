@@ -1,11 +1,10 @@
-//! Pages of the file-system cache, kept by unit; the least recently used clean unit is evicted
-//! first.
+//! The file-system cache, kept by unit; the least recently used clean unit is evicted first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// Hashes a unit number by mixing its bits: the same on every run.
+/// Mixes the bits of a unit number: the same on every run.
 #[derive(Default)]
 pub struct UnitHasher(u64);
 
@@ -29,7 +28,7 @@ pub type UnitMap<T> = HashMap<u64, T, BuildHasherDefault<UnitHasher>>;
 
 const NONE: u32 = u32::MAX;
 
-/// A unit of the cache; pages are bits.
+/// Pages are bits.
 #[derive(Debug, Default)]
 pub struct Unit {
     number: u64,
@@ -61,14 +60,13 @@ pub struct FileCache {
     free: Vec<u32>,
     newest: u32,
     oldest: u32,
-    /// Units with dirty pages, oldest first.
+    /// Oldest first.
     pub dirty_queue: VecDeque<u64>,
     pub dirty_bytes: u64,
 }
 
 impl FileCache {
-    /// An empty cache of `bytes`, in units of `unit_bytes` with pages of `page_bytes`; at most 64
-    /// pages per unit.
+    /// At most 64 pages per unit.
     pub fn new(unit_bytes: u64, page_bytes: u64, bytes: u64) -> Self {
         FileCache {
             unit_bytes,
@@ -96,18 +94,18 @@ impl FileCache {
         if last <= first { 0 } else { (u64::MAX >> (64 - (last - first))) << first }
     }
 
-    /// The unit, without changing its recency.
+    /// Without changing its recency.
     pub fn get(&self, number: u64) -> Option<&Unit> {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
 
-    /// The unit for update, without changing its recency.
+    /// Without changing its recency.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
         let slot = *self.index.get(&number)?;
         Some(&mut self.units[slot as usize])
     }
 
-    /// The unit, created if necessary and marked most recently used.
+    /// Created if necessary and marked most recently used.
     pub fn entry(&mut self, number: u64) -> &mut Unit {
         if let Some(&slot) = self.index.get(&number) {
             self.unlink(slot);
@@ -183,7 +181,7 @@ impl FileCache {
         }
     }
 
-    /// Drops pages of a deleted file without writing them. Returns the bytes that were dirty.
+    /// Drops pages of a deleted file; returns the bytes that were dirty.
     pub fn purge(&mut self, number: u64, pages: u64) -> u64 {
         let page_bytes = self.page_bytes;
         let Some(unit) = self.get_mut(number) else { return 0 };
@@ -207,12 +205,12 @@ impl FileCache {
         self.dirty_bytes = 0;
     }
 
-    /// Drops data that are clean and not waited for.
+    /// Except pages that are waited for.
     pub fn drop_clean(&mut self) {
         self.units.iter_mut().filter(|unit| !unit.busy()).for_each(|unit| unit.valid = 0);
     }
 
-    /// Drops the units of an address range; none may have I/O in flight.
+    /// Drops an address range; none of it may have I/O in flight.
     pub fn forget(&mut self, addresses: Range<u64>) {
         let units = addresses.start / self.unit_bytes..addresses.end.div_ceil(self.unit_bytes);
         let mut index = std::mem::take(&mut self.index);

@@ -1,7 +1,7 @@
-//! The event kernel: virtual time in whole nanoseconds, and the order of events.
+//! Virtual time in whole nanoseconds, and the order of events.
 //!
-//! Events at the same nanosecond are taken in the order they were scheduled, so a run is the same
-//! on every machine.
+//! Simultaneous events are taken in the order they were scheduled, so a run is the same on every
+//! machine.
 
 use machine::Nanos;
 use std::cmp::Ordering;
@@ -54,7 +54,7 @@ impl<E> Kernel<E> {
         self.handled
     }
 
-    /// Schedules an event. A time in the past means now: the clock never goes back.
+    /// A time in the past means now: the clock never goes back.
     pub fn at(&mut self, at: Nanos, event: E) {
         let at = at.max(self.now);
         self.sequence += 1;

@@ -1,4 +1,4 @@
-//! The settings of a simulated machine as knobs: alternatives that could be bought or configured.
+//! A simulated machine's settings as knobs: what could be bought or configured.
 
 use crate::Shape;
 use crate::settings::Setup;
@@ -7,7 +7,7 @@ use machine::units::show_size;
 use machine::{Alternative, Keep, Knob, Matters};
 
 struct Row {
-    /// Name in [`crate::settings::SETTINGS`].
+    /// In [`crate::settings::SETTINGS`].
     name: &'static str,
     about: &'static str,
     matters: Matters,

@@ -6,10 +6,10 @@ use crate::volume::{Kind, Layout, Parity};
 use machine::units::show_rate;
 use machine::{Layer, LayerKind};
 
-/// Source of a simulated machine's rates: its description gives each with its origin.
+/// The description gives the origin of each rate.
 const SOURCE: &str = "the machine's description";
 
-/// The formula for the combined advertised rate of `count` parts.
+/// For the combined advertised rate of `count` parts.
 pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
     let rate = rate.filter(|_| count > 0)?;
     Some(match count {

@@ -2,8 +2,8 @@
 //!
 //! A program waits for each line that it reads and then loads it. A line it stores into is read
 //! first, unless a string instruction writes the whole line, and is written back later while the
-//! program continues. So the rate is set by the slower of two: the processor, which waits for the
-//! lines it reads, or the memory bus, which carries all lines.
+//! program continues. So the slower of two sets the rate: the processor, which waits for the lines
+//! it reads, or the memory bus, which carries all.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     pub bytes: u64,
-    /// Measured rates of moving memory on a machine like this.
+    /// Measured on a machine like this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<MemoryRate>,
-    /// Costs of a cache line, if the rates are derived from them.
+    /// If the rates are derived from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<MemoryLines>,
 }
@@ -27,12 +27,11 @@ pub struct MemoryRate {
     pub bytes_per_s: f64,
 }
 
-/// Costs of a processor's cache lines.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLines {
     pub line_bytes: u64,
-    /// Time from a miss to the line; the bus is busy throughout.
+    /// From a miss to the line; the bus is busy throughout.
     pub read_ns: f64,
     /// Write-back of a dirty line: occupies only the bus.
     pub write_ns: f64,
@@ -56,8 +55,8 @@ struct Way {
     stores: bool,
 }
 
-/// The methods of table 2 of the 1997 study. The file system copies with string instructions to or
-/// from a buffer in the CPU cache: the report's temporary files.
+/// Table 2 of the 1997 study. The file system copies with string instructions to or from a buffer
+/// in the CPU cache: the report's temporary files.
 const WAYS: [Way; 7] = [
     Way { kind: "read", read: 1.0, owned: 0.0, written: 0.0, loads: false, stores: true },
     Way { kind: "write", read: 0.0, owned: 0.0, written: 1.0, loads: false, stores: true },

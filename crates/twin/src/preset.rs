@@ -29,7 +29,6 @@ pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// A file that describes a machine.
 pub const DESCRIPTION: Input = Input::new("a machine's description", 1 << 20);
 
 /// Loads a built-in machine, or a file if the name ends in `.toml`.
@@ -48,10 +47,7 @@ pub fn load(name: &str) -> Result<Description> {
     parse(name, &text)
 }
 
-/// Parses a machine description.
-///
-/// # Errors
-/// The faulty line and why it is wrong.
+/// Fails with the faulty line and why it is wrong.
 pub fn parse(file: &str, text: &str) -> Result<Description> {
     let at = |span: Option<Range<usize>>, reason: String| {
         let line = 1 + span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count());
@@ -74,7 +70,7 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
 pub struct Sourced {
     pub path: String,
     pub value: f64,
-    /// Its source, if given; `fitted` for a calibrated number.
+    /// `fitted` for a calibrated number.
     pub source: Option<String>,
 }
 
@@ -82,6 +78,13 @@ pub struct Sourced {
 ///
 /// # Errors
 /// The text is not TOML.
+///
+/// ```
+/// let text = twin::preset::text("gateway-1997").unwrap();
+/// let numbers = twin::preset::numbers("gateway-1997", text)?;
+/// assert!(numbers.iter().any(|number| number.source.is_some()));
+/// # Ok::<(), twin::Error>(())
+/// ```
 pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
     let sources = parse(file, text)?.sources;
     let table = DeTable::parse(text).map_err(|e| Error::Description {

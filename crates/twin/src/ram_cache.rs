@@ -1,4 +1,4 @@
-//! A RAM cache in front of a volume, write-back or write-through.
+//! A RAM cache in front of a volume.
 
 use crate::cpu::Work;
 use crate::event::Event;
@@ -8,7 +8,6 @@ use machine::{Nanos, Op};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Write policy of a RAM cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WritePolicy {
@@ -18,8 +17,8 @@ pub enum WritePolicy {
     Through,
 }
 
-/// Blocks of a volume in memory. Lazy writes go out in address order, in a sweep over the volume:
-/// adjacent blocks are merged, and a block rewritten before the sweep reaches it is written once.
+/// Blocks of a volume in memory. Lazy writes sweep over the volume in address order: adjacent
+/// blocks are merged, and a block rewritten before the sweep reaches it is written once.
 pub struct RamCache {
     blocks: FileCache,
     dirty: BTreeSet<u64>,
@@ -46,19 +45,17 @@ pub struct RamCache {
 
 pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// Lazy writes in flight under pressure: a sweep needs no more, and this bounds how long a read
-/// waits.
+/// Lazy writes in flight under pressure: enough for a sweep, and it bounds how long a read waits.
 const CLEANERS: u32 = 2;
-/// Without access for this long (50 ms) the cache is idle.
+/// 50 ms without access.
 const IDLE_AFTER: Nanos = 50_000_000;
-/// Dirty data stays up to this percentage of the cache, so rewrites are merged, and the rest is
-/// headroom for new writes while lazy writes run. Assumed: the published matrices use files that
-/// fit, which stay whole, or files of twice the cache, where the share has no effect.
+/// Percentage of the cache up to which dirty data stays, so rewrites are merged; the rest is
+/// headroom for new writes. Assumed: the published matrices use files that fit, which stay whole,
+/// or files of twice the cache, for which the share has no effect.
 const RESIDENT_PERCENT: u64 = 75;
 const MAX_WRITE: u64 = 256 << 10;
 
 impl RamCache {
-    /// An empty cache of `bytes` that moves `bytes_per_s`.
     pub fn new(bytes: u64, policy: WritePolicy, bytes_per_s: f64) -> Self {
         RamCache {
             blocks: FileCache::new(BLOCK, PAGE, bytes),
@@ -167,8 +164,7 @@ impl RamCache {
 }
 
 impl World {
-    /// Passes a transfer through the cache. Returns true if the cache serves it or it must wait,
-    /// false if it goes to the volume.
+    /// True if the cache serves the transfer or it must wait, false if it goes to the volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         let again = transfer.combined || transfer.second || transfer.crossed.is_some() || transfer.rows.is_some();

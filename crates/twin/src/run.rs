@@ -8,7 +8,7 @@ use machine::{Access, Completion, Error, Nanos, Next, OnFailure, Request, Reques
 use std::collections::VecDeque;
 
 struct Job {
-    /// Its files, by the numbers used in requests.
+    /// By the numbers used in requests.
     files: Vec<u32>,
     blocking: bool,
     /// A source takes completions in request order.
@@ -34,14 +34,14 @@ struct Source<'a, S> {
     part: usize,
     done: bool,
     wake: Nanos,
-    /// Set while it waits for stable storage: since when.
+    /// Start of the wait for stable storage.
     syncing: Option<Nanos>,
-    /// Requests in flight and their completions, oldest first, if it takes them in that order.
+    /// Requests in flight, oldest first, if it takes completions in that order.
     order: VecDeque<(u32, Option<Completion>)>,
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Delivers every completion that no older request holds back. Returns whether there was any.
+    /// Delivers every completion that no older request holds back; returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) = self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none()) {
             one.1 = Some(completion);
@@ -75,7 +75,7 @@ pub(crate) struct Run<'a, S> {
 }
 
 impl<'a, S: RequestSource> Run<'a, S> {
-    /// A run without parts that starts when the machine's clock shows `began`.
+    /// Without parts.
     pub(crate) fn new(world: &'a mut World, began: Nanos, on_failure: OnFailure) -> Self {
         let (jobs, sources, waiting) = (Vec::new(), Vec::new(), Vec::new());
         Run { world, jobs, sources, began, on_failure, refused: None, open: 0, waiting }
@@ -176,7 +176,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.ask(request.source);
     }
 
-    /// Makes a source or a part wait until everything written to its files is on stable storage.
+    /// Waits until everything written to the files is on stable storage.
     fn sync(&mut self, waiter: Waiter) {
         let part = self.part_of(waiter);
         let barrier = self.world.flush(&self.jobs[part].files);
@@ -290,8 +290,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Issues a request. A request across the end of the target is truncated; one past the end does
-    /// nothing. Returns whether one is in flight.
+    /// Truncates a request at the end of the target. Returns whether one is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let Some(&file) = job.files.get(request.target as usize) else {

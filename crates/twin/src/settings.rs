@@ -7,6 +7,12 @@ use crate::volume::{Kind, Parity};
 use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
 
+/// ```
+/// let setup = twin::Setup::parse("gateway-1997,drive=st15150w,disks=4,wce=off")?;
+/// assert_eq!((setup.drive.as_str(), setup.disks, setup.wce), ("st15150w", 4, false));
+/// assert!(twin::Setup::parse("gateway-1997,disks=many").is_err());
+/// # Ok::<(), twin::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
     pub description: Description,
@@ -19,11 +25,10 @@ pub struct Setup {
     pub stripe: u64,
     pub volume: Kind,
     pub failed: Option<u32>,
-    /// Its replacement is rebuilt while the volume is in use.
+    /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
     /// Bytes from the start of a row of chunks to the first byte of each file.
     pub start: u64,
-    /// A RAM cache in front of the volume.
     pub ram_cache: Option<(u64, WritePolicy)>,
     /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
@@ -54,7 +59,11 @@ pub const SETTINGS: [(&str, &str); 20] = [
     ("readahead=N", "units read ahead"),
 ];
 
-/// Splits a target into the machine and the file on it: `NAME[,SETTING=VALUE]...[#FILE]`.
+/// Splits `NAME[,SETTING=VALUE]...[#FILE]` into the machine and the file.
+///
+/// ```
+/// assert_eq!(twin::settings::split_file("cloud,disks=2#log"), ("cloud,disks=2", Some("log")));
+/// ```
 pub fn split_file(name: &str) -> (&str, Option<&str>) {
     name.split_once('#').map_or((name, None), |(machine, file)| (machine, Some(file)))
 }
@@ -85,7 +94,7 @@ impl Setup {
         }
     }
 
-    /// Parses `NAME[,SETTING=VALUE]...` and ignores a trailing `#FILE`.
+    /// Parses `NAME[,SETTING=VALUE]...`, without a trailing `#FILE`.
     ///
     /// # Errors
     /// An unknown machine or setting, a value out of range, or settings that contradict each other.
@@ -98,10 +107,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Applies settings: `SETTING=VALUE[,SETTING=VALUE]...`.
-    ///
-    /// # Errors
-    /// As for [`Setup::parse`].
+    /// Applies `SETTING=VALUE[,SETTING=VALUE]...`.
     pub fn apply(&mut self, settings: &str) -> Result<()> {
         for setting in settings.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
             let (key, value) = setting.split_once('=').ok_or_else(|| wrong(setting, "write it as setting=value"))?;

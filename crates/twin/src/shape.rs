@@ -1,7 +1,5 @@
-//! How a program that keeps several requests outstanding from one thread learns of completions.
-
-/// How an NT program learns that an overlapped request is done. A program with one waiting thread
-/// per request is the engine `threads`, and makes no more calls than a synchronous loop.
+/// How an NT program with several overlapped requests per thread learns of completions. One waiting
+/// thread per request is the engine `threads`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
     /// One event per request: the program waits for the oldest, and takes a younger completion only
@@ -13,8 +11,7 @@ pub enum Shape {
     Port,
 }
 
-/// Each shape with its name, its extra system calls per request, and whether it takes completions
-/// in request order.
+/// With name, extra system calls per request, and whether it takes completions in request order.
 const SHAPES: [(Shape, &str, u32, bool); 3] = [
     // WaitForSingleObject.
     (Shape::Events, "events", 1, true),

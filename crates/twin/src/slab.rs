@@ -1,5 +1,4 @@
-//! Records with stable numbers whose slots are reused, so memory does not grow with the length of a
-//! run.
+//! Records with stable numbers; slots are reused, so memory does not grow with a run's length.
 
 pub struct Slab<T> {
     records: Vec<T>,
@@ -13,7 +12,6 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Stores a record and returns its number.
     pub fn insert(&mut self, record: T) -> u32 {
         if let Some(index) = self.free.pop() {
             self.records[index as usize] = record;

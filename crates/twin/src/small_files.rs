@@ -1,10 +1,9 @@
-//! Small files on a simulated machine: the file-system work of creating, reading, appending to and
-//! deleting them.
+//! Small files on a simulated machine.
 //!
 //! The file system resembles NTFS (H. Custer, Inside the Windows NT File System, 1994): an eighth
 //! of the volume is reserved for a table of 1 KB file records; a directory is a tree of 4 KB
-//! buffers; a change of either is logged first. All of this goes through the file-system cache,
-//! like the cluster bitmap and the data. Nothing is synchronised: the lazy writer writes.
+//! buffers; a change of either is logged first. All of it goes through the file-system cache, and
+//! only the lazy writer writes.
 
 use crate::event::Event;
 use crate::settings::Setup;
@@ -22,21 +21,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const RECORD: u64 = 1024;
 const INDEX: u64 = 4096;
-/// Entries per buffer: a short name takes about 100 bytes, and a tree's buffers are two thirds
-/// full.
+/// Per buffer: a short name takes about 100 bytes, and a tree's buffers are two thirds full.
 const ENTRIES: u32 = 27;
 /// Maximum bytes of a directory's buffers.
 const DIRECTORY: u64 = 8 << 20;
-/// One part in this many of the volume, starting at one sixteenth, holds directory buffers: within
-/// the eighth that NTFS reserves for its file table. Assumed.
+/// One part in this many of the volume, starting at one sixteenth, holds directory buffers.
+/// Assumed.
 const DIRECTORIES: u64 = 32;
 const LOG_RECORD: u64 = 512;
-/// NTFS reserves one part in this many (an eighth) for its master file table.
+/// NTFS reserves one part in this many for its master file table.
 const TABLE_ZONE: u64 = 8;
-/// Bytes of the log, which wraps around.
+/// Bytes before it wraps around.
 const LOG: u64 = 64 << 20;
 
-/// The files of a simulated machine.
+/// The file system of a simulated machine.
+///
+/// ```
+/// use machine::files::{
+///     AreaSpec, FileArea, FileEngine, FileId, FileSync, FileSystem, FileWork,
+/// };
+///
+/// let files = twin::TwinFiles::new(&twin::Setup::parse("server-2003")?);
+/// let area = files.open(&AreaSpec {
+///     locations: Vec::new(),
+///     subdirectories: 0,
+///     engine: FileEngine::Stdio,
+///     sync: FileSync::None,
+///     read_block_bytes: 512,
+///     write_block_bytes: 512,
+/// })?;
+/// let mut work = area.work()?;
+/// let (id, before) = (FileId { location: 0, subdirectory: 0, number: 1 }, files.now());
+/// work.create(id, b"a message")?;
+/// work.read(id, 9)?;
+/// assert!(files.now() > before);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TwinFiles {
     name: PathBuf,
     state: Arc<Mutex<State>>,
@@ -72,11 +92,11 @@ struct State {
     /// Usage of earlier runs: processor time, bytes read and written.
     used: (Nanos, u64, u64),
     files: HashMap<FileId, Placed>,
-    /// Free clusters: first and count.
+    /// First and count.
     free: BTreeMap<u64, u64>,
     free_records: BTreeSet<u64>,
     records: u64,
-    /// Pages that hold data; other pages are new and need no read before a write.
+    /// Pages that hold data; new pages need no read before a write.
     written: HashSet<u64>,
     log_at: u64,
 }
@@ -132,7 +152,7 @@ impl State {
         self.world.files[0].size
     }
 
-    /// End of such a part of the volume, in whole clusters.
+    /// End of this part of the volume, in whole clusters.
     fn part(&self, of: u64, all: u64) -> u64 {
         self.bytes() / all * of / self.cluster() * self.cluster()
     }
@@ -214,7 +234,7 @@ impl State {
         self.call(Op::Write, self.part(3, 32) + bit, LOG_RECORD);
     }
 
-    /// Allocates contiguous clusters: right after `after` if free there, else the first fit.
+    /// Contiguous clusters: right after `after` if free, else the first fit.
     fn allocate(&mut self, clusters: u64, after: Option<u64>) -> io::Result<u64> {
         let fits = |at: &u64| self.free.get(at).is_some_and(|&free| free >= clusters);
         let at = after
@@ -267,8 +287,7 @@ impl State {
         Ok(())
     }
 
-    /// Reads or writes a file from `start` to `end`, in calls of `block`, split at extent
-    /// boundaries.
+    /// Reads or writes in calls of `block`, split at extent boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
         let extents = self.files.get(&file).map(|placed| placed.extents.clone()).unwrap_or_default();

@@ -21,17 +21,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// A simulated computer.
+///
+/// ```
+/// use machine::{Machine, TargetSpec};
+///
+/// let twin = twin::Twin::from_name("gateway-1997,disks=2,stripe=64k")?;
+/// let target = twin.open(&TargetSpec::default()).unwrap();
+/// let layers = twin.target_facts(&target).layers;
+/// assert!(layers.iter().any(|layer| layer.advertised_bytes_per_s.is_some()));
+/// # Ok::<(), twin::Error>(())
+/// ```
 pub struct Twin {
     setup: Setup,
     clock: AtomicU64,
     computer: Arc<Mutex<Computer>>,
 }
 
-/// Utilisation of a resource in the last run, from 0 to 1.
+/// Utilisation of a resource in the last run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
     pub resource: String,
-    /// Share of the run in which it was busy; the maximum over several of a kind.
+    /// From 0 to 1; the maximum over several of a kind.
     pub share: f64,
 }
 
@@ -73,8 +84,8 @@ impl Target {
         self.lock().ran
     }
 
-    /// Utilisation of each resource in the last run, busiest first. The first is the bottleneck,
-    /// unless serial waiting left all of them idle.
+    /// Busiest first, in the last run. The first is the bottleneck, unless serial waiting left all
+    /// of them idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
@@ -96,8 +107,7 @@ impl Twin {
     /// a preset or a `.toml` file.
     ///
     /// # Errors
-    /// An unknown machine or setting, a bad value, or the faulty line of a machine file and why it
-    /// is wrong.
+    /// An unknown machine or setting, a bad value, or the faulty line of a machine file.
     pub fn from_name(name: &str) -> Result<Twin> {
         Ok(Twin::new(Setup::parse(name)?))
     }
@@ -115,7 +125,7 @@ impl Twin {
         Target { computer: self.computer.clone(), file: VOLUME }
     }
 
-    /// Opens or creates a file on the volume; by default it takes a quarter of the free space.
+    /// Opens or creates a file, by default with a quarter of the free space.
     ///
     /// # Errors
     /// The volume is full, or the existing file has another size.

@@ -1,11 +1,9 @@
-//! Utilisation of each component of a simulated machine.
-
 use crate::bus::{Bus, Phase};
 use crate::world::World;
 use machine::{Nanos, PhaseUse, ResourceKind, ResourceUse};
 use std::collections::BTreeMap;
 
-/// Utilisation in a run of `ran`, busiest first; the maximum over several of a kind.
+/// Busiest first; the maximum over several of a kind.
 pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
     let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];
@@ -38,8 +36,8 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     all
 }
 
-/// Busy time of a device's link (bus or network) and media in a run of `ran`, if its model reports
-/// them. A shared bus counts for each device by its commands.
+/// Busy time of a device's link (bus or network) and media, if its model reports them. A shared bus
+/// counts for each device by its commands.
 pub(crate) fn link_and_media(world: &World, number: u32, ran: Nanos) -> (Option<Nanos>, Option<Nanos>) {
     let commands = |number: usize| world.members[number].commands_done();
     let parts = world.members[number as usize].device.busy(ran);

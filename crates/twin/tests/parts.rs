@@ -1,4 +1,4 @@
-//! Several files and several parts in one run: what is shared and what is private.
+//! Several files and parts in one run: what is shared and what is private.
 
 mod plain;
 
@@ -9,7 +9,7 @@ use machine::{
 use plain::{Plain, direct, open};
 use twin::{Target, Twin};
 
-/// Requests per second that the preset `cloud` admits, of small requests.
+/// Small requests per second that the preset `cloud` admits.
 const IOPS: f64 = 3000.0;
 
 fn buffered() -> Access {
@@ -28,7 +28,7 @@ fn run(twin: &Twin, parts: &mut [(&Target, Access, Plain)], on_failure: OnFailur
     twin.run(&mut parts, RunOptions { on_failure, ..RunOptions::default() })
 }
 
-/// Usage of each part; no part may fail.
+/// No part may fail.
 fn parts(twin: &Twin, parts: &mut [(&Target, Access, Plain)]) -> Vec<PartUsage> {
     run(twin, parts, OnFailure::EndRun).unwrap().parts.into_iter().map(|part| part.unwrap()).collect()
 }

@@ -1,5 +1,4 @@
-//! Cost of a generator per request: the sequence by pattern, the data by mode, and self-describing
-//! blocks.
+//! Cost per request: the sequence by pattern, the data by mode, self-describing blocks.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use machine::Buffering;
@@ -9,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use workload::verify::Verifier;
 use workload::{Cursor, Data, Filler, Pattern, Sequence, Workload};
 
-/// A region with slightly more blocks than a power of two: the longest walk of the permutation.
+/// Slightly more blocks than a power of two: the longest walk of the permutation.
 const REGION: (u64, u64) = (0, (1 << 30) + 4096);
 
 fn workload(pattern: Pattern, read_percent: u8) -> Workload {

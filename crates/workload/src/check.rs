@@ -5,13 +5,11 @@ use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
 use machine::{Allocation, Reap};
 
-/// Maximum request size in bytes.
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// Maximum number of threads in a run: streams or, with [`Engine::Threads`], the threads of all
-/// streams together.
+/// Per run: streams or, with [`machine::Engine::Threads`], the threads of all streams.
 pub const MAX_THREADS: u32 = 4096;
-/// Maximum rate in requests per second: one per nanosecond, the resolution of the clock.
+/// One request per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
 fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> Result<T, Error> {
@@ -19,11 +17,18 @@ fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> R
 }
 
 impl Workload {
-    /// Checks the workload for a target of `size_bytes` whose direct I/O requires multiples of
-    /// `align_bytes`.
+    /// Checks for a target of `size_bytes` whose direct I/O needs multiples of `align_bytes`.
     ///
     /// # Errors
-    /// The first invalid setting, with its value, the reason and the hint.
+    /// The first invalid setting, with the reason and the hint.
+    ///
+    /// ```
+    /// use workload::Workload;
+    ///
+    /// let odd = Workload { request_bytes: 1000, ..Workload::default() };
+    /// let error = odd.check(1 << 30, 512).unwrap_err();
+    /// assert!(error.to_string().contains("1000"), "{error}");
+    /// ```
     pub fn check(&self, size_bytes: u64, align_bytes: u32) -> Result<(), Error> {
         self.check_pattern()?;
         self.check_concurrency()?;
@@ -268,7 +273,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The region of `region_bytes` is too small for one request per stream.
+    /// The region is too small for one request per stream.
     pub(crate) fn region_too_small(&self, region_bytes: u64) -> Error {
         let request = show_size(u64::from(self.request_bytes));
         let streams = if self.pattern.is_divided() { self.threads } else { 1 };
@@ -295,7 +300,7 @@ mod tests {
 
     const SIZE: u64 = 1 << 30;
 
-    /// The error of the default workload after `change`, on a target of 1 GiB with 512 B sectors.
+    /// The error of the default workload after `change`, on 1 GiB with 512 B sectors.
     fn error(change: impl FnOnce(&mut Workload)) -> Option<String> {
         let mut workload = Workload::default();
         change(&mut workload);

@@ -5,56 +5,63 @@ use crate::{Data, Workload};
 use machine::fill_random;
 use std::sync::Arc;
 
-/// The block size at which lower layers deduplicate and compress. Requests of other multiples are
-/// handled in sectors.
+/// The unit of deduplication and compression below. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// Bytes that make a block unique within the run.
+/// They make a block unique within the run.
 const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
 /// repeat within it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Size of the pool of random bytes that bodies are copied from: several records, but small enough
-/// for a processor's L2 cache.
+/// Random bytes to copy bodies from: several records, but small enough for an L2 cache.
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
-/// Purpose of a seed; see [`derive`].
+/// See [`derive()`].
 const PURPOSE_DATA: u64 = 4;
 
 /// Puts data into write buffers.
 ///
-/// Every block (4 KiB; 512 B if the request is not a multiple of it) gets a value of 16 bytes that
-/// is unique in the run, so deduplication finds nothing. The body under this stamp stays in the
-/// buffer from write to write if that is safe: if reads do not overwrite the buffer, and requests
-/// are as long as a compressor's record, bypass the cache, or are issued one at a time (the single
-/// buffer then moves through more than a record, see [`machine::RequestSource::fill_buffers`]).
-/// Otherwise each block gets a fresh body from a pool longer than any record, so that small writes
-/// gathered into one record do not compress against each other.
+/// Every block (4 KiB, or 512 B) gets a stamp of 16 bytes that is unique in the run, so
+/// deduplication finds nothing. The body under it stays in the buffer if that is safe: if no read
+/// overwrites the buffer, and requests are as long as a compressor's record, bypass the cache, or
+/// are issued one at a time (see [`machine::RequestSource::fill_buffers`]). Otherwise each block
+/// gets a fresh body from a pool longer than any record, so that small writes gathered into one
+/// record do not compress against each other.
+///
+/// ```
+/// use workload::{Filler, Workload};
+///
+/// let mut filler = Filler::new(&Workload { read_percent: 0, ..Workload::default() });
+/// let (mut first, mut second) = (vec![0; 4096], vec![0; 4096]);
+/// filler.stamp(&mut first);
+/// filler.stamp(&mut second);
+/// assert_ne!(first, second);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Filler {
     data: Data,
     block: usize,
     /// Bytes of a whole block before its zeros.
     head: usize,
-    /// Bodies to copy; `None` if they stay in the buffers.
+    /// `None` if bodies stay in the buffers.
     pool: Option<Arc<[u8]>>,
     /// Next byte of the pool.
     position: usize,
     counter: u64,
     /// The run's seed: the first half of every stamp.
     seed: u64,
-    /// This filler's tag: the second half of every stamp.
+    /// The second half of every stamp.
     tag: u64,
 }
 
-/// Bytes of a block of `len` bytes before its zeros.
+/// Bytes of a block before its zeros.
 fn head_of(len: usize, compressible_percent: u8) -> usize {
     len - len * usize::from(compressible_percent.min(100)) / 100
 }
 
 impl Filler {
-    /// The filler of source 0 of `workload`; [`Filler::fork`] makes the others.
+    /// The filler of source 0; [`Filler::fork`] makes the others.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -73,8 +80,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, tag: hash(seed, 0) }
     }
 
-    /// The filler of another source with a unique number. Its blocks differ from this one's; the
-    /// pool is shared.
+    /// The filler of another source, whose blocks differ. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -82,7 +88,7 @@ impl Filler {
         Filler { tag, position, counter: 0, ..self.clone() }
     }
 
-    /// Whether each write gets a fresh body (a copy of its whole length) in addition to its stamps.
+    /// Each write copies a fresh body in addition to its stamps.
     pub fn copies(&self) -> bool {
         self.pool.is_some()
     }
@@ -120,8 +126,7 @@ impl Filler {
         }
     }
 
-    /// A unique value: no filler of the run repeats it, because both hashes are bijections of the
-    /// counter and of the tag.
+    /// Unique in the run, because both hashes are bijections of the counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -129,7 +134,7 @@ impl Filler {
         stamp_bytes(hash(self.seed, counter), hash(self.tag, counter))
     }
 
-    /// Fills each block with a fresh body and stamp, or repeats an earlier block.
+    /// Gives each block a fresh body and stamp, or repeats an earlier block.
     #[inline(never)]
     fn copy(&mut self, buffer: &mut [u8]) {
         let Some(pool) = self.pool.clone() else { return };
@@ -155,7 +160,7 @@ impl Filler {
         }
     }
 
-    /// Pool position and stamp of one of the repeated blocks; the same for every filler of the run.
+    /// Pool position and stamp of a repeated block; the same for every filler of the run.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let number = below(hash(self.seed, random), TEMPLATES);
         let mut generator = SplitMix64::new(derive(self.seed, number, len as u64));
@@ -177,11 +182,11 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
-    /// Bytes of buffer that a writer with one request outstanding cycles through
+    /// Bytes of buffer that a writer at depth 1 cycles through
     /// ([`machine::RequestSource::fill_buffers`]).
     const WALK_BYTES: usize = 256 << 10;
 
-    /// What `writes` writes of each of `sources` leave on a device, one request after the other.
+    /// What `writes` writes of each source leave on a device.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();
@@ -204,7 +209,7 @@ mod tests {
         device
     }
 
-    /// Percentage saved by a real compressor with records of `record` bytes.
+    /// Percentage that a real compressor saves.
     fn saved_percent(device: &[u8], record: usize) -> f64 {
         let compressed: usize = device.chunks(record).map(|r| lz4_flex::block::compress(r).len().min(r.len())).sum();
         100.0 * (1.0 - compressed as f64 / device.len() as f64)

@@ -1,9 +1,7 @@
-//! Errors of a workload: what is invalid, why, and how to fix it.
-
-/// Why a workload is invalid.
+/// Why a workload is invalid, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// One setting, or a combination of two, is invalid.
+    /// A setting, or a combination of two.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
 }

@@ -1,10 +1,15 @@
 //! A map of free blocks, for drawing each block once.
 
-/// A hierarchical bitmap of free blocks: finding the next free block takes one step per level.
+/// A hierarchical bitmap: finding the next free block takes one step per level.
+///
+/// ```
+/// let mut map = workload::FreeMap::new(100);
+/// assert_eq!(map.take(98, 5), 2);
+/// assert_eq!(map.next_free(98), Some(0));
+/// ```
 #[derive(Debug, Clone)]
 pub struct FreeMap {
-    /// Level 0 has one bit per block, set if it is taken; a bit of the next level is set if a word
-    /// of this one is full.
+    /// In level 0 a bit is a taken block; above, a full word of the level below.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     free: u64,
@@ -13,7 +18,6 @@ pub struct FreeMap {
 const WORD: u64 = 64;
 
 impl FreeMap {
-    /// A map of `blocks` free blocks.
     pub fn new(blocks: u64) -> FreeMap {
         let mut levels = Vec::new();
         let mut bits = blocks;
@@ -35,7 +39,7 @@ impl FreeMap {
         self.free == 0
     }
 
-    /// The first free block at or after `from`, wrapping around; `None` if the map is full.
+    /// The first free block at or after `from`, wrapping around.
     pub fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_behind(from).or_else(|| self.at_or_behind(0))
     }

@@ -6,7 +6,7 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
 use std::str::FromStr;
 
-/// A size in the syntax of an option: `64k`, `1m`, `31.5k`.
+/// In the syntax of an option: `64k`, `31.5k`.
 fn size(bytes: u64) -> String {
     match show_size(bytes).split_once(' ') {
         Some((number, "B")) => number.into(),
@@ -75,9 +75,13 @@ impl FromStr for Pattern {
 }
 
 impl Workload {
-    /// As options of `halfpower run`. Omits defaults, except those worth showing, and the length of
-    /// a timed run. Also omits mixed request sizes and separate alignments, which only the
-    /// languages of other tools support.
+    /// Options of `halfpower run`, without defaults and the length of a timed run. Mixed sizes and
+    /// separate alignments have none: only other tools' languages support them.
+    ///
+    /// ```
+    /// let options = workload::Workload::default().options();
+    /// assert!(options.starts_with("--op read --pattern seq --request 64k"), "{options}");
+    /// ```
     pub fn options(&self) -> String {
         let mut options = vec![format!(
             "--op {} --pattern {} --request {}",
@@ -114,7 +118,11 @@ impl Workload {
         options.join(" ")
     }
 
-    /// Short text for a progress bar or a table: `direct read, random, 4 KiB x 32, io_uring`.
+    /// As in `direct read, random, 4 KiB x 32, io_uring`.
+    ///
+    /// ```
+    /// assert_eq!(workload::Workload::default().short(), "direct read, seq, 64 KiB, sync");
+    /// ```
     pub fn short(&self) -> String {
         let mode = self.buffering.name().replace('_', " ");
         let outstanding = match (self.threads, self.depth) {

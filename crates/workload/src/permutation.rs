@@ -1,21 +1,23 @@
-//! A random permutation of `0..n` in constant memory.
-
 use crate::rng::SplitMix64;
 
-/// Up to this size a shuffled table is used, because arithmetic mixes small domains badly.
+/// A shuffled table serves up to this size, because arithmetic mixes small domains badly.
 const TABLE: u64 = 1024;
 
-/// A keyed permutation of `0..n` that looks random, in at most 2 KiB for any `n`.
+/// A keyed random permutation of `0..n`, in at most 2 KiB for any `n`.
+///
+/// ```
+/// let order = workload::Permutation::new(1_000_000, 42);
+/// assert!(order.at(0) < 1_000_000);
+/// assert_ne!(order.at(0), order.at(1));
+/// ```
 #[derive(Debug, Clone)]
 pub enum Permutation {
-    /// A shuffled table for small `n`.
     Table(Box<[u16]>),
-    /// Arithmetic for large `n`.
     Mixer(Mixer),
 }
 
 impl Permutation {
-    /// The permutation of `0..n` given by `key`. `n` of 0 counts as 1; `n` is at most 2^63.
+    /// `n` of 0 counts as 1; `n` is at most 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE { Permutation::Mixer(Mixer::new(n, key)) } else { Permutation::Table(shuffled(n.max(1), key)) }
     }
@@ -30,7 +32,7 @@ impl Permutation {
     }
 }
 
-/// A uniformly random permutation of `0..n` (Fisher and Yates, as given by Durstenfeld, 1964).
+/// Fisher and Yates, as given by Durstenfeld (1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -44,14 +46,12 @@ fn shuffled(n: u64, key: u64) -> Box<[u16]> {
 ///
 /// Three rounds, each a bijection modulo a power of two. The quadratic x (k + 2x) with an odd key k
 /// (a permutation polynomial: Rivest, "Permutation polynomials modulo 2^w", 2001) propagates the
-/// low half of the bits into the high half, and an xor with a right shift propagates the high half
-/// into the low. The domain is the smallest power of two not below `n`; a value outside `0..n` is
-/// mapped again until it is inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary
-/// finite domains", 2002). The walk takes 2^k / n evaluations on average: 1 if `n` is a power of
-/// two, and always less than 2.
+/// low half of the bits into the high half, and an xor with a right shift does the reverse. The
+/// domain is the smallest power of two not below `n`; a value outside `0..n` is mapped again (cycle
+/// walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). That takes 2^k / n
+/// evaluations on average, fewer than 2.
 ///
-/// Linear rounds would save one instruction each, but three of them leave lattices that a
-/// chi-square test detects.
+/// Three linear rounds would be faster, but leave lattices that a chi-square test detects.
 #[derive(Debug, Clone)]
 pub struct Mixer {
     n: u64,
@@ -62,7 +62,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// The permutation of `0..n` given by `key`; `n` is from 2 to 2^63.
+    /// `n` is from 2 to 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
@@ -78,8 +78,7 @@ impl Mixer {
         if x < self.n { x } else { self.walk(x) }
     }
 
-    /// Repeats until the number is inside the domain. A separate function, so that the first step
-    /// need not save registers for it.
+    /// Separate, so that the first step need not save registers for it.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {
@@ -88,7 +87,7 @@ impl Mixer {
         x
     }
 
-    /// One evaluation: a permutation of `0..=mask`.
+    /// A permutation of `0..=mask`.
     #[inline]
     fn mix(&self, x: u64) -> u64 {
         let mut x = x.wrapping_add(self.add);

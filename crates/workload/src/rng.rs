@@ -1,16 +1,13 @@
-//! Random numbers as a pure function of a seed and an index, so that any request of a sequence can
-//! be computed without its predecessors.
+//! Random numbers as a pure function of a seed and an index, so any request of a sequence can be
+//! computed by itself.
 //!
-//! Everything is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-//! OOPSLA 2014): a Weyl sequence through a bijective mixer. Number `i` depends only on the seed and
-//! `i`.
+//! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014):
+//! a Weyl sequence through a bijective mixer.
 
-/// The odd 64-bit number nearest to 2^64 divided by the golden ratio: the step of the Weyl
-/// sequence.
+/// The odd number nearest to 2^64 divided by the golden ratio: the step of the Weyl sequence.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The mixer of SplitMix64: a bijection in which every bit of the result depends on every bit of
-/// `x`.
+/// SplitMix64's mixer, a bijection.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,7 +15,7 @@ pub const fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Random number `i` of the stream `seed`. For a fixed seed it is a bijection in `i`.
+/// Random number `i` of the stream `seed`; a bijection in `i`.
 #[inline]
 pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
@@ -30,27 +27,34 @@ pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps 64 random bits to `0..n` (0 for `n` of 0) by the high half of a product: no division, and
-/// the bias is at most n / 2^64.
+/// Maps 64 random bits to `0..n` by the high half of a product: no division, and a bias of at most
+/// n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
 }
 
-/// Maps 64 random bits to a number in the open interval (0, 1), on a grid of 2^-53.
+/// Maps 64 random bits to the open interval (0, 1), on a grid of 2^-53.
 #[inline]
 pub fn unit(random: u64) -> f64 {
     ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
 }
 
-/// SplitMix64 as a generator, for filling buffers and drawing keys.
+/// SplitMix64 as a generator.
+///
+/// ```
+/// use workload::rng::{SplitMix64, hash};
+///
+/// let mut random = SplitMix64::new(1);
+/// assert_eq!((random.next_u64(), random.next_u64()), (hash(1, 0), hash(1, 1)));
+/// ```
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    /// The generator whose number `i` is `hash(seed, i)`.
+    /// Number `i` is `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }

@@ -1,5 +1,3 @@
-//! The sequence of requests of a stream.
-
 use crate::permutation::{Mixer, Permutation};
 use crate::rng::{below, derive, hash};
 use crate::sizes::Varied;
@@ -11,44 +9,52 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Purposes of seeds; see [`derive`].
+/// Purposes of seeds; see [`derive()`].
 mod purpose {
-    /// The order of a random pattern, and the draws of other patterns.
+    /// Random orders and draws.
     pub const ORDER: u64 = 1;
-    /// The positions of Zipf's popular blocks; the same for every stream.
+    /// Positions of Zipf's popular blocks; the same for every stream.
     pub const SCATTER: u64 = 2;
     /// Read or write.
     pub const MIX: u64 = 3;
-    /// Mixed request sizes.
     pub const SIZE: u64 = 5;
 }
 
 /// The position of a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
-    /// A private counter.
     Own,
-    /// A counter shared by several threads of one stream: together they issue the requests that one
-    /// thread would.
+    /// Shared by the threads of one stream: together they issue the requests of one thread.
     Shared(Arc<AtomicU64>),
 }
 
 /// The infinite sequence of requests of one stream: a pure function of the seed, the stream and the
-/// index of the request.
+/// index.
 ///
 /// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
-/// contiguous part of the region, and with [`Pattern::Columns`] some of the columns. With other
-/// patterns every stream visits the whole region in a different order. A remainder at the region's
-/// end that is too small for a request is not visited.
+/// contiguous part of the region, with [`Pattern::Columns`] some of the columns. With other
+/// patterns each visits the whole region in its own order. A remainder too small for a request is
+/// not visited.
+///
+/// ```
+/// use workload::{Cursor, Pattern, Sequence, Workload};
+///
+/// let workload = Workload { pattern: Pattern::Random, request_bytes: 4096, ..Workload::default() };
+/// let mut requests = Sequence::new(&workload, (0, 1 << 20), 0, Cursor::Own)?;
+/// let mut offsets: Vec<u64> = (0..requests.len_blocks()).map(|_| requests.next().1).collect();
+/// offsets.sort();
+/// assert_eq!(offsets, (0..256).map(|block| block * 4096).collect::<Vec<u64>>());
+/// # Ok::<(), workload::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// Position of the next request in the current pass, for [`Cursor::Own`].
+    /// In the current pass, for [`Cursor::Own`].
     place: u64,
-    /// Below this position the fast path of [`Sequence::next`] applies; 0 if it never does.
+    /// The fast path of [`Sequence::next`] applies below this position; 0 if it never does.
     short_to: u64,
     /// The fast path uses the mixer instead of sequential order.
     mixes: bool,
-    /// Copy of the mixer in `order`, if the order is random over many blocks.
+    /// Copy of the mixer in `order`.
     mixer: Mixer,
     base: u64,
     request: u32,
@@ -58,7 +64,7 @@ pub struct Sequence {
     shared: Option<Arc<AtomicU64>>,
     /// Index of the first request of the current pass.
     pass_start: u64,
-    /// Requests in a pass; patterns with repetition have one infinite pass.
+    /// Patterns with repetition have one infinite pass.
     pass_len: u64,
     pass: u64,
     blocks: u64,
@@ -82,10 +88,10 @@ enum Order {
 
 #[derive(Debug, Clone, Copy)]
 struct Choice {
-    /// The operation of all requests, unless mixed.
+    /// Operation of all requests, unless mixed.
     op: Op,
     mixed: bool,
-    /// Mixed: a read if the random number is below the threshold.
+    /// A mixed stream reads if the random number is below it.
     threshold: u64,
     seed: u64,
 }
@@ -112,11 +118,11 @@ impl Choice {
     }
 }
 
-/// `n` blocks visited with a step: the blocks 0, step, 2 step, ..., then 1, 1 + step, ...
+/// `n` blocks visited with a step: 0, step, 2 step, ..., then 1, 1 + step, ...
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     step: u64,
-    /// Rounds with one visit more than the others: those that begin in the first `n % step` blocks.
+    /// Rounds with one visit more: those that begin in the first `n % step` blocks.
     long_rounds: u64,
     /// Visits of a short round; at least 1.
     visits: u64,
@@ -155,30 +161,30 @@ impl Columns {
     }
 }
 
-/// `percent` of 2^64, for a comparison with 64 random bits.
+/// `percent` of 2^64, for comparison with 64 random bits.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// First block and number of blocks of part `k` of `parts`; the parts differ by at most one block.
+/// First block and number of blocks of part `k`; parts differ by at most one block.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
 }
 
 impl Pattern {
-    /// Whether each stream has a separate part of the region.
+    /// Each stream has its own part of the region.
     pub fn is_divided(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Backward | Pattern::Stride(_))
     }
 }
 
 impl Sequence {
-    /// The requests of stream `stream` of `workload` in the region (first byte, length in bytes).
+    /// The requests of stream `stream` in the region (first byte, length in bytes).
     ///
     /// # Errors
-    /// The stream's part of the region is too small for a request, or the pattern is invalid
-    /// ([`Workload::check`] gives details).
+    /// The stream's part is too small for a request, or the pattern is invalid ([`Workload::check`]
+    /// gives details).
     pub fn new(workload: &Workload, region: (u64, u64), stream: u32, cursor: Cursor) -> Result<Self, Error> {
         workload.check_pattern()?;
         let request = u64::from(workload.request_bytes);
@@ -240,8 +246,7 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// The next request: operation, byte offset, bytes. The sequence is infinite: it wraps around
-    /// after the last block.
+    /// Operation, byte offset and bytes of the next request. Wraps around after the last block.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
@@ -295,10 +300,8 @@ impl Sequence {
         }
     }
 
-    /// Starts the pass that contains the position, counted from the current pass's start; returns
-    /// the position in the new pass.
-    ///
-    /// With a shared cursor, other threads may have completed whole passes in between.
+    /// Starts the pass that contains the position (from the current pass's start); returns the
+    /// position in it. Threads that share the cursor may have completed whole passes in between.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {
@@ -318,14 +321,14 @@ impl Sequence {
         }
     }
 
-    /// The length of a pass: the number of blocks that this stream visits. A block is a request, or
-    /// the distance between starting positions if sizes differ.
+    /// The blocks of a pass. A block is a request, or the distance between starting positions if
+    /// sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Byte offset of the first block, and bytes to the end of the last (of maximum size if they
-    /// differ); for [`Pattern::Columns`] of the whole table.
+    /// Byte offset of the first block, and bytes to the end of the last (of maximum size); for
+    /// [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order { table.rows * table.row } else { self.blocks };
         let bytes = match (&self.varied, &self.order) {
@@ -336,8 +339,7 @@ impl Sequence {
         (self.base, bytes)
     }
 
-    /// A hash of the first `n` requests, regardless of the current position: equal fingerprints are
-    /// equal sequences.
+    /// A hash of the first `n` requests, regardless of the current position.
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence { place: 0, short_to: 0, shared: None, pass_start: 0, pass: 0, ..self.clone() };
         fresh.key();

@@ -5,7 +5,6 @@ use crate::{Error, Pattern, SizeMix, Workload};
 use machine::Op;
 use machine::units::show_size;
 
-/// Draws the sizes of one operation.
 #[derive(Debug, Clone)]
 pub struct SizeDraw(Draw);
 
@@ -13,7 +12,7 @@ pub struct SizeDraw(Draw);
 enum Draw {
     /// `least` times 1 to `count`.
     Range { least: u32, count: u64 },
-    /// Sizes with the upper end of their share of 64 random bits.
+    /// With the upper end of each size's share of 64 random bits.
     Shares(Vec<(u64, u32)>),
 }
 
@@ -53,15 +52,14 @@ pub(crate) struct Varied {
     read: SizeDraw,
     write: SizeDraw,
     seed: u64,
-    /// Alignment of the start of random requests; sequential requests are cut to multiples of it.
+    /// Random requests start at multiples of this; sequential ones are cut to them.
     pub(crate) unit: u64,
     len: u64,
     position: u64,
 }
 
 impl Varied {
-    /// For a workload with different requests; `len` is the number of bytes that a stream visits.
-    /// `None` if all requests are the same.
+    /// `len` is the bytes that a stream visits. `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -86,7 +84,7 @@ impl Varied {
         if op == Op::Read { self.read.at(random) } else { self.write.at(random) }
     }
 
-    /// Offset and size of the next sequential request, cut at the end of the region.
+    /// The next sequential request, cut at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {
@@ -108,8 +106,8 @@ impl Varied {
 }
 
 impl Workload {
-    /// Granularity of starting positions, and of the last sequential request: the request size, the
-    /// smallest of several, or the alignment.
+    /// Granularity of starting positions: the request size, the smallest of several, or the
+    /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
         let mixes = self
@@ -121,7 +119,6 @@ impl Workload {
         align.or(of_sizes).unwrap_or(self.request_bytes).max(1)
     }
 
-    /// Size of the smallest request in bytes.
     pub fn least_request_bytes(&self) -> u32 {
         if self.sizes.is_some() {
             Workload { align_bytes: None, ..self.clone() }.unit_bytes()
@@ -130,7 +127,7 @@ impl Workload {
         }
     }
 
-    /// Whether requests start at positions other than multiples of the request size.
+    /// Requests start at positions other than multiples of the request size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }
@@ -179,8 +176,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Patterns on a grid of equal blocks need a single size; threads with a shared cursor do not
-    /// know the end of the previous request.
+    /// Grid patterns need a single size; threads with a shared cursor do not know the previous
+    /// request's end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

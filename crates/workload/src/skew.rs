@@ -1,10 +1,10 @@
-//! Skewed distributions other than Zipf's: self-similar and normal.
+//! Self-similar and normal distributions.
 
 use crate::rng::{hash, unit};
 use std::f64::consts::TAU;
 
-/// Draws ranks `0..n` such that a share of `1 - h` of the draws falls into the first share `h` of
-/// the ranks, recursively.
+/// Draws ranks `0..n`: a share `1 - h` of the draws falls into the first share `h` of the ranks,
+/// recursively.
 ///
 /// Gray, Sundaresan, Englert, Baclawski and Weinberger, "Quickly generating billion-record
 /// synthetic databases", SIGMOD 1994: the rank is `n u^(ln h / ln(1 - h))` for a uniform `u`.
@@ -15,7 +15,7 @@ pub struct SelfSimilar {
 }
 
 impl SelfSimilar {
-    /// Over `0..n` with the share `h` between 0 and 1.
+    /// Over `0..n`; `h` is between 0 and 1.
     pub fn new(n: u64, h: f64) -> Self {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
@@ -27,7 +27,7 @@ impl SelfSimilar {
     }
 }
 
-/// Draws from `0..n` with a truncated normal distribution: draws outside the range are repeated.
+/// Draws from `0..n` with a normal distribution; repeats draws outside the range.
 ///
 /// Box and Muller, "A note on the generation of random normal deviates", The Annals of Mathematical
 /// Statistics 29(2), 1958.
@@ -39,7 +39,7 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Over `0..n` with mean (0 to 100) and standard deviation (above 0) in percent of `n`.
+    /// Mean (0 to 100) and standard deviation (above 0) are in percent of `n`.
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }

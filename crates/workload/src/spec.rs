@@ -80,12 +80,11 @@ pub enum SizeMix {
 }
 
 impl SizeMix {
-    /// A single size.
     pub fn one(bytes: u32) -> SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// Minimum and maximum size in bytes; `None` if there are no sizes.
+    /// In bytes; `None` if there are no sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
@@ -96,7 +95,7 @@ impl SizeMix {
         }
     }
 
-    /// Mean size in bytes.
+    /// In bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => {
@@ -208,7 +207,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// Name on the command line and in JSON.
+    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -257,7 +256,6 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// The kind of operations.
     pub fn op(&self) -> OpKind {
         match self.read_percent {
             100 => OpKind::Read,
@@ -266,24 +264,23 @@ impl Workload {
         }
     }
 
-    /// Mean requested size in bytes.
+    /// As requested, in bytes.
     pub fn mean_request_bytes(&self) -> f64 {
         let Some(sizes) = &self.sizes else { return f64::from(self.request_bytes) };
         let reads = f64::from(self.read_percent) / 100.0;
         sizes.read.mean() * reads + sizes.write.mean() * (1.0 - reads)
     }
 
-    /// Whether any request writes.
+    /// Any request may write.
     pub fn writes(&self) -> bool {
         self.read_percent < 100
     }
 
-    /// Requests outstanding over all streams.
+    /// Over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
     }
 
-    /// The buffers of the streams.
     pub fn buffers(&self) -> Buffers {
         let alone = self.engine.has_workers();
         Buffers {
@@ -294,13 +291,13 @@ impl Workload {
         }
     }
 
-    /// First byte and length of the region in a target of `size_bytes`, including the offset.
+    /// First byte and length in a target of `size_bytes`.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))
     }
 
-    /// The access to a target of `size_bytes` for this workload.
+    /// How this workload accesses a target of `size_bytes`.
     pub fn access(&self, size_bytes: u64) -> Access {
         Access {
             engine: self.engine,

@@ -8,6 +8,12 @@ use crate::rng::{hash, unit};
 /// monotone discrete distributions", ACM Transactions on Modeling and Computer Simulation 6(3),
 /// 1996. The hat is the integral of `x^-theta`, inverted in closed form; it needs fewer than 1.1
 /// candidates on average.
+///
+/// ```
+/// let zipf = workload::Zipf::new(1_000, 1.2);
+/// let first = (0..10_000).filter(|&index| zipf.draw(7, index) == 1).count();
+/// assert!((2_000..4_000).contains(&first), "{first}");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Zipf {
     n: u64,
@@ -21,7 +27,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// The distribution over `1..=n` with the exponent `theta`, which must be above 0 and finite.
+    /// `theta` must be above 0 and finite.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1);
         let mut zipf = Zipf { n, theta, low: 0.0, high: 0.0, squeeze: 0.0 };
@@ -52,8 +58,8 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// The integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, and `ln x` for
-    /// a theta of 1, without loss of digits near 1.
+    /// The integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln x` for a
+    /// theta of 1, without loss of digits near 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.theta) * log;

@@ -1,7 +1,9 @@
-//! The table: every fault, how it is tried, and what must be so afterwards. A file for each section, and here what several of them use.
+//! The table: every fault, how it is tried, and the expected state afterwards. Each section has a
+//! file; this one has the parts that several sections use.
 //!
-//! A row is a test of its own name. It says what stands in its directory, what is done, and what may be left; whatever it
-//! does not name must be as it was. `play.rs` plays it, `page.rs` makes docs/reliability.md from it.
+//! Each row is a test. It names the initial content of its directory, the steps, and the files that
+//! may change; all others must stay as they were. `play.rs` plays it, `page.rs` generates
+//! docs/reliability.md from it.
 
 use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
 use crate::fuse::Fault;
@@ -15,14 +17,14 @@ use crate::stage::Given::*;
 use crate::stage::{DISK, Limit};
 use libc::{EDQUOT, EIO, ENOSPC, EROFS, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
-/// Rows that try one promise.
+/// Rows that test one promise.
 pub struct Section {
     pub title: &'static str,
     pub promise: &'static str,
     pub rows: &'static [(&'static str, Row)],
 }
 
-/// Makes a section of the table, and a test of each of its rows.
+/// Defines a section, and a test for each of its rows.
 macro_rules! section {
     ($title:literal, $promise:literal, $($name:ident = $row:expr),+ $(,)?) => {
         pub static SECTION: Section =
@@ -50,7 +52,7 @@ mod second;
 mod targets;
 mod together;
 
-/// All of them, in the order of the page.
+/// In the order of the page.
 pub static TABLE: &[&Section] = &[
     &outputs::SECTION,
     &targets::SECTION,
@@ -76,12 +78,11 @@ fn play_row(section: &Section, name: &str) {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A fault of a FUSE file system from an offset of each file on.
+/// For a FUSE file system, from an offset of each file on.
 const fn fault(asked: crate::fuse::Asked, from: u64, instead: crate::fuse::Instead) -> Fault {
     Fault { asked, from, instead }
 }
 
-/// As a user who owns nothing.
 const NOBODY: By = By { words: "as a user who owns nothing", nobody: true, ..PLAIN };
 
 /// Under another program.
@@ -101,7 +102,7 @@ const IN_GROUP: By = under(
     &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
 );
 
-/// A command that is stopped within a run, and says so.
+/// A command that is stopped during a run and reports it.
 const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
     Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
 }
@@ -154,7 +155,7 @@ const DESTROY_DISK: &[&str] = &[
     "diskspd -d1 -W0 -w100 -b64K {disk} --destroy-data {disk}",
 ];
 
-/// Two ways to confirm, the second of which confirms signatures too.
+/// Two ways to confirm; the second also confirms signatures.
 const DESTROY_DISK_ALL: &[&str] = &[
     "run {disk} --op write --bytes 64k --destroy-data {disk} --destroy-signature",
     "stack {disk} --budget 5s --destroy-data {disk} --destroy-signature",
@@ -181,7 +182,7 @@ const DOCUMENTS: &[&str] = &[
     "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms --csv out.json",
 ];
 
-/// What compares and looks, on a simulated machine.
+/// Commands that compare or inspect, on a simulated machine.
 const COMPARISONS: &[&str] = &[
     "tune twin:gateway-1997 --knob depth=8",
     "tune twin:gateway-1997 --bytes 1m --knob depth=8 --yes",
@@ -194,11 +195,10 @@ const BASELINE: &[&str] = &["run twin:gateway-1997 --runtime 10ms --history hist
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];
 
-/// A short session of PostMark.
 const POSTMARK: crate::stage::Given =
     Text("pm", "set location {here}\nset number 20\nset transactions 20\nrun\nquit\n");
 
-/// A study that takes no time.
+/// A study that takes almost no time.
 const STUDY: &str = "study twin:gateway-1997 --quick --only memory --output out";
 
 // A directory `here` in each language: files are made in it, and go.

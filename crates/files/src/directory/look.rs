@@ -1,4 +1,5 @@
-//! Looking at a name in an open directory without opening what it names: opening a tape rewinds it, and opening a pipe waits.
+//! Attributes of a name in an open directory without opening the file: that would rewind a tape and
+//! wait for a pipe.
 
 #[cfg(target_os = "linux")]
 pub(super) use by_handle::{DIRECTORY, link, look};
@@ -7,14 +8,14 @@ pub(super) use by_path::{DIRECTORY, link, look};
 
 use std::path::PathBuf;
 
-/// A symbolic link: whose it is, and where it leads.
+/// A symbolic link: its owner and destination.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) owner: u32,
     pub(super) target: PathBuf,
 }
 
-/// With a handle that only looks (`O_PATH`).
+/// With a handle that cannot read or write (`O_PATH`).
 #[cfg(target_os = "linux")]
 mod by_handle {
     use super::Link;
@@ -28,7 +29,7 @@ mod by_handle {
 
     const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-    /// How a directory is opened to be held.
+    /// Flags to hold a directory open.
     pub(in super::super) const DIRECTORY: OFlags = HANDLE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
     pub(in super::super) fn look(directory: &Directory, name: &OsStr, follows: bool) -> io::Result<Metadata> {
@@ -47,7 +48,7 @@ mod by_handle {
     }
 }
 
-/// Without one: by the path, and only if it leads to the file that the directory holds under the name.
+/// By the path, only if it leads to the file that the directory has under the name.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {
@@ -67,7 +68,6 @@ mod by_path {
         io::Error::other("it or its directory was moved or replaced meanwhile; try again")
     }
 
-    /// Which file it is.
     #[allow(clippy::unnecessary_cast, reason = "systems differ in these types")]
     fn identity(stat: &Stat) -> (u64, u64) {
         (stat.st_dev as u64, stat.st_ino as u64)

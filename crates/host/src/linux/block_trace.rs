@@ -1,5 +1,4 @@
-//! The block layer's trace points: when a request enters the block layer, when it is issued to the
-//! device, and when it completes.
+//! The block layer's trace points: when a request is received, issued to the device, and completed.
 //!
 //! Uses its own trace instance, so other tracing is untouched (Linux,
 //! Documentation/trace/ftrace.rst).
@@ -32,7 +31,7 @@ pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// Active tracing; dropping it stops the trace and removes the instance.
+/// Dropping it stops the trace and removes the instance.
 pub(crate) struct BlockTrace {
     dir: PathBuf,
     disks: BTreeMap<Number, Number>,
@@ -70,8 +69,8 @@ impl BlockTrace {
         fs::write(self.dir.join(file), value)
     }
 
-    /// Times of the program's own requests, and of all requests; empty if events were lost. `at`
-    /// converts kernel time to the machine's clock.
+    /// Times of the program's own requests, and of all; empty if events were lost. `at` converts
+    /// kernel time to the machine's clock.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.dir.join("trace"))?);
@@ -85,8 +84,8 @@ impl Drop for BlockTrace {
     }
 }
 
-/// Removes instances of a killed halfpower, which would keep tracing forever. The filter identifies
-/// ours; the name is not enough.
+/// Those of a killed halfpower would trace forever. The filter identifies ours; the name is not
+/// enough.
 fn remove_stale_instances(parent: &Path) {
     for name in files::entries(parent) {
         let dir = parent.join(&name);
@@ -102,7 +101,7 @@ fn remove_stale_instances(parent: &Path) {
     }
 }
 
-/// The kernel refuses to remove an instance with an active event, so disables these first.
+/// Disables active events first, with which the kernel refuses.
 fn remove(dir: &Path) {
     for event in EVENTS {
         let _ = fs::write(dir.join(format!("events/block/{event}/enable")), "0");
@@ -233,8 +232,7 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// Whether a header line shows overwritten events: `# entries-in-buffer/entries-written: 10/12
-/// #P:2`.
+/// A header line shows overwritten events: `# entries-in-buffer/entries-written: 10/12 #P:2`.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));

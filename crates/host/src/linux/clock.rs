@@ -1,5 +1,5 @@
-//! This computer's clock: the time-stamp counter if it is invariant and agrees with the kernel's
-//! clock, otherwise `clock_gettime`.
+//! The time-stamp counter if it is invariant and agrees with the kernel's clock, otherwise
+//! `clock_gettime`.
 
 use crate::session::Time;
 use machine::Nanos;
@@ -13,11 +13,10 @@ pub(crate) struct Clock {
     factor: u64,
 }
 
-/// Each end is accurate to about 15 ns (see [`together`]), so this gives 60 ppm without delaying
-/// the run.
+/// Each end is accurate to about 15 ns (see [`together`]): 60 ppm without delaying the run.
 const CALIBRATION_NS: Nanos = 500_000;
 
-/// Attempts to read both clocks; the closest pair is used.
+/// The closest of these pairs of readings is used.
 const TRIES: usize = 8;
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
@@ -29,7 +28,7 @@ impl Clock {
         FIRST.get_or_init(together);
     }
 
-    /// The process's clock, calibrated at the first call.
+    /// Calibrated at the first call.
     pub(crate) fn get() -> Clock {
         *CLOCK.get_or_init(Clock::calibrate)
     }
@@ -85,8 +84,8 @@ impl Time for Clock {
     }
 }
 
-/// Reads both clocks at the same moment: the kernel's between two counter readings, the closest of
-/// several tries, because an interrupt can occur in between.
+/// The kernel's clock between two counter readings, the closest of several tries, because an
+/// interrupt can occur in between.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();
@@ -128,7 +127,7 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the counter's rate is constant and the kernel itself uses it.
+/// The counter's rate is constant and the kernel itself uses it.
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

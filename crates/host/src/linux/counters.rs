@@ -1,7 +1,7 @@
 //! Counters read before and after a run: CPU time, devices, this process's block I/O, instructions.
 //!
-//! Each meter opens its files once and rereads them without allocating. A snapshot is a plain
-//! value; subtract two to get the usage of a run.
+//! Each meter opens its files once and rereads them without allocating. Subtract two snapshots to
+//! get the usage of a run.
 
 mod disturbance;
 mod others;
@@ -18,8 +18,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `/sys/class/block/*/stat` counts 512-byte sectors on every device (Linux,
-/// Documentation/block/stat.rst).
+/// The same on every device (Linux, Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
 /// Holds the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
@@ -50,18 +49,17 @@ impl Gauge {
     }
 }
 
-/// Yields the integers in a text in order, skipping words.
+/// The integers in a text, skipping words.
 fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| byte.is_ascii_whitespace()).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Reads the CPU time of this process and of the whole machine.
+/// The CPU time of this process and of the whole machine.
 ///
-/// # Resolution
-/// Process time (user + system) is exact to a microsecond; most kernels split it by scheduler tick.
-/// Machine busy time includes interrupts and kernel threads. It derives from idle time, which is in
-/// clock ticks (usually 10 ms). If a version-1 `cpuacct` control group is mounted, its nanosecond
-/// count of all tasks refines the result within that margin. See [`CpuMeter::resolution_ns`].
+/// Process time is exact to a microsecond; most kernels split it into user and system by scheduler
+/// tick. Machine time includes interrupts and kernel threads. It derives from idle time, which is
+/// in clock ticks (usually 10 ms); with a version-1 `cpuacct` control group, its nanosecond count
+/// of all tasks refines it ([`CpuMeter::resolution_ns`]).
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -69,7 +67,7 @@ pub struct CpuMeter {
     tick_ns: Nanos,
 }
 
-/// CPU time at one moment, from an arbitrary start: use only differences.
+/// Counts from an arbitrary start: use only differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
@@ -77,24 +75,24 @@ pub struct CpuSnapshot {
     pub user_ns: Nanos,
     /// This process, all threads.
     pub system_ns: Nanos,
-    /// Idle time summed over CPUs, including I/O wait.
+    /// Over all CPUs, including I/O wait.
     pub idle_ns: Nanos,
-    /// Time taken by the hypervisor, summed over CPUs.
+    /// Taken by the hypervisor, over all CPUs.
     pub steal_ns: Nanos,
-    /// Time of all tasks, if the kernel counts it in nanoseconds.
+    /// If the kernel counts it in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
 /// Recent CPU use of other programs, subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// Busy CPUs: 0.02 is 20 ms per second, summed over CPUs.
+    /// 0.02 is 20 ms per second, over all CPUs.
     pub busy_processors: f64,
     pub observed_ns: Nanos,
 }
 
 impl IdleBaseline {
-    /// No baseline known: subtracts nothing.
+    /// Subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
     /// Warns if other programs kept the machine busy, so a run's CPU time is uncertain.
@@ -110,10 +108,7 @@ impl IdleBaseline {
 }
 
 impl CpuMeter {
-    /// Opens the kernel's files.
-    ///
-    /// # Errors
-    /// `/proc/stat` cannot be read.
+    /// Fails if `/proc/stat` cannot be read.
     pub fn open(roots: &Roots) -> Result<Self> {
         let tasks =
             super::facts::cgroup_v1_root(roots, "cpuacct").and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
@@ -129,15 +124,12 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// The resolution of machine time.
+    /// Resolution of machine time.
     pub fn resolution_ns(&self) -> Nanos {
         if self.tasks.is_some() { 1 } else { self.tick_ns }
     }
 
-    /// Reads the CPU time now.
-    ///
-    /// # Errors
-    /// `/proc/stat` can no longer be read, or has no `cpu` line.
+    /// Fails if `/proc/stat` can no longer be read, or has no `cpu` line.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -160,8 +152,8 @@ impl CpuMeter {
         Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
     }
 
-    /// CPU time between two snapshots; subtracts the baseline from the machine's, but never below
-    /// this process's own time, because other programs may have yielded.
+    /// Subtracts the baseline from the machine's time, but never below this process's own, because
+    /// other programs may have yielded.
     pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
         let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
         let without_us = (baseline.busy_processors * elapsed_ns as f64).round() as Nanos;
@@ -198,7 +190,7 @@ pub(super) fn tick_ns() -> Nanos {
     1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64
 }
 
-/// User and system time of this process, including threads that have ended.
+/// User and system, including threads that have ended.
 pub(super) fn process_times() -> (Nanos, Nanos) {
     // SAFETY: all-zero is a valid rusage, and it is valid for writes.
     let usage = unsafe {
@@ -210,7 +202,7 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// The kernel's event counts for this process, all threads, since it started.
+/// The kernel's event counts for this process, all threads, since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
     /// Voluntary and involuntary.
@@ -222,7 +214,6 @@ pub struct ProcessCounts {
 }
 
 impl ProcessCounts {
-    /// Reads the counts.
     pub fn now() -> Self {
         // SAFETY: all-zero is a valid rusage, and it is valid for writes.
         let usage = unsafe {
@@ -238,18 +229,18 @@ impl ProcessCounts {
     }
 }
 
-/// Reads the kernel's block device counters, summed over several devices.
+/// The kernel's block device counters, summed over several devices.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// Summed counters of several devices, as in Linux, Documentation/block/stat.rst.
+/// Summed counters, as in Linux, Documentation/block/stat.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
-    /// Reads completed, reads merged, 512-byte sectors read, total milliseconds of reads.
+    /// Completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
-    /// As `reads`, for writes.
+    /// As `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
     /// Milliseconds with a request in flight, summed over the devices. Sampled at the scheduler
@@ -257,14 +248,14 @@ pub struct DeviceSnapshot {
     pub busy_ms: u64,
     /// Total milliseconds of all requests.
     pub weighted_ms: u64,
-    /// As `reads`, for discards (Linux 4.18 and later).
+    /// As `reads` (Linux 4.18 and later).
     pub discards: [u64; 4],
-    /// Flushes completed and their total milliseconds (Linux 5.5 and later).
+    /// Completed, and their total milliseconds (Linux 5.5 and later).
     pub flushes: [u64; 2],
 }
 
 impl DeviceMeter {
-    /// Opens the counters of devices or partitions by kernel name (`nvme0n1`, `sda1`).
+    /// Opens devices or partitions by kernel name (`nvme0n1`, `sda1`).
     ///
     /// # Errors
     /// No such device; [`Error::Unsupported`] if its counters are switched off.
@@ -283,10 +274,7 @@ impl DeviceMeter {
         Ok(Self { gauges })
     }
 
-    /// Reads the counters.
-    ///
-    /// # Errors
-    /// A device is gone.
+    /// Fails if a device is gone.
     pub fn read(&self) -> Result<DeviceSnapshot> {
         let mut sum = DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
         for gauge in &self.gauges {
@@ -316,7 +304,6 @@ impl DeviceMeter {
 }
 
 impl DeviceSnapshot {
-    /// The activity from `before` to now.
     pub fn since(&self, before: &DeviceSnapshot) -> DeviceUse {
         let less = |now: u64, then: u64| now.saturating_sub(then);
         let ms = |now: u64, then: u64| less(now, then) * 1_000_000;
@@ -334,19 +321,19 @@ impl DeviceSnapshot {
     }
 }
 
-/// Reads this process's block I/O counters.
+/// This process's block I/O counters.
 pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// Block I/O of this process since it started, including ended threads.
+/// Block I/O of this process since its start, including ended threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
     /// Bytes read from block devices.
     pub read_bytes: u64,
     /// Bytes to be written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Bytes of `write_bytes` never written because a file was removed or truncated.
+    /// Never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 
@@ -359,10 +346,6 @@ impl ProcessIoMeter {
         Ok(Self { gauge: Gauge::open(roots.proc.join("self/io"))? })
     }
 
-    /// Reads the counts.
-    ///
-    /// # Errors
-    /// The file can no longer be read.
     pub fn read(&self) -> Result<ProcessIo> {
         let mut buffer = [0; READ_BYTES];
         let text = self.gauge.read(&mut buffer)?;
@@ -381,7 +364,7 @@ impl ProcessIoMeter {
 }
 
 impl ProcessIo {
-    /// Bytes (read, written) from `before` to now, as in [`machine::Usage::block_bytes`].
+    /// Bytes (read, written), as in [`machine::Usage::block_bytes`].
     pub fn since(&self, before: &ProcessIo) -> (u64, u64) {
         (self.read_bytes.saturating_sub(before.read_bytes), self.write_bytes.saturating_sub(before.write_bytes))
     }

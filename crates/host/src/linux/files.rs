@@ -1,5 +1,4 @@
-//! Creates, reads, appends to and deletes whole files through the kernel, in halfpower's own
-//! directories.
+//! Whole files through the kernel, in halfpower's own directories.
 
 mod directories;
 mod removal;
@@ -133,7 +132,7 @@ impl FileArea for HostArea {
 }
 
 impl HostArea {
-    /// Whether it was done with all of them before `interrupt` became true.
+    /// False if `interrupt` became true before all were done.
     fn each_subdirectory(
         &self,
         act: FileAct,
@@ -215,8 +214,8 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes the file directories that killed runs left in `location`: those with our marker and no
-/// lock. [`crate::cleanup()`] lists files of other programs in them, which stay. Returns the number
+/// Removes the file directories that killed runs left in `location`: those with our mark and no
+/// lock. Files of other programs stay, and are listed in [`crate::cleanup()`]. Returns the number
 /// removed.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
@@ -238,7 +237,7 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// Checks that the file system has room for this many directories; some file systems do not count them.
+/// Checks for room for this many directories; some file systems do not count them.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
     let free = fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);
     match free {

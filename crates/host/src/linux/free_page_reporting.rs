@@ -1,10 +1,8 @@
-//! Free page reporting: a hypervisor reclaims a guest's free memory, and the next use of it is
-//! slow.
+//! Free page reporting: a guest reports free memory to its hypervisor within seconds (virtio 1.2,
+//! section 5.5.6.7). The hypervisor reclaims it and must find a page again at the next use of each.
 //!
-//! A guest with free page reporting (virtio 1.2, section 5.5.6.7) reports free memory to its
-//! hypervisor within seconds. The hypervisor reclaims it and must find a page again at the next use
-//! of each. A page cache that grows into such memory fills at a fifteenth of its usual rate
-//! (docs/performance.md). Whether this happens depends on the seconds before the run, so a run that
+//! A page cache that grows into such memory fills at a fifteenth of its usual rate
+//! (docs/performance.md). Whether it does depends on the seconds before the run, so a run that
 //! fills the cache first uses as much memory.
 
 use super::facts::Roots;
@@ -25,7 +23,7 @@ const STEP: u64 = MIB;
 
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// After this time, a target slower than memory comes back shows that memory is not the limit.
+/// If the target is slower than memory comes back after this time, memory is not the limit.
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
@@ -43,9 +41,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Drops the page cache of a range, and ensures that the guest has memory for `wanted` bytes of it:
-/// if the dropped pages are too few, reads more of the range first. Returns a sentence if the
-/// hypervisor had reclaimed memory.
+/// Drops the page cache of a range, and reads more of it first if the guest then lacks memory for
+/// `wanted` bytes. Returns a sentence if the hypervisor had reclaimed memory.
 pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, interrupt: &AtomicBool) -> Option<String> {
     let missing = wanted.min(len).saturating_sub(sys::cached_bytes(file, start, len).unwrap_or(0));
     if missing < MIN_BYTES {
@@ -73,7 +70,7 @@ pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, int
     })
 }
 
-/// Returns bytes per second; `None` if the target is slower than memory comes back.
+/// Bytes per second; `None` if the target is slower than memory comes back.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -17,7 +17,7 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
-/// Files that this process holds for writing; several targets may share one.
+/// Several targets may share one.
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
 /// Device and inode, or a block device's number.
@@ -26,9 +26,9 @@ pub(super) type Identity = (u64, u64, u64);
 /// Time for other programs to close the file: a refused run, or the kernel after a program ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Acquires a file or device so that no other run writes it while the result lives: a device
-/// exclusively (O_EXCL), a file by its lock. Refuses one in use. A signature, or a possible use
-/// that the kernel does not show, needs the user's confirmation.
+/// No other run can write the file while the result lives: a device is held exclusively (O_EXCL), a
+/// file by its lock. A signature, or a possible use that the kernel does not show, needs the user's
+/// confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
 
 const OTHER_RUN: &str = "another run of halfpower writes it";
 
-/// Returns possible uses that the kernel does not show; the error is a sentence with a certain use.
+/// Possible uses that the kernel does not show, or a sentence with a certain use.
 fn unused(file: &File, is_device: bool) -> std::result::Result<Vec<String>, String> {
     let (roots, own_path) = (facts::Roots::default(), sys::path_of(file));
     let began = Instant::now();
@@ -111,7 +111,7 @@ pub(super) fn explain_open(error: io::Error, path: &Path, write: bool) -> Error 
             Error::refused(path.display().to_string(), to, "run as a user who may (root for a device)")
         }
         Some(libc::ENXIO | libc::ENODEV) => {
-            let why = "no driver serves this device node, or there is no medium in it";
+            let why = "no driver serves this device node, or it has no medium";
             Error::refused(path.display().to_string(), why, "name a device that is there (lsblk shows them)")
         }
         Some(libc::EROFS) => {

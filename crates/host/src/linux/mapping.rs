@@ -1,17 +1,15 @@
-//! Memory of our own for the buffers of requests.
-
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use std::io;
 use std::ptr::NonNull;
 
-/// An anonymous private mapping.
+/// Memory for the buffers of requests: anonymous and private.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
 }
 
 impl Mapping {
-    /// Maps `len` bytes, at the start of a page.
+    /// Page-aligned.
     pub(crate) fn new(len: usize) -> io::Result<Mapping> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, wherever the kernel has room.
@@ -29,7 +27,8 @@ impl Mapping {
         self.len
     }
 
-    /// Asks for huge pages behind the first `skipped` bytes. A kernel without them refuses, and the buffers are as good as any program's.
+    /// Skips the first `skipped` bytes. A kernel without huge pages refuses, and the buffers are as
+    /// good as any program's.
     pub(crate) fn prefer_huge_pages(&self, skipped: usize) {
         let Some(len) = self.len.checked_sub(skipped) else { return };
         // SAFETY: the range is within the mapping, and the advice changes no byte of it.

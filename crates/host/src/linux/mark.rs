@@ -1,9 +1,9 @@
-//! Marks a file that halfpower created under a name chosen by the user and kept for reuse: an
-//! extended attribute, or a small file next to it if the file system has none.
+//! Marks a file under a name that the user chose and that is kept for reuse: an extended attribute,
+//! or a small file next to it if the file system has none.
 //!
-//! The mark holds the inode number, size and times. A program can set every time except the change
-//! time (ctime). So a file with the same ctime is unchanged, provided that each later change gets a
-//! different one. [`Named::keep`] proves that, or leaves no mark.
+//! The mark has the inode number, size and times. Programs can set every time except the change
+//! time (ctime), so a file with the same ctime is unchanged if each later change gets a different
+//! one. [`Named::keep`] proves that, or leaves no mark.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
@@ -40,7 +40,7 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// A file system time, in seconds and nanoseconds.
+/// In seconds and nanoseconds.
 type Time = (i64, i64);
 
 fn changed(metadata: &Metadata) -> Time {
@@ -121,7 +121,7 @@ impl Named<'_> {
         }
     }
 
-    /// Writing the attribute changes the ctime itself, so the mark predicts it.
+    /// Writing the attribute changes the ctime, so the mark predicts it.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {

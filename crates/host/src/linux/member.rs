@@ -1,7 +1,7 @@
 //! The members of a target: files and devices that the user named, and test files created in
 //! directories that the user named.
 //!
-//! Each member is opened and checked once, and every run uses that open file.
+//! Each is opened and checked once, and every run uses that open file.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -17,7 +17,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Start of a file that grows: enough to probe direct I/O's alignment.
+/// Initial size of a file that grows: enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ enum FillTo {
 }
 
 impl Member {
-    /// Opens or creates; overwrites nothing before [`Member::fill`].
+    /// Overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -263,8 +263,8 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Checks that the path still leads to the open file, so that facts by path apply to it: the
-    /// file may have been replaced, or its file system unmounted.
+    /// The path still leads to the open file, so facts by path apply: the file may have been
+    /// replaced, or its file system unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -280,12 +280,12 @@ impl Member {
     }
 }
 
-/// Whether a path is `/dev/null` or `/dev/zero`, which have no size.
+/// `/dev/null` and `/dev/zero` have no size.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
 
-/// `/dev/null` and `/dev/zero`, under any name.
+/// Under any name.
 fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)

@@ -1,5 +1,4 @@
-//! Memory bandwidth by read, write and copy, with one thread and with all: the ceiling of buffered
-//! I/O.
+//! Memory bandwidth, with one thread and with all: the ceiling of buffered I/O.
 
 use super::clock::Clock;
 use super::facts::{Roots, memory_left};
@@ -15,7 +14,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 
-/// If memory allows: several times a thread's share of any CPU cache.
+/// Several times a thread's share of any CPU cache, if memory allows.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Smaller buffers would measure the caches.
@@ -41,7 +40,7 @@ const KINDS: [(&str, Work); 5] = [
 
 const REQUEST: usize = 1 << 20;
 
-/// Rates of each kind, with several repeats, in about `for_ns` in total.
+/// Several repeats of each kind, in about `for_ns` in total.
 pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
@@ -72,8 +71,7 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     Ok(bytes as usize)
 }
 
-/// Rates of each kind, pass by pass. Buffers and files are created once, because that takes longer
-/// than a pass.
+/// By kind and pass. Buffers and files are created once, because that takes longer than a pass.
 fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
     // No thread waits at the barrier before all have started.

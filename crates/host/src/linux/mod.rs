@@ -1,5 +1,3 @@
-//! Linux.
-
 mod block_trace;
 mod clock;
 pub mod counters;
@@ -42,7 +40,7 @@ pub(crate) use sys::{INTERRUPTED_CALL, request_error};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Pause after filling test files. On a virtual machine, a thread with one request at a time is
-/// slower for up to two seconds if it starts right after heavy load, but not after this pause
+/// slower for up to two seconds right after heavy load, but not after this pause
 /// (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 

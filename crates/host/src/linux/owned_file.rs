@@ -18,15 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Attempts if another process removes the hidden file.
+/// If another process removes the hidden file.
 const ATTEMPTS: u32 = 100;
 
 /// Test files are named `halfpower-MARK.tmp`.
 const SUFFIX: &str = ".tmp";
 
-/// A file that halfpower created.
-///
-/// It has a name, although an unnamed one (O_TMPFILE) would vanish by itself: file systems treat a
+/// It has a name, although an unnamed file (O_TMPFILE) would vanish by itself: file systems treat a
 /// file without a link differently (btrfs does not log its fsync, ext4 keeps it on the orphan
 /// list).
 #[derive(Debug)]
@@ -42,13 +40,13 @@ pub(crate) struct OwnedFile {
 }
 
 impl OwnedFile {
-    /// An empty file in `directory`, under a generated name or `own_name`, which must be free.
+    /// Under a generated name or `own_name`, which must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// Another one in the same directory, even if the path now leads elsewhere.
+    /// In the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
     }
@@ -90,7 +88,7 @@ impl OwnedFile {
         self.kept = false;
     }
 
-    /// Marks the file, which must not change afterwards.
+    /// The file must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
         // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
@@ -164,8 +162,8 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Creates a file or directory under a hidden name that a later run recognizes, and locks it.
-/// Retries if another process removes it as a leftover before it is locked.
+/// Creates and locks it under a hidden name that a later run recognizes. Retries if another process
+/// removes it as a leftover before it is locked.
 pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<File>) -> io::Result<(File, String)> {
     let inode = directory.metadata()?.ino();
     let once = || {
@@ -238,7 +236,7 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Removes an unlocked regular file with our marker; returns its bytes.
+/// Removes an unlocked regular file with our mark; returns its bytes.
 fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) -> bool) -> Option<u64> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(fs::openat(directory, name, flags, Mode::empty()).ok()?);
@@ -247,8 +245,7 @@ fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) 
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Removes what killed runs left in `directory`: test files with our marker and no lock. Returns
-/// their number and bytes.
+/// Removes test files with our mark and no lock. Returns their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
@@ -325,7 +322,7 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
     }
 }
 
-/// Reopens a file with other flags, even if its path now leads elsewhere.
+/// With other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let open =

@@ -1,4 +1,4 @@
-//! Opens the files of a part of a run, in the requested allocation and page cache state.
+//! Opens the files of a part, in the requested allocation and page cache state.
 
 use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct PartFiles {
     pub(super) files: Vec<File>,
     pub(super) region: (u64, u64),
-    /// Truncate these as the first step of the timed run.
+    /// Truncated as the first step of the timed run.
     pub(super) truncate: bool,
     pub(super) stripe: Option<StripeSet>,
     /// Scratch files among them; the target keeps them afterwards.

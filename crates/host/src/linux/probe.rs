@@ -11,8 +11,8 @@ use std::os::unix::fs::FileExt;
 /// No known device needs a larger alignment.
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
-/// The smallest alignment that direct I/O accepts, by trial, or why it accepts none. Some file
-/// systems accept less but use the page cache, which is not direct I/O.
+/// The smallest that direct I/O accepts, by trial, or why it accepts none. Some file systems accept
+/// less but use the page cache, which is not direct I/O.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => "the file system supports no direct I/O (O_DIRECT is refused)".to_string(),

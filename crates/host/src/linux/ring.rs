@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Opcodes of `linux/io_uring.h`. Each read opcode is followed by its write.
+/// From `linux/io_uring.h`. Each read opcode is followed by its write.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -42,7 +42,7 @@ const FIXED_FILE: u64 = 1;
 
 const PRIORITY: u64 = 0xffff << 16;
 
-/// The next entry starts when this one succeeds in full (IOSQE_IO_LINK).
+/// IOSQE_IO_LINK: the next entry starts when this one succeeds in full.
 const LINKED: u64 = 1 << 2;
 
 /// Mapping offset of the submission entries (IORING_OFF_SQES).
@@ -128,7 +128,7 @@ struct WaitArguments {
     most: u64,
 }
 
-/// A time limit in the kernel's format (`struct __kernel_timespec`).
+/// `struct __kernel_timespec`.
 #[repr(C)]
 pub(super) struct TimeLimit {
     seconds: i64,
@@ -167,7 +167,7 @@ impl Entry {
         Entry { what: opcode as u64 | u64::from(fd as u32) << 32, offset: 0, address: 0, len: 0, data: 0 }
     }
 
-    /// Makes the next entry wait for this one.
+    /// The next entry waits for this one.
     pub(super) fn linked(self) -> Entry {
         Entry { what: self.what | LINKED << 8, ..self }
     }
@@ -186,7 +186,7 @@ impl Transfers {
         Transfers { read: read as u64 | FIXED_FILE << 8 }
     }
 
-    /// Sets the priority of later entries; 0: the thread's.
+    /// For later entries; 0: the thread's.
     pub(super) fn set_priority(&mut self, bits: u16) {
         self.read = self.read & !PRIORITY | u64::from(bits) << 16;
     }
@@ -312,7 +312,7 @@ impl Rings {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// Registers one buffer, as index 0; fails at the limit on locked memory.
+    /// As index 0; fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -328,12 +328,12 @@ impl Rings {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Whether waits can have a time after which one completion is enough.
+    /// Waits can have a time after which one completion is enough.
     pub(super) fn has_min_wait(&self) -> bool {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
-    /// Queues an entry; `false` if the ring is full.
+    /// `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         if self.queued() > self.mask {

@@ -161,7 +161,8 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 /// What a run takes for itself, about.
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another program.
+/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another
+/// program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -187,7 +188,7 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// Time from its last completion to stable storage, if requested.
+    /// From its last completion to stable storage, if requested.
     sync_ns: Option<Nanos>,
     /// CPU time of the process at the part's last completion.
     process_ns: Nanos,
@@ -324,7 +325,7 @@ impl Paths {
     }
 }
 
-/// CPU affinity and priorities of the calling thread and of threads it starts.
+/// Applies to the calling thread and to threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {

@@ -1,4 +1,4 @@
-//! Counters around a run, taken just before its first request and just after its last.
+//! Counters just before a run's first request and just after its last.
 
 use super::clock::{Clock, boot_now, kernel_now};
 use super::counters::{
@@ -13,13 +13,13 @@ use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Report a larger disagreement between time-stamp counter and kernel clock.
+/// A larger disagreement between time-stamp counter and kernel clock is reported.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
 /// Several scheduler ticks. The watch repeats, so it covers programs that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
-/// Meters of the machine, shared by all runs. One that cannot be read is absent.
+/// Shared by all runs. A meter that cannot be read is absent.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
@@ -87,8 +87,8 @@ impl Moment {
     }
 }
 
-/// How long this process did not run between two moments, and why. `gaps`: none of its threads read
-/// the clock; `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
+/// How long this process did not run, and why. `gaps`: none of its threads read the clock;
+/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
 pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos, held_ns: Nanos) -> Option<Pause> {
     let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
     let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));

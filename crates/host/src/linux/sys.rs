@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 /// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// The error that the result of a failed request means.
 pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
@@ -30,7 +29,7 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// Checks that [`path_of`] works.
+/// [`path_of`] works.
 ///
 /// # Errors
 /// `/proc` is not mounted.
@@ -47,8 +46,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Whether a process, loop device or file system has the file open for writing. `file` must be open
-/// for reading. `None` if file system or permissions do not allow the query.
+/// A process, loop device or file system has the file open for writing. `file` must be open for
+/// reading. `None` if file system or permissions do not allow the query.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -92,7 +91,7 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// Whether a block device is set to read-only (`blockdev --getro`).
+/// As set by `blockdev --setro`.
 pub(crate) fn is_read_only(device: &File) -> bool {
     /// `_IO(0x12, 94)`; linux/fs.h
     const BLKROGET: libc::c_ulong = 0x125e;
@@ -102,7 +101,8 @@ pub(crate) fn is_read_only(device: &File) -> bool {
     result == 0 && is_set != 0
 }
 
-/// Drops the page cache of a range of one file (length 0: to the end). Dirty pages stay, so sync first.
+/// Drops a range of one file from the page cache (length 0: to the end). Dirty pages stay, so sync
+/// first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
@@ -122,7 +122,7 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
 /// The same on all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Returns whether the whole range was cached; `false` if the file system cannot decide without
+/// True if the whole range was cached; `false` also if the file system cannot decide without
 /// blocking.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
@@ -134,15 +134,15 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// The block size that direct I/O needs to reach the device: smaller requests are served from the
-/// page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports as
-/// its block size. 1 if unknown.
+/// The block that direct I/O needs to reach the device: smaller requests are served from the page
+/// cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports as its
+/// block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file).ok().filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
     known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
 }
 
-/// Whether the open file is on ZFS, by OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
+/// By OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
 pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|told| told.f_type as i128 == 0x2fc1_2fc1)
 }

@@ -1,5 +1,3 @@
-//! An opened target: one member or a stripe of several, and its facts.
-
 use super::counters::DeviceMeter;
 use super::member::Member;
 use super::owned_file::OwnedFile;
@@ -17,21 +15,21 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The default chunk of a stripe; the 1997 study's.
+/// The 1997 study's.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
 const PARITY_STEP: u64 = units::MIB;
 
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
-/// An opened target. Dropping it removes the files created for it.
+/// An open target: one member or a stripe of several. Dropping it removes the files created for it.
 pub struct HostTarget {
     members: Vec<Member>,
     idle: Vec<Member>,
     /// Index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
-    /// Parity mode, if any, and the rows being updated.
+    /// Parity mode, and the rows being updated.
     parity: Option<(Raid5, Arc<BusyRows>)>,
     /// Trust the parity that an earlier run left.
     as_is: bool,
@@ -297,7 +295,7 @@ fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     members.iter().enumerate().filter(written).all(|(_, member)| member.writable)
 }
 
-/// Usable bytes: one member's, or whole chunks on all of them.
+/// One member's bytes, or whole chunks on all of them.
 fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     let smallest = members.iter().map(|member| member.size).min().unwrap_or(0);
     let size = if members.len() > 1 { set.bytes(smallest) } else { smallest };
@@ -311,7 +309,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// Each member's share of a set's bytes; with parity, for writes of whole rows.
+/// With parity, for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

@@ -1,5 +1,5 @@
-//! RAID 5 layout: chunks round robin, parity rotating backwards with the data following it
-//! (left-symmetric), so a sequential reader visits every member in turn.
+//! Left-symmetric: parity rotates backwards and the data follow it, so a sequential reader visits
+//! every member in turn.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub(crate) struct Layout {
     pub(crate) chunk: u64,
 }
 
-/// A part of a row in which a write covers the same bytes of adjacent chunks, so its parity is one
+/// A part of a row in which a write covers the same bytes of adjacent chunks: its parity is one
 /// piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
@@ -17,18 +17,17 @@ pub(crate) struct Band {
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// Offset of the first chunk's bytes in the request's data; each later chunk's is one chunk
-    /// further.
+    /// Offset of the first chunk in the request's data; the others follow, a chunk apart.
     pub(crate) at: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) member: u32,
-    /// On the member.
+    /// Offset on the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Offset in the request's data.
+    /// In the request's data.
     pub(crate) at: u64,
 }
 
@@ -128,7 +127,7 @@ mod tests {
             }
         }
 
-        /// Bands match pieces: every byte of the request once, each at its offset.
+        /// Every byte of the request once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

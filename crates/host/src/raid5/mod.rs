@@ -1,9 +1,7 @@
 //! RAID 5 over several open files, on top of any asynchronous session.
 //!
-//! A write of a whole row computes parity from its own data. A partial write reads either the old
-//! data and old parity or the rest of the row, whichever needs fewer requests. A failed member's
-//! data is the XOR of the other members of its row. Parity is computed from the sources' buffers;
-//! the scratch space behind them holds old data and parity ([`Layout::scratch_bytes`]).
+//! A partial write reads the old data and parity or the rest of the row, whichever needs fewer
+//! requests. A failed member's data is the XOR of the rest of its row.
 //!
 //! Like every RAID 5 without a journal, a row has wrong parity if the program is killed between
 //! writing data and parity.
@@ -51,7 +49,7 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From the written data, which is the whole row of the band.
+    /// From the written data, the whole row of the band.
     Whole,
     /// From the old data and the old parity.
     Modify,
@@ -147,7 +145,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Rows whose parity a request changes or uses, which it must lock.
+    /// Rows whose parity a request changes or uses.
     fn rows_of(&self, request: &Request) -> Range<u64> {
         let Request { op, offset, len, .. } = *request;
         if self.how.rebuild {
@@ -220,7 +218,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// The way with the fewest reads, and none from the failed member.
+    /// The way with the fewest reads, and without the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {
@@ -276,8 +274,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes a failed member's data. A rebuild then writes it; otherwise the request is
-    /// complete.
+    /// Computes a failed member's data; a rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -300,7 +297,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// Computes the failed member's data from the reads of [`ParitySession::read_others`].
+    /// Uses the reads of [`ParitySession::read_others`].
     fn restore_piece(&mut self, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
         let began = self.time.now();
         let mut sum = Sum::new(self.vectors, at, len);
@@ -355,8 +352,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// A slot's scratch memory, allocated piece by piece; the same sequence of pieces gives the same
-/// addresses.
+/// The same sequence of pieces gives the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -407,7 +403,7 @@ impl Sum {
         unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
     }
 
-    /// Writes the sum; returns the bytes of all sources.
+    /// Returns the bytes of all sources.
     fn end(mut self) -> u64 {
         self.pass();
         self.bytes

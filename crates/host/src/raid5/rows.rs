@@ -1,12 +1,12 @@
-//! Locks rows that are being updated: concurrent updates of one row's parity would corrupt it.
+//! Row locks: concurrent updates of one row's parity would corrupt it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Marks shared by rows; rows with the same mark wait unnecessarily, which is rare.
+/// Rows that share a mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
-/// Locks on rows; all streams of all parts of a run share them.
+/// All streams of all parts of a run share them.
 #[derive(Debug)]
 pub(crate) struct BusyRows(Box<[AtomicBool]>);
 
@@ -22,7 +22,7 @@ impl BusyRows {
         (rows.start..rows.start + count).map(|row| &self.0[row as usize % MARKS])
     }
 
-    /// Locks all rows or none: a waiting request holds none, so deadlock is impossible.
+    /// All or none: a waiting request holds none, so deadlock is impossible.
     pub(crate) fn take(&self, rows: &Range<u64>) -> bool {
         for (taken, mark) in self.marks(rows).enumerate() {
             if mark.swap(true, Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! Data is correct for any requests, any order of completions and any failed member.
+//! Data is correct for any requests, order of completions and failed member.
 
 use super::*;
 use crate::arena::{Arena, Extra};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A piece takes effect when it is reaped, in a random order, to expose invalid overlaps.
+/// Pieces take effect in a random order, to expose invalid overlaps.
 struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
@@ -86,7 +86,7 @@ struct Set {
     seed: u64,
 }
 
-/// A request: offset and length in bytes; `Some` writes this byte's pattern.
+/// Offset and length in bytes; `Some` writes this byte's pattern.
 type TestRequest = (u64, u32, Option<u8>);
 
 impl Set {
@@ -108,8 +108,7 @@ impl Set {
         Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
     }
 
-    /// Performs requests, up to [`DEPTH`] at a time in each of two streams; none overlaps another
-    /// in flight. Returns the read data and result of each.
+    /// Keeps up to [`DEPTH`] requests in flight in each of two streams; none overlaps another.
     fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
         let tally = PartCounters::default();
@@ -211,8 +210,7 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Data is correct without any one member, after any writes and completion order; so are writes
-    /// while it is missing, before and after its rebuild onto a member with other contents.
+    /// In any completion order; also while a member is missing, before and after its rebuild.
     #[test]
     fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),

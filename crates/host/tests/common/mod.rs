@@ -1,4 +1,4 @@
-//! Shared by tests on the real kernel: commands, loop devices, and skipping if these are missing.
+//! For tests on the real kernel: commands, loop devices, and skipping if these are missing.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -12,7 +12,7 @@ pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// The standard output of a command, or why it failed.
+/// The standard output, or why the command failed.
 pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     let done = Command::new(command).args(arguments).output().map_err(|error| format!("{command}: {error}"))?;
     match done.status.success() {
@@ -29,7 +29,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// A loop device of `bytes`, on a file in a new directory below `place`.
+    /// Puts the file into a new directory below `place`.
     pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
         let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
         let file = directory.path().join("medium");
@@ -50,7 +50,7 @@ impl Loop {
         self.device.display().to_string()
     }
 
-    /// Mounts its file system; returns the mount point.
+    /// Returns the mount point.
     pub fn mount(&mut self) -> Result<PathBuf, String> {
         let point = self.directory.path().join("mounted here");
         std::fs::create_dir(&point).map_err(|error| error.to_string())?;

@@ -7,7 +7,7 @@
 use host::facts::Roots;
 use std::path::Path;
 
-/// A tree on disk, removed when dropped.
+/// Removed when dropped.
 pub struct Tree {
     dir: tempfile::TempDir,
 }

@@ -16,7 +16,7 @@ use workload::{OpKind, Pattern, Stop, Workload};
 /// one revolution, whatever the depth.
 const VOLUME: &str = "server-2003,disks=4,raid=10,stripe=32k,wce=off";
 
-/// Partition starts: on a chunk, and at sector 63.
+/// On a chunk, and at sector 63.
 const STARTS: [&str; 2] = ["64k", "32256"];
 
 /// The published file has 80 GB; these disks hold 70.
@@ -34,20 +34,16 @@ const MAX_POINTS_OFF: f64 = 5.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gain {
     pub op: OpKind,
-    /// Random, or sequential.
     pub random: bool,
-    /// Threads with four requests outstanding each.
+    /// With four requests outstanding each.
     pub threads: u32,
     /// Published, in percent.
     pub measured: f64,
-    /// Simulated, in percent.
+    /// In percent.
     pub simulated: f64,
 }
 
 /// Simulates every row of the published table.
-///
-/// # Errors
-/// None is expected of the built-in machine.
 pub fn gains() -> Result<Vec<Gain>> {
     let gain = |row: published::Alignment| {
         let [aligned, sector_63] = STARTS.map(|start| rate(start, &row));

@@ -23,9 +23,9 @@ pub struct Point {
     pub buses: u32,
     pub depth: u32,
     pub request_bytes: u32,
-    /// Radial position from 0 (outer edge) to 1, if it varies.
+    /// From 0 (outer edge) to 1, if it varies.
     pub radial: Option<f64>,
-    /// Published value, in the figure's unit.
+    /// Published, in the figure's unit.
     pub measured: f64,
     pub simulated: f64,
 }
@@ -130,7 +130,7 @@ pub struct Validation {
     /// Throughput and processor time separately, over all figures whose points were available to
     /// calibration.
     pub groups: Vec<Group>,
-    /// Gain of an aligned partition on the 2003 server.
+    /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
     /// The limits the model must meet.
     pub bars: Vec<Bar>,
@@ -145,20 +145,17 @@ impl Validation {
 
 const MIB: f64 = (1 << 20) as f64;
 const MACHINE: &str = "gateway-1997";
-/// Name of the limit on the number of calibrated numbers.
+/// The limit on the number of calibrated numbers.
 pub const NUMBERS_FITTED: &str = "numbers fitted";
 /// Offset of the study's files within a chunk on striped volumes, except those it calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 
 /// Simulates every published point.
-///
-/// # Errors
-/// None is expected of the built-in machine.
 pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// The same for another description of the study's machine: a preset's name, or a `.toml` file.
+/// Another description of the study's machine: a preset's name, or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.
@@ -255,7 +252,7 @@ fn plain(series: &str, drive: &str, disks: u32, request_bytes: u32, measured: f6
     Point { series, drive, disks, buses: 1, depth: 1, request_bytes, radial: None, measured, simulated }
 }
 
-/// Table 2: methods of moving memory.
+/// Methods of moving memory.
 fn table2(machine: &str) -> Result<Figure> {
     let twin = Twin::from_name(machine)?;
     let rates = twin.memory(0)?;
@@ -267,7 +264,7 @@ fn table2(machine: &str) -> Result<Figure> {
     Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
 }
 
-/// Table 3: prefetched blocks, and re-reads of the same blocks.
+/// Prefetched blocks, and re-reads of the same blocks.
 fn table3(machine: &str) -> Result<(Figure, Figure)> {
     let (mut hits, mut again) = (Vec::new(), Vec::new());
     for (request_bytes, drive, same, measured) in published::table3() {
@@ -285,7 +282,7 @@ fn table3(machine: &str) -> Result<(Figure, Figure)> {
     Ok((Figure::new("table3_prefetch_hit", "ms", hits), Figure::new("table3_cache_hit", "ms", again)))
 }
 
-/// Table 4: share of bus time by phase, for Ultra-Wide drives read at depth 3.
+/// Share of bus time by phase, for Ultra-Wide drives read at depth 3.
 fn table4(machine: &str) -> Result<Figure> {
     let mut points = Vec::new();
     for (name, request_bytes, disks, measured) in published::table4() {

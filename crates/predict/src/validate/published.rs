@@ -1,7 +1,7 @@
-//! The figures and tables of the 1997 study, as published.
+//! The figures and tables of the 1997 study.
 //!
-//! Source: E. Riedel, C. van Ingen, J. Gray, "A Performance Study of Sequential I/O on Windows NT
-//! 4", Microsoft Research MSR-TR-97-34 and 2nd USENIX Windows NT Symposium, 1998. MB there is 2^20
+//! E. Riedel, C. van Ingen, J. Gray, "A Performance Study of Sequential I/O on Windows NT 4",
+//! Microsoft Research MSR-TR-97-34 and 2nd USENIX Windows NT Symposium, 1998. MB there is 2^20
 //! bytes.
 
 use machine::Op;
@@ -17,11 +17,10 @@ const ALIGNMENT: &str = include_str!("../../data/sqlio_partition_alignment.csv")
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alignment {
     pub op: OpKind,
-    /// Random, or sequential.
     pub random: bool,
-    /// Threads with four requests outstanding each.
+    /// With four requests outstanding each.
     pub threads: u32,
-    /// Gain of a start at 64 KB over one at sector 63, in percent.
+    /// Gain of a start at 64 KB over one at sector 63.
     pub gain_percent: f64,
 }
 
@@ -39,7 +38,7 @@ pub struct Measured {
     /// The drives' write caches were enabled.
     pub wce: bool,
     pub depth: u32,
-    /// Request size in KiB (2^10 bytes).
+    /// KiB (2^10 bytes).
     pub request_kb: u32,
     pub value: f64,
     /// `MB/s` or `CPU ms/MB`.
@@ -49,7 +48,7 @@ pub struct Measured {
     pub aligned: bool,
     /// RAID 5: whether the host computes parity, or the array.
     pub raid5: Option<bool>,
-    /// Radial position, from 0 at the outer edge to 1.
+    /// From 0 at the outer edge to 1.
     pub radial: Option<f64>,
 }
 
@@ -86,8 +85,7 @@ pub fn measurements() -> Vec<Measured> {
     rows(MEASUREMENTS).map(point).collect()
 }
 
-/// Table 2: method of moving memory on the test machine, its name on the simulated machine, and
-/// MB/s.
+/// Method of moving memory on the test machine, its name on the simulated machine, and MB/s.
 pub fn table2() -> Vec<(&'static str, String, f64)> {
     let kind = |name: &str| match name {
         "Temporary file read" => "read".to_owned(),
@@ -98,7 +96,7 @@ pub fn table2() -> Vec<(&'static str, String, f64)> {
     rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }
 
-/// Table 3: request size in bytes, drive, whether the data were read before, and service time in
+/// Request size in bytes, drive, whether the data were read before, and service time in
 /// milliseconds.
 pub fn table3() -> Vec<(u32, String, bool, f64)> {
     let header: Vec<&str> = TABLE3.lines().next().unwrap_or_default().split(',').collect();
@@ -112,7 +110,7 @@ pub fn table3() -> Vec<(u32, String, bool, f64)> {
     points
 }
 
-/// Table 4: a phase (or the utilisation), request size in bytes, disks, and percent.
+/// A phase (or the utilisation), request size in bytes, disks, and percent.
 pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     let columns = [(8 << 10, 1), (64 << 10, 1), (64 << 10, 2), (64 << 10, 3)];
     let mut points = Vec::new();

@@ -10,25 +10,25 @@ pub struct CloudVolume {
     pub about: String,
     pub capacity_bytes: u64,
     pub iops: f64,
-    /// Requests per second while burst credit lasts.
+    /// While burst credit lasts.
     pub burst_iops: f64,
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,
     pub bytes_per_s: f64,
-    /// Bytes per second while burst credit lasts.
+    /// While burst credit lasts.
     pub burst_bytes_per_s: f64,
     pub credit_bytes: f64,
-    /// Writes per second, if writes have their own quota (as in a Linux control group); otherwise
-    /// they share the read quota.
+    /// If writes have their own quota (as in a Linux control group); otherwise they share that of
+    /// reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<f64>,
-    /// Bytes written per second, if writes have their own quota.
+    /// The same in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
     pub read_us: f64,
     pub write_us: f64,
-    /// Data rate of a single request.
+    /// Rate of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }
@@ -72,7 +72,6 @@ impl Model for CloudVolume {
     }
 }
 
-/// A token bucket.
 struct Bucket {
     earn_per_s: f64,
     spend_per_s: f64,

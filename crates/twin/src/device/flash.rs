@@ -1,15 +1,15 @@
-//! A solid-state drive: channels, dies, a write cache that fills, and garbage collection behind it.
+//! A solid-state drive: channels, dies, a write cache that fills, and garbage collection.
 //!
-//! Each resource (controller, die, channel, link) is a time at which it is free again, so a request
-//! needs one event however many pages it touches.
+//! Each resource (controller, die, channel, link) is the time at which it is free again, so a
+//! request needs one event for all its pages.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, ms, us};
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Recent writes that the drive's tables remember as sequential or random: the fragmented share of
-/// its blocks adapts to a new workload over about this number of writes.
+/// Recent writes that the drive remembers as sequential or random: its fragmented share adapts over
+/// about this number.
 const REMEMBERED: f64 = 1024.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,19 +18,19 @@ pub struct FlashDrive {
     pub about: String,
     pub capacity_bytes: u64,
     pub advertised_bytes_per_s: f64,
-    /// Link rate, each way.
+    /// Each way.
     pub link_bytes_per_s: f64,
     /// Both directions share the link (SATA).
     pub half_duplex: bool,
-    /// Command latency apart from the times below: link, controller pipeline, interrupt.
+    /// Link, controller pipeline and interrupt, apart from the times below.
     pub command_us: f64,
-    /// Controller time per command: the inverse of its maximum rate.
+    /// Per command: the inverse of the maximum rate.
     pub controller_us: f64,
     pub queue: u32,
     pub channels: u32,
     pub dies_per_channel: u32,
     pub channel_bytes_per_s: f64,
-    /// Bytes that a die reads or programs at once (a page on each of its planes).
+    /// A page on each of its planes.
     pub die_page_bytes: u64,
     pub read_us: f64,
     /// Time to program a page behind the write cache.
@@ -43,7 +43,7 @@ pub struct FlashDrive {
     pub buffer_bytes: u64,
     /// Flash used as a write cache.
     pub cache_bytes: u64,
-    /// Rate at which an idle drive drains the write cache.
+    /// When idle.
     pub cache_drain_bytes_per_s: f64,
     /// Over-provisioning, in percent of the advertised size.
     pub spare_percent: f64,
@@ -92,7 +92,7 @@ struct Flash {
     cached: f64,
     cached_at: Nanos,
     filling_page: u64,
-    /// End of the last write: a write that starts here is sequential.
+    /// A write that starts here is sequential.
     write_end: u64,
     scattered: f64,
     collect: f64,
@@ -103,7 +103,7 @@ struct Flash {
 }
 
 impl Flash {
-    /// A drive filled once sequentially, then left idle.
+    /// Filled once sequentially, then left idle.
     fn new(drive: FlashDrive) -> Self {
         let (channels, dies) = (drive.channels as usize, (drive.channels * drive.dies_per_channel) as usize);
         Flash {
@@ -128,11 +128,10 @@ impl Flash {
         }
     }
 
-    /// Write amplification for the recent share of scattered writes.
-    ///
-    /// For uniform random writes and greedy cleaning it is about (1 + s) / (2 s) with spare share s
-    /// (Hu et al., "Write amplification analysis in flash-based solid state drives", 2009).
-    /// Sequential writes leave whole blocks stale and cause none.
+    /// Write amplification for the recent share of scattered writes: for uniform random writes with
+    /// greedy cleaning about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification
+    /// analysis in flash-based solid state drives", 2009). Sequential writes leave whole blocks
+    /// stale and cause none.
     fn write_amplification(&self) -> f64 {
         let spare = self.drive.spare_percent / 100.0;
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
@@ -224,7 +223,7 @@ impl Flash {
         last
     }
 
-    /// Garbage-collection time added to programming one page: page moves and erases.
+    /// Time for page moves and erases that is added to programming one page.
     fn collection(&mut self) -> Nanos {
         let moves = self.write_amplification() - 1.0;
         self.collect += moves;

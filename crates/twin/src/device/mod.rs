@@ -1,13 +1,11 @@
-//! Devices: the one interface through which a disk, a solid-state drive or a volume serves
-//! commands.
+//! The one interface through which a disk, a solid-state drive or a volume serves commands.
 //!
-//! The host queues commands for a device and offers the next one ([`Device::accept`]) until the
-//! device refuses. The device schedules events of its own ([`Host::wake`]); one of them ends the
-//! command ([`Device::event`]). A device on a bus requests it ([`Host::want_bus`]) and holds it
-//! from [`Device::granted`] until the time that call returns.
+//! The host offers a device commands ([`Device::accept`]) until it refuses. The device schedules
+//! events ([`Host::wake`]); one of them ends the command ([`Device::event`]). A device on a bus
+//! requests it ([`Host::want_bus`]) and holds it from [`Device::granted`] until the time that call
+//! returns.
 //!
-//! A model is one file here, with its description and its behaviour, and one line in
-//! [`crate::description::Drive`].
+//! A model is one file here, and one line in [`crate::description::Drive`].
 
 pub mod cloud;
 pub mod disk;
@@ -59,7 +57,7 @@ impl Host<'_> {
         self.kernel.at(at, Event::Device(self.number, wake));
     }
 
-    /// Requests the bus, and waits if another device holds it.
+    /// Waits if another device holds the bus.
     pub fn want_bus(&mut self, bus: u32, connect: Connect, device: &mut dyn Device) {
         if self.buses[bus as usize].holder.is_some() {
             self.buses[bus as usize].waiting.push_back((self.number, connect));
@@ -78,7 +76,7 @@ impl Host<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// This command is done, and the device can take another.
+    /// The command is done, and the device can take another.
     Done(u32),
     Ready,
     Nothing,
@@ -93,14 +91,12 @@ pub(crate) trait Device: Send {
     /// Resets the device for a new clock, `idle` after its last work.
     fn rest(&mut self, idle: Nanos);
 
-    /// Completion time of a command that arrives at `now`, for a device that can compute it on
-    /// arrival and needs no other method.
+    /// Completion time, for a device that can compute it on arrival and needs no other method.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {
         now
     }
 
-    /// Takes a command. `false` means not now: the host offers it again after [`Outcome::Done`] or
-    /// [`Outcome::Ready`].
+    /// `false`: the host offers the command again after [`Outcome::Done`] or [`Outcome::Ready`].
     fn accept(&mut self, command: u32, host: &mut Host<'_>) -> bool {
         let done = self.serve(host.now(), &host.commands[command]);
         host.wake(done, Wake { what: 0, command });
@@ -111,17 +107,17 @@ pub(crate) trait Device: Send {
         Outcome::Done(wake.command)
     }
 
-    /// The bus is granted; returns until when, and the event that follows.
+    /// Returns until when it holds the bus, and the event that follows.
     fn granted(&mut self, _connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
         (host.now(), Wake::device(u8::MAX))
     }
 
-    /// Whether a volatile cache still holds writes completed at `before` or earlier.
+    /// A volatile cache still holds writes completed at `before` or earlier.
     fn dirty(&self, _before: Nanos) -> bool {
         false
     }
 
-    /// Completion time of a flush issued at `now`, once [`Device::dirty`] is false.
+    /// Completion time, once [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
     }
@@ -184,7 +180,7 @@ pub(crate) trait Model {
         None
     }
 
-    /// Layers of these drives, from the top down, with advertised rates.
+    /// Layers from the top down, with advertised rates.
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer>;
 
     /// Scales the cost of a command beyond mechanics and transfer.

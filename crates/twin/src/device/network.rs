@@ -1,5 +1,4 @@
-//! A volume over a network: a path with variable latency, a link, and a server with a fixed number
-//! of threads.
+//! A path with variable latency, a link, and a server with a fixed number of threads.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
 use machine::{Layer, LayerKind, Nanos, Op};
@@ -12,9 +11,9 @@ pub struct NetworkVolume {
     pub about: String,
     pub capacity_bytes: u64,
     pub link_bytes_per_s: f64,
-    /// Median round-trip time without data.
+    /// Median, without data.
     pub round_trip_us: f64,
-    /// Standard deviation of the logarithm of the round-trip time.
+    /// Standard deviation of the logarithm.
     pub round_trip_spread: f64,
     /// Requests the server works on at a time.
     pub workers: u32,
@@ -92,7 +91,7 @@ impl Network {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Round-trip time of one request: log-normal, by Box and Muller.
+    /// Log-normal, by Box and Muller.
     fn round_trip(&mut self) -> Nanos {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         let normal = radius * (std::f64::consts::TAU * self.uniform()).cos();

@@ -14,9 +14,8 @@ pub struct VirtioDisk {
     pub capacity_bytes: u64,
     /// Notification and interrupt of a request.
     pub notify_us: f64,
-    /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all of
-    /// it is done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 "Used Buffer Notification Suppression"
-    /// and 2.6.10 "Available Buffer Notification Suppression"), so a deeper queue shares the
+    /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all is
+    /// done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10), so a deeper queue shares the
     /// notification. Otherwise each request has its own.
     #[serde(default)]
     pub batched: bool,
@@ -24,9 +23,9 @@ pub struct VirtioDisk {
     pub workers: u32,
     pub read_us: f64,
     pub write_us: f64,
-    /// Copy rate of one worker in a read.
+    /// Rate of one worker.
     pub read_bytes_per_s: f64,
-    /// Copy rate of one worker in a write.
+    /// Rate of one worker.
     pub write_bytes_per_s: f64,
     pub total_bytes_per_s: f64,
     /// Combined read rate if it differs; the number above is then for writes.
@@ -74,7 +73,7 @@ struct Virtio {
     total: Nanos,
     /// Commands the hypervisor has not seen yet, if it takes them in batches.
     ring: VecDeque<u32>,
-    /// The hypervisor is awake and will poll the ring again.
+    /// The hypervisor will poll the ring again.
     awake: bool,
     worker_busy: Nanos,
     total_busy: Nanos,
@@ -86,13 +85,12 @@ impl Virtio {
         Virtio { disk, workers, total: 0, ring: VecDeque::new(), awake: false, worker_busy: 0, total_busy: 0 }
     }
 
-    /// One way of a notification: half of its cost.
+    /// Half the cost of a notification.
     fn way(&self) -> Nanos {
         us(self.disk.notify_us / 2.0)
     }
 
-    /// The hypervisor takes the whole ring and returns when that batch is done; it sleeps when the
-    /// ring is empty.
+    /// Takes the whole ring, and sleeps when it is empty.
     fn look(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let batch = self.ring.len().min(self.disk.queue as usize);

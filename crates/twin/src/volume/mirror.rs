@@ -1,4 +1,4 @@
-//! RAID 1: a write goes to every member; reads of neighbouring chunks alternate between members.
+//! A write goes to every member; reads of neighbouring chunks alternate.
 
 use super::{Layout, Piece, Plan};
 use machine::Op;

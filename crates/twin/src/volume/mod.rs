@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// Whether this many members can form it.
+    /// This many members can form it.
     pub fn takes(self, members: u32) -> bool {
         members >= self.min_members() && (self != Kind::Raid10 || members.is_multiple_of(2))
     }
@@ -49,8 +49,7 @@ pub struct Layout {
     pub kind: Kind,
     pub members: u32,
     pub chunk: u64,
-    /// Bytes from the start of a row to the first byte of a file: a file system allocates without
-    /// regard to chunks.
+    /// From the start of a row to the first byte of a file: file systems ignore chunks.
     pub start: u64,
     /// The failed member, and the bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
@@ -66,14 +65,12 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// A transfer's member I/O: the first pieces in parallel, then, once all are done, the second.
+/// The first pieces in parallel and, once all are done, the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first: Vec<Piece>,
-    /// Issued in parallel after the first.
     pub second: Vec<Piece>,
-    /// Bytes of parity computation: before the writes, or after the reads that replace a failed
-    /// member's data.
+    /// Computed before the writes, or after the reads that replace a failed member's data.
     pub parity_bytes: u64,
 }
 
@@ -97,7 +94,7 @@ impl Layout {
         whole.saturating_sub(self.start)
     }
 
-    /// Plans a transfer into `plan`, reusing its vectors.
+    /// Reuses the plan's vectors.
     pub fn plan(&self, op: Op, offset: u64, bytes: u64, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();
@@ -112,7 +109,7 @@ impl Layout {
         }
     }
 
-    /// Rows a transfer must lock: concurrent updates of one parity block would corrupt it.
+    /// Rows to lock: concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5(_)) {
             return None;
@@ -121,7 +118,7 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// Calls `each` per chunk with the chunk's number, the offset within it, and the length.
+    /// Passes the chunk's number, the offset within it, and the length.
     fn each_chunk(&self, offset: u64, bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {

@@ -1,5 +1,4 @@
-//! RAID 10: chunks round robin over mirrored pairs. A write goes to both disks of its pair; reads
-//! alternate between them.
+//! A write goes to both disks of its pair; reads alternate.
 
 use super::{Layout, Piece, Plan};
 use machine::Op;

@@ -1,5 +1,3 @@
-//! RAID 5: chunks and rotating parity, optimal or degraded.
-
 use super::{Layout, Piece, Plan};
 use machine::Op;
 
@@ -46,8 +44,8 @@ fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     plan.parity_bytes += piece.bytes * u64::from(layout.members - 1);
 }
 
-/// Writes `at..end`, within one row, and the row's parity. First it reads either the old data and
-/// old parity, or the rest of the row, whichever is less.
+/// Writes `at..end`, within one row, and its parity. First reads the old data and parity, or the
+/// rest of the row, whichever is less.
 fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let row = at / layout.row_bytes();
     let parity = parity_member(layout, row);

@@ -1,5 +1,3 @@
-//! RAID 0: chunks round robin over the members.
-
 use super::{Layout, Piece, Plan};
 use machine::Op;
 

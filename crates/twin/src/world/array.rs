@@ -1,21 +1,20 @@
-//! A hardware array: its controller has its own memory, parity hardware and buses, so only a
-//! request's own data cross the host bus.
+//! A hardware array: its controller has memory, parity hardware and buses, so only a request's own
+//! data cross the host bus.
 
 use super::World;
 use crate::bus::{Bus, BusKind, Pci};
 use crate::volume::Piece;
 use machine::{Nanos, Op};
 
-/// The controller, the only device on its bus.
+/// The only device on its bus.
 pub(crate) struct Controller {
     pub bus: Bus,
     free_at: Nanos,
-    /// Memory behind the controller's buses; never a limit.
+    /// Never a limit.
     pub memory: Pci,
 }
 
 impl Controller {
-    /// An idle controller on a bus of this kind.
     pub fn new(kind: &BusKind) -> Self {
         Controller { bus: Bus::new(kind), free_at: 0, memory: Pci::new(None) }
     }
@@ -28,8 +27,7 @@ impl Controller {
 }
 
 impl World {
-    /// Moves a transfer's data over the host bus, once; returns when they leave and when they
-    /// arrive, if there is an array.
+    /// When a transfer's data leave the host bus and when they arrive, if there is an array.
     pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<(Nanos, Nanos)> {
         let (now, most) = (self.now(), self.fs.command_bytes);
         let World { array, pci, transfers, .. } = self;
@@ -50,8 +48,8 @@ impl World {
         transfer.crossed
     }
 
-    /// When the array has the data for this piece, which `before` bytes of the request precede: it
-    /// forwards data as they arrive. Parity is ready only after all data have arrived.
+    /// When the array has the piece's data, after `before` bytes of the request: it forwards data
+    /// as they arrive, parity only after all have arrived.
     pub(super) fn arrived(&self, number: u32, before: u64, piece: &Piece) -> Nanos {
         let transfer = &self.transfers[number];
         let Some((began, across)) = transfer.crossed.filter(|_| transfer.op == Op::Write && piece.op == Op::Write)

@@ -7,7 +7,7 @@ use crate::event::Event;
 use machine::{Hint, Nanos, Op};
 use std::collections::VecDeque;
 
-/// A reader's access pattern and its read-ahead; each reader has its own window.
+/// Each reader has its own window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reader {
     end: u64,
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// Whether this part of a unit is in memory; if not, the request resumes when it is.
+    /// If this part of a unit is not in memory, the request resumes when it is.
     fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
         let wanted = self.cache.pages(unit, at, end);
         let entry = self.cache.entry(unit);
@@ -83,8 +83,7 @@ impl World {
         false
     }
 
-    /// Whether this part of a unit can be written: partial pages are read first, and writers above
-    /// the dirty limit wait.
+    /// Partial pages are read first, and writers above the dirty limit wait.
     fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
         let (page, at, valid) = (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);
         let mut partial = 0;
@@ -124,8 +123,7 @@ impl World {
         true
     }
 
-    /// Reads a range of pages of a unit, for a waiting source or, for read-ahead, in a system
-    /// thread.
+    /// Reads for a waiting source or, ahead, in a system thread.
     fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
         let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));

@@ -1,6 +1,6 @@
-//! Files of a simulated volume: the volume itself, and extents of it that are in use together.
+//! Files of a simulated volume: the volume itself, and its extents in use.
 //!
-//! Every file has its own address space, so an address identifies its file.
+//! Each file has its own address space, so an address identifies its file.
 
 use crate::volume::{Kind, Layout, Plan};
 use machine::units::{show_size, show_size_rounded};
@@ -13,25 +13,22 @@ const FILE_BITS: u32 = 52;
 const MAX_FILES: usize = 1 << (64 - FILE_BITS);
 pub(crate) const VOLUME: u32 = 0;
 
-/// A file: its layout on the members, and its state in a run.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
     pub name: Option<String>,
     handles: u32,
     pub members: Vec<u32>,
-    /// Layout of its bytes on them.
     pub layout: Layout,
-    /// The same over the whole members.
+    /// The layout over the whole members.
     whole: Layout,
     /// First byte and bytes reserved on each member; `None` for the volume itself.
     extent: Option<(u64, u64)>,
-    /// Requested size, over all drives of the machine.
+    /// Requested size, over all drives.
     asked: Option<u64>,
     pub size: u64,
     pub start: u64,
-    /// Address of the end of the data: a write past it extends the file.
+    /// The end of the data: a write past it extends the file.
     pub valid: u64,
-    /// An extending write is in flight.
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
@@ -66,19 +63,19 @@ impl File {
         }
     }
 
-    /// First byte of the file, or of the log's volume, on each member.
+    /// First byte on each member.
     fn base(&self, log: bool) -> u64 {
         self.extent.filter(|_| !log).map_or(0, |(base, _)| base)
     }
 
-    /// Layout of the file, or of its log, with any failed member.
+    /// The layout with any failed member.
     fn layout_now(&self, log: bool) -> Layout {
         let layout = if log { self.whole } else { self.layout };
         let base = self.base(log);
         Layout { failed: layout.failed.map(|(member, restored)| (member, restored.saturating_sub(base))), ..layout }
     }
 
-    /// Rows of the volume that a transfer must lock.
+    /// Rows of the volume to lock.
     pub fn exclusive_rows(&self, op: Op, address: u64, bytes: u64, log: bool) -> Option<Range<u64>> {
         let layout = if log { &self.whole } else { &self.layout };
         let rows = layout.exclusive_rows(op, address - self.start, bytes)?;
@@ -116,7 +113,7 @@ impl File {
 pub(crate) struct Files {
     slots: Vec<Option<File>>,
     all: Layout,
-    /// Alignment of first addresses, so a cache unit never spans two files.
+    /// So a cache unit never spans two files.
     align: u64,
 }
 
@@ -171,7 +168,7 @@ impl Files {
         &mut self[Self::number_of(address)]
     }
 
-    /// Records that `bytes` more of the replacement are rebuilt.
+    /// `bytes` more of the replacement are rebuilt.
     pub fn restored(&mut self, bytes: u64) {
         let all = self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
         for layout in all.chain([&mut self.all]) {
@@ -187,7 +184,7 @@ impl Files {
         self.all().for_each(File::rest);
     }
 
-    /// Opens or creates a file; by default it takes a quarter of the free space.
+    /// Opens or creates a file, by default with a quarter of the free space.
     pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
         let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
         let open = self
@@ -232,7 +229,7 @@ impl Files {
         self.insert(file)
     }
 
-    /// Free space between files on every member: first byte and length.
+    /// First byte and length, on every member.
     fn free(&self) -> Vec<(u64, u64)> {
         let mut taken: Vec<(u64, u64)> = self.slots.iter().flatten().filter_map(|file| file.extent).collect();
         taken.push((self.all.member_bytes, 0));
@@ -262,7 +259,7 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// Drops one reference to this file. Returns its addresses if it was the last.
+    /// Drops one reference; returns the addresses if it was the last.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;
@@ -273,8 +270,7 @@ impl Files {
         self.slots[number as usize].take().map(|file| file.addresses())
     }
 
-    /// Lays a target's file out on these members. The volume keeps its layout; a target on it gets
-    /// its own file.
+    /// A target on the volume gets its own file, because the volume keeps its layout.
     pub fn restripe(&mut self, number: u32, members: &[u32], chunk: u64) -> Result<u32> {
         let all = self.all;
         let file = &mut self[number];
@@ -291,14 +287,14 @@ impl Files {
         Ok(number)
     }
 
-    /// Updates the file's counters after a write-back of `bytes`.
+    /// Counts a write-back.
     pub fn wrote(&mut self, address: u64, bytes: u64) {
         let file = self.of_mut(address);
         file.dirty = file.dirty.saturating_sub(bytes);
         file.written += bytes;
     }
 
-    /// Members of these files, without duplicates.
+    /// Without duplicates.
     pub fn members(&self, files: &[u32]) -> Vec<u32> {
         let mut members: Vec<u32> = files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();
         members.sort_unstable();

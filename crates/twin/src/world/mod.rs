@@ -1,8 +1,7 @@
 //! The running computer: requests in flight, events, and the flow between layers.
 //!
-//! A *request* comes from a source. It becomes *transfers* of the volume (one for direct I/O;
-//! demand reads, pre-reads and write-backs for buffered I/O), and a transfer becomes *commands* to
-//! members.
+//! A source's *request* becomes *transfers* of the volume (one for direct I/O; demand reads,
+//! pre-reads and write-backs for buffered I/O), and a transfer becomes *commands* to members.
 
 pub(crate) mod array;
 mod buffered;
@@ -37,14 +36,14 @@ pub(crate) struct Request {
     pub len: u32,
     /// Buffered: the next byte to copy.
     pub at: u64,
-    /// The request writes past the end of the data.
+    /// It writes past the end of the data.
     pub extends: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Request(u32),
-    /// Pages of a cache unit, read on demand or, with `ahead`, for a source's read-ahead.
+    /// Pages of a cache unit, read on demand or, with `ahead`, for read-ahead.
     Unit {
         unit: u64,
         pages: u64,
@@ -81,7 +80,7 @@ pub(crate) struct Transfer {
     pub second: bool,
     /// Served by a RAM cache: done when copied.
     pub copied: bool,
-    /// When its data started to cross the host bus to the array, and when they arrived.
+    /// When its data left for the array over the host bus, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
     pub rows: Option<Range<u64>>,
 }
@@ -103,8 +102,7 @@ impl Member {
         Member { device, waiting: VecDeque::new(), inside: 0, queue, flying: 0, busy_since: 0, usage }
     }
 
-    /// Resets it for a run, `idle` after the previous run of `ran`. A device unused in that run has
-    /// also rested for its length.
+    /// Resets it for a run. A device unused in the previous run has also rested for its length.
     fn rest(&mut self, idle: Nanos, ran: Nanos) {
         let used = self.usage.reads + self.usage.writes > 0;
         self.device.rest(if used { idle } else { idle + ran });
@@ -125,7 +123,7 @@ impl Member {
 
 const FS: u64 = 1_000_000;
 
-/// Processor costs in nanoseconds, and per byte in femtoseconds.
+/// In nanoseconds, and per byte in femtoseconds.
 pub(crate) struct Costs {
     request: Nanos,
     request_fs: u64,
@@ -182,7 +180,7 @@ impl Costs {
         self.call * Nanos::from(more_calls)
     }
 
-    /// The same for a transfer the cache issues itself.
+    /// The same for a transfer by the cache itself.
     fn paging(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.paging, bytes)
     }
@@ -215,7 +213,7 @@ pub(crate) struct World {
     rows: rows::Rows,
     /// The replacement is rebuilt while the volume is in use.
     pub rebuilds: bool,
-    /// How each part accesses its files.
+    /// By part.
     pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
@@ -225,7 +223,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// An idle computer whose `members` form a volume with this `layout`.
+    /// An idle computer.
     pub fn new(
         fs: FileSystem,
         processor: &Processor,
@@ -260,7 +258,7 @@ impl World {
     }
 
     /// Resets the computer for a run at time zero, `idle` after the previous run of `ran`. Nothing
-    /// is in flight, and the drive caches are as after a pause.
+    /// is in flight; drive caches are as after a pause.
     pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
@@ -290,7 +288,7 @@ impl World {
         }
     }
 
-    /// Lays a file out on other members and returns its new number.
+    /// Returns the file's new number.
     ///
     /// # Errors
     /// Another target uses the same file.
@@ -308,8 +306,8 @@ impl World {
         }
     }
 
-    /// Prepares a part's files as `access` asks. Reserved space counts as written: preallocating a
-    /// file is how real programs avoid extending writes.
+    /// Reserved space counts as written: preallocating a file is how real programs avoid extending
+    /// writes.
     pub fn prepare(&mut self, access: &Access, files: &[u32]) {
         let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
         for &number in files {
@@ -332,7 +330,7 @@ impl World {
         self.kernel.now()
     }
 
-    /// Handles an event that does not belong to a source.
+    /// An event that does not belong to a source.
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => {
@@ -349,7 +347,7 @@ impl World {
         }
     }
 
-    /// Issues a source's request; its offset is an address.
+    /// The request's offset is an address.
     pub fn issue(&mut self, part: u32, source: u32, request: machine::Request) {
         let end = request.offset + u64::from(request.len);
         let file = self.files.of(request.offset);

@@ -1,5 +1,5 @@
-//! Row locks of a parity volume: updates of one row's parity exclude each other from the first read
-//! to the last write.
+//! Row locks of a parity volume: parity updates of a row exclude each other from the first read to
+//! the last write.
 
 use super::{Owner, World};
 use crate::volume::Plan;
@@ -19,7 +19,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Locks rows, unless one of them is locked or an earlier transfer waits for it.
+    /// Locks rows, unless one is locked or an earlier transfer waits for it.
     fn take(&mut self, rows: &Range<u64>) -> bool {
         let free =
             !self.held.iter().chain(self.waiting.iter().map(|(_, asked)| asked)).any(|other| overlap(other, rows));
@@ -29,7 +29,7 @@ impl Rows {
         free
     }
 
-    /// Unlocks rows. Returns the transfers that now hold theirs.
+    /// Unlocks rows; returns the transfers that now hold theirs.
     fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);
@@ -47,7 +47,7 @@ impl Rows {
 }
 
 impl World {
-    /// Whether a transfer holds the rows it needs; otherwise it is launched when it gets them.
+    /// If not, the transfer is launched when it gets its rows.
     pub(super) fn has_rows(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         if transfer.rows.is_some() {
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// Starts to rebuild the next chunk of the replacement, if a rebuild is on.
+    /// Starts to rebuild the next chunk of the replacement.
     pub fn rebuild_next(&mut self) {
         let layout = self.files[super::files::VOLUME].layout;
         let Some((_, restored)) = layout.failed.filter(|_| self.rebuilds) else { return };

@@ -30,7 +30,7 @@ impl World {
         }
     }
 
-    /// Advances a transfer: it starts, or its parity is computed, or its data have crossed the bus.
+    /// Advances a transfer: it starts, its parity is computed, or its data have crossed the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// Computes a transfer's parity, once. Returns when it is done if the host computes it.
+    /// Computes a transfer's parity, once; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true) || !self.host_parity(number) {
             return None;
@@ -86,8 +86,7 @@ impl World {
         self.files.of(self.transfers[number].offset).layout.kind == Kind::Raid5(Parity::Host)
     }
 
-    /// Host CPU time for the pieces of a transfer after the first: each passes through the drivers
-    /// separately.
+    /// Host CPU time for the pieces after the first: each passes through the drivers separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
         if self.array.is_some() || pieces.len() < 2 {
             return;
@@ -178,7 +177,7 @@ impl World {
         self.advance(number);
     }
 
-    /// Ends a connection: the next device gets the bus before the previous holder continues.
+    /// The next device gets the bus before the previous holder continues.
     pub(super) fn bus_free(&mut self, number: u32) {
         let bus = &mut self.buses[number as usize];
         let ended = bus.holder.take();

@@ -10,10 +10,10 @@ use crate::ram_cache::RamCache;
 use machine::{Hint, Nanos, Op};
 use std::collections::VecDeque;
 
-/// A lazy-writer pass writes one part in this many of the dirty pages: R. Nagar, Windows NT File
-/// System Internals, 1997.
+/// A pass writes one part in this many of the dirty pages: R. Nagar, Windows NT File System
+/// Internals, 1997.
 const PASS: u64 = 8;
-/// Size of a mapped view of the cache, from the same book. A write-back never crosses it.
+/// A mapped view of the cache, from the same book. A write-back never crosses it.
 const VIEW_BYTES: u64 = 256 << 10;
 
 #[derive(Default)]
@@ -44,8 +44,7 @@ impl World {
         self.write_back();
     }
 
-    /// A lazy-writer pass: writes a share of the dirty data, and repeats after a period while any
-    /// is left.
+    /// Writes a share of the dirty data, and repeats after a period while any is left.
     pub(super) fn lazy_scan(&mut self) {
         self.writer.scan_scheduled = self.cache.dirty_bytes > 0;
         self.writer.active = self.writer.scan_scheduled;
@@ -104,7 +103,7 @@ impl World {
     }
 
     /// Without the sequential hint, write-backs (the study saw 16 to 64 KB) start anywhere in a
-    /// view, so its first unit goes in two pieces. Returns the quarters in the first piece.
+    /// view, so its first unit goes in two pieces. Returns the quarters in the first.
     fn split(&self, unit: u64) -> Option<u64> {
         let offset = unit * self.fs.unit_bytes;
         let (first, view) = (offset.is_multiple_of(VIEW_BYTES), offset / VIEW_BYTES);
@@ -135,8 +134,8 @@ impl World {
         self.write_back();
     }
 
-    /// Starts to write back the dirty data of these files with priority, and returns a barrier.
-    /// Later writes, and other files, are not waited for.
+    /// Starts to write back these files with priority. The barrier excludes later writes and other
+    /// files.
     pub fn flush(&mut self, files: &[u32]) -> Barrier {
         files.iter().for_each(|&file| self.files[file].flushing = true);
         let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
@@ -153,7 +152,7 @@ impl World {
         Barrier { files, sent: None }
     }
 
-    /// Whether everything before the barrier has been written.
+    /// Everything before the barrier has been written.
     pub fn passed(&self, barrier: &mut Barrier) -> bool {
         let written = |&(number, bytes): &(u32, u64)| {
             let file = &self.files[number];

@@ -1,4 +1,4 @@
-//! A request source with a fixed number outstanding, and helpers for tests.
+//! A request source with a fixed number outstanding, and helpers.
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
@@ -8,7 +8,6 @@ use machine::{
 };
 use twin::{Target, Twin};
 
-/// Sequential or random requests of one size.
 #[derive(Clone)]
 pub struct Plain {
     pub op: Op,

@@ -1,11 +1,9 @@
-//! The parameters of a metadata workload.
-
 use machine::files::{AreaSpec, FileEngine, FileSync};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// File numbers, and the numbers used for renaming, must fit into 32 bits.
+/// File numbers and the numbers for renaming must fit into 32 bits.
 const MAX_FILES: u32 = 1 << 30;
 const MAX_DIRECTORIES: u32 = 1 << 20;
 const MAX_THREADS: u32 = 1024;
@@ -37,8 +35,7 @@ pub struct MetadataPlan {
 }
 
 impl Default for MetadataPlan {
-    /// 10,000 empty files in 10 directories of the current one, one thread, three rounds, no
-    /// syncing.
+    /// 10,000 empty files in 10 directories of the current one, one thread, three rounds, no sync.
     fn default() -> Self {
         MetadataPlan {
             location: PathBuf::from("."),
@@ -85,8 +82,7 @@ impl MetadataPlan {
         Ok(())
     }
 
-    /// As command options. Excludes the number of rounds, which affects only precision, and the
-    /// location, which is part of the target.
+    /// Options, without the rounds (they affect only precision) and the location (the target).
     pub fn settings(&self) -> String {
         let mut words = format!("--files {} --directories {} --threads {}", self.files, self.directories, self.threads);
         let usual = MetadataPlan::default();
@@ -130,7 +126,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All operations in the order of a round.
+    /// In the order of a round.
     pub const ALL: [Operation; 6] =
         [Operation::Create, Operation::Stat, Operation::Open, Operation::Rename, Operation::List, Operation::Delete];
 

@@ -23,12 +23,11 @@ pub enum MetadataError {
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
     Wrong { what: String, expected: u64, got: u64 },
-    /// The run was interrupted.
     #[error("interrupted; the files of the run were removed and nothing is reported")]
     Interrupted,
 }
 
-/// One thread's share of the files and of the directories.
+/// One thread's share of the files and directories.
 struct Worker<W, R> {
     work: W,
     files: Range<u32>,
@@ -66,8 +65,8 @@ impl MetadataPlan {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Applies one operation to this thread's share. Files are created in ascending order and
-    /// visited in random order, so the order of the directory does not help.
+    /// Applies one operation to this thread's share. Files are created in ascending order but
+    /// visited in random order, so the directory's order does not help.
     fn phase<F: FileSystem>(&mut self, operation: Operation, shared: &Shared<'_, F>) -> Result<(), MetadataError> {
         let range = if operation == Operation::List { self.directories.clone() } else { self.files.clone() };
         for place in 0..range.len() as u64 {
@@ -145,9 +144,8 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(shared.system.now().saturating_sub(began))
 }
 
-/// Runs a plan. `progress` is called before each phase, and `records` (one per thread) receive the
-/// time of each operation. Returns the time of each operation's phase in each round. Removes all
-/// files in any case.
+/// Runs a plan. Calls `progress` before each phase, and gives `records` (one per thread) the time
+/// of each operation. Returns each phase's time by round. Always removes all files.
 ///
 /// # Errors
 /// An invalid plan, an unusable location, a failed operation, or an interrupt.

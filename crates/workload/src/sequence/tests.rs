@@ -1,5 +1,3 @@
-//! Checks each pattern against its documentation.
-
 use super::*;
 use crate::testing::chi_square_is_plausible;
 use proptest::prelude::*;

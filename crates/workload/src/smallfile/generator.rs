@@ -1,19 +1,16 @@
-//! The sequence of file operations of a plan.
-
 use super::pool::{Pool, Slot};
 use super::{Mt19937, PlanError, SmallFilePlan};
 use machine::files::FileId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One operation on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Create a file with this many bytes of the text.
+    /// A file with this many bytes of the text.
     Create(FileId, u32),
-    /// Read the whole file of this many bytes.
+    /// The whole file, of this many bytes.
     Read(FileId, u32),
-    /// Append this many bytes from the start of the text.
+    /// This many bytes from the start of the text.
     Append(FileId, u32),
     Delete(FileId),
 }
@@ -35,13 +32,12 @@ pub enum Phase {
     Delete,
 }
 
-/// A step of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Do(FileOp),
     /// The transaction with this index (from 0) is complete.
     Transacted(u32),
-    /// No file is left before the transactions are complete, so there is no report.
+    /// No file is left before the transactions are complete, so no report follows.
     OutOfFiles,
     End(Phase),
 }
@@ -64,12 +60,10 @@ pub struct SmallFileCounts {
 }
 
 impl SmallFileCounts {
-    /// Total of created files.
     pub fn created(&self) -> u64 {
         self.created_alone + self.created_mixed
     }
 
-    /// Total of deleted files.
     pub fn deleted(&self) -> u64 {
         self.deleted_alone + self.deleted_mixed
     }
@@ -121,10 +115,10 @@ enum State {
     Over,
 }
 
-/// Generates a plan's operations, always the same for the same plan.
+/// Always generates the same operations of a plan.
 ///
-/// A clone repeats the same operations: each worker can iterate a clone and execute only its own
-/// files, without a lock, and the operations on one file stay in order.
+/// Each worker can iterate a clone and execute only its own files, without a lock; the operations
+/// on one file stay in order.
 #[derive(Debug, Clone)]
 pub struct Generator {
     plan: Arc<SmallFilePlan>,
@@ -139,15 +133,23 @@ pub struct Generator {
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
-    /// Printable characters, as many as the maximum file size. Each file starts at the first.
+    /// As many printable characters as the maximum file size. Each file starts at the first.
     pub text: Arc<[u8]>,
 }
 
 impl Generator {
-    /// Checks a plan, draws the text and positions the generator before the first creation.
+    /// Checks a plan and draws the text.
     ///
     /// # Errors
     /// A value outside its range, or not enough memory for the text.
+    ///
+    /// ```
+    /// use workload::smallfile::{Generator, SmallFilePlan};
+    ///
+    /// let counts = Generator::start(&SmallFilePlan::default())?.generator.dry_run().unwrap();
+    /// assert_eq!((counts.created(), counts.deleted()), (764, 764));
+    /// # Ok::<(), workload::smallfile::PlanError>(())
+    /// ```
     pub fn start(plan: &SmallFilePlan) -> Result<Start, PlanError> {
         plan.check()?;
         let mut rng = Mt19937::seeded_1999(plan.seed);
@@ -170,7 +172,7 @@ impl Generator {
         &self.plan
     }
 
-    /// Counts everything the plan will do without doing it. `None` if it runs out of files.
+    /// Counts what the plan will do. `None` if it runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -213,7 +215,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// A read or an append. `None` instead of an append to a full file.
+    /// `None` instead of an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);
@@ -306,7 +308,7 @@ mod tests {
         format!("{:.2}", bytes as f64 / 1_048_576.0)
     }
 
-    /// Counts of PostMark 1.53 itself.
+    /// The counts of PostMark 1.53 itself.
     #[test]
     fn golden_counts_of_the_defaults() {
         let counts = dry(&SmallFilePlan::default());
@@ -323,7 +325,7 @@ mod tests {
         assert_eq!(counts, expected);
     }
 
-    /// Counts of PostMark 1.53 itself.
+    /// The counts of PostMark 1.53 itself.
     #[test]
     fn golden_counts_with_subdirectories() {
         let plan = SmallFilePlan {
@@ -341,9 +343,8 @@ mod tests {
         assert_eq!((counts.read_bytes, counts.written_bytes), (5_164_333, 8_620_598));
     }
 
-    /// Two published runs of PostMark (on file-system settings, and on a volume RAM cache on
-    /// Windows NT): counts and megabytes, which follow from the plan. PostMark sums bytes in single
-    /// precision, so it published 1158.00 MB instead of 1157.99.
+    /// Published runs on file-system settings, and on a volume RAM cache on Windows NT. PostMark
+    /// sums bytes in single precision: 1158.00 MB instead of 1157.99.
     #[test]
     fn golden_counts_of_published_runs() {
         let plan = SmallFilePlan {
@@ -365,8 +366,7 @@ mod tests {
         );
     }
 
-    /// The first files of PostMark 1.53 over three weighted locations, from a trace of its system
-    /// calls.
+    /// Taken from a trace of the system calls of PostMark 1.53.
     #[test]
     fn weighted_locations_are_drawn_as_postmark_draws_them() {
         let location = |name: &str, weight| Location { path: name.into(), weight };
@@ -402,8 +402,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any plan: operations only touch existing files, sizes stay in range, and no file is
-        /// left.
+        /// Operations only touch existing files, sizes stay in range, and no file is left.
         #[test]
         fn every_operation_finds_its_file(
             (low, spread, number, transactions) in (1u32..3000, 0u32..3000, 1u32..60, 1u32..300),

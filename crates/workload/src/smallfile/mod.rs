@@ -1,5 +1,4 @@
-//! Small-file workloads as in mail, news and web servers: files are created, read, appended to and
-//! deleted.
+//! Small-file workloads as in mail, news and web servers.
 //!
 //! [`Generator`] derives the operations from a [`SmallFilePlan`] and its seed; a
 //! [`machine::files::FileSystem`] executes them.

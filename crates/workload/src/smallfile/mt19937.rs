@@ -1,18 +1,15 @@
-//! The Mersenne Twister with its seeding of 1999.
-
 use rand_mt::Mt;
 
-/// Words of the generator's state.
+/// Words of the state.
 const WORDS: usize = 624;
 
 /// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding
 /// used before 2002: the halves of each state word come from two steps of the generator `69069 x +
-/// 1`. The seeding of 2002 gives other numbers.
+/// 1`.
 #[derive(Debug, Clone)]
 pub struct Mt19937(Mt);
 
 impl Mt19937 {
-    /// A generator with the seeding of 1999.
     pub fn seeded_1999(seed: u32) -> Self {
         let mut x = seed;
         let mut step = || {
@@ -29,7 +26,7 @@ impl Mt19937 {
         self.0.next_u32()
     }
 
-    /// A number below `limit` by the remainder; 0 without a draw if `limit` is 0.
+    /// Takes the remainder; 0 without a draw if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }
@@ -46,8 +43,7 @@ fn tempered(mut y: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// The first characters of the files of PostMark 1.53 with its default seed, from a trace of
-    /// its system calls.
+    /// Taken from a trace of the system calls of PostMark 1.53.
     #[test]
     fn the_text_of_postmark_with_seed_42() {
         let mut rng = Mt19937::seeded_1999(42);

@@ -1,5 +1,3 @@
-//! The parameters of a small-file workload.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -68,7 +66,6 @@ impl Default for SmallFilePlan {
     }
 }
 
-/// Why a plan is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error("{name} is {value}: it must be from {least} to {most}")]
@@ -115,7 +112,7 @@ impl SmallFilePlan {
         Ok(())
     }
 
-    /// Subdirectories created in each location; a single one is not created.
+    /// Created in each location; a single one is not created.
     pub fn subdirectories_used(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }

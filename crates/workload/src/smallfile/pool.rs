@@ -11,7 +11,7 @@ pub(super) struct Slot {
     pub bytes: u32,
 }
 
-/// Slots for twice the base number of files. Unused slots take no memory.
+/// Twice the base number of files. Unused slots take no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     slots: Vec<Option<Slot>>,
@@ -32,8 +32,7 @@ impl Pool {
         self.live
     }
 
-    /// The slot for the next file: the one after the last one allocated if it is free, otherwise
-    /// the first hole.
+    /// The one after the last allocated if it is free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;
@@ -54,7 +53,7 @@ impl Pool {
         matches!(self.slots.get(index as usize), Some(Some(_)))
     }
 
-    /// Puts a file into the slot that [`Pool::free_slot`] returned.
+    /// Into the slot that [`Pool::free_slot`] returned.
     pub fn put(&mut self, index: u32, slot: Slot) {
         if index as usize == self.slots.len() {
             self.slots.push(None);
@@ -66,7 +65,7 @@ impl Pool {
         self.live += 1;
     }
 
-    /// Picks a file by repeated draws over the whole capacity until a used slot is hit.
+    /// Draws over the whole capacity until a used slot is hit.
     pub fn pick(&self, rng: &mut Mt19937) -> Option<u32> {
         if self.live == 0 {
             return None;

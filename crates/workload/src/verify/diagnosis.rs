@@ -3,14 +3,13 @@
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};
 
-/// A unit with at most this many wrong bits is a damaged one; unrelated data differ in about half
-/// of the 4096.
+/// A unit with more wrong bits is unrelated data, which differ in about half of the 4096.
 const FLIPPED_BITS: u32 = 512;
-/// Minimum number of matching bytes on either side of a seam; fewer look the same as flipped bits.
+/// Fewer matching bytes on a side of a seam look like flipped bits.
 const SEAM_BYTES: usize = 8;
-/// Next to a seam of two writes about half of the bits differ; damage affects fewer.
+/// Next to a seam about half of the bits differ; damage affects fewer.
 const TORN_SHARE: f64 = 0.25;
-/// Generations before the oldest expected one that are tried for a damaged unit.
+/// Generations before the oldest expected one to try for a damaged unit.
 const OLDER: u32 = 4;
 const CANDIDATES: usize = 24;
 
@@ -21,8 +20,8 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// Checks the units of one block written with a seed on a file filled with another seed, if known;
-/// returns the number of bytes that could be judged.
+/// A block written with a seed on a file filled with another, if known; returns the number of bytes
+/// that could be judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -96,7 +95,7 @@ fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict
     }
 }
 
-/// Judges a unit with a wrong checksum, or without a header.
+/// Judges a unit with a wrong checksum or without a header.
 fn judge_damaged(
     (seed, fill): (u64, Option<u64>),
     at: u64,
@@ -139,8 +138,7 @@ fn judge_damaged(
     Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
 }
 
-/// Whether each byte belongs to one of the allowed generations; memory is copied at least a byte at
-/// a time.
+/// Each byte belongs to an allowed generation.
 fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     let mut wrong: Vec<usize> = (0..unit.len()).collect();
     for generation in expected.generations() {
@@ -153,14 +151,14 @@ fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     false
 }
 
-/// Whether these bytes are the target's initial data at this offset.
+/// These are the target's initial data at this offset.
 fn is_fill(seed: u64, at: u64, unit: &[u8]) -> bool {
     let mut filled = [0; UNIT];
     machine::filled(seed, at, &mut filled);
     unit == filled
 }
 
-/// Whether these may be random bytes: about as many ones as zeros, and most of the 256 byte values.
+/// About as many ones as zeros, and most of the 256 byte values.
 fn is_random(unit: &[u8]) -> bool {
     let ones: u32 = unit.iter().map(|byte| byte.count_ones()).sum();
     let mut seen = [false; 256];
@@ -168,8 +166,8 @@ fn is_random(unit: &[u8]) -> bool {
     (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
 }
 
-/// Whether one end of a unit belongs to a generation and the rest is unrelated: the generation, the
-/// first byte of the second part, and whether the generation's part comes first.
+/// One end of a unit belongs to a generation, the rest is unrelated. Returns the generation, the
+/// boundary, and whether its part is first.
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -179,8 +177,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
     (head.max(tail) >= SEAM_BYTES && other.len() >= SEAM_BYTES && unrelated).then_some((generation, at, first))
 }
 
-/// The candidates for a unit: the expected generations, a few older ones, and the one that the
-/// header names.
+/// The expected generations, a few older ones, and that of the header.
 fn candidates(seed: u64, at: u64, label: Option<Label>, expected: &Expected) -> Vec<(u32, [u8; UNIT])> {
     let oldest = expected.oldest().saturating_sub(OLDER).max(1);
     let labels =
@@ -195,7 +192,7 @@ fn image(label: Label) -> [u8; UNIT] {
     image
 }
 
-/// Whether the unit is one candidate up to a byte and another from there on.
+/// One candidate up to a byte, another from there on.
 fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
     let heads = candidates.iter().map(|(g, image)| (*g, unit.iter().zip(image).take_while(|(a, b)| a == b).count()));
     let tails: Vec<(u32, usize)> = candidates
@@ -220,7 +217,7 @@ fn first_differing_bit(a: &[u8], b: &[u8]) -> u32 {
     a.iter().zip(b).position(|(a, b)| a != b).map_or(0, |i| i as u32 * 8 + (a[i] ^ b[i]).trailing_zeros())
 }
 
-/// Adds a fault, or extends the last one of the same block if it continues.
+/// Or extends the last one of the same block.
 fn add(faults: &mut Vec<Fault>, first_of_block: usize, fault: Fault) {
     let joined = faults.len() > first_of_block
         && faults.last_mut().is_some_and(|last| {

@@ -1,19 +1,16 @@
-//! Faults of a block and their descriptions.
-
 use super::Expected;
 use machine::units::show_size;
 use std::fmt;
 
-/// The kind of fault in a stretch of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// Bits differ from what was written.
     Flipped,
-    /// A block has parts of two generations, although it was written as a whole.
+    /// A block has parts of two generations.
     Torn,
     /// A valid block that belongs at another offset.
     Misdirected,
-    /// An older generation than the last completed write, or data from before the first write.
+    /// An older generation than the last completed write.
     Lost,
     /// A valid block of another run: this run's write never arrived.
     Stale,
@@ -44,22 +41,22 @@ impl fmt::Display for FaultKind {
 /// The data found instead of the expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// `bits` bits differ from the given generation; the first is bit `first_bit` (counted from the
-    /// fault's first byte, least significant bit first).
+    /// `bits` bits differ. `first_bit` counts from the fault's first byte, least significant bit
+    /// first.
     Bits { first_bit: u32, bits: u32, generation: u32 },
-    /// A valid unit of this offset and run, of the given generation.
+    /// A valid unit of this offset and run.
     Generation(u32),
-    /// A unit that is one generation up to a byte and another from there on.
+    /// One generation up to byte `at`, another from there on.
     Seam { before: u32, after: u32, at: u32 },
-    /// A unit whose first or last part belongs to a generation, with unrelated data in the rest.
+    /// One end belongs to a generation, the rest is unrelated.
     Part {
         generation: u32,
         /// Offset of the boundary.
         at: u32,
-        /// Whether the generation's part comes first.
+        /// The generation's part comes first.
         first: bool,
     },
-    /// A valid unit of this run that belongs at another byte offset.
+    /// A valid unit of this run for another byte offset.
     Offset { offset: u64, generation: u32 },
     /// A valid unit of another run.
     Seed(u64),
@@ -75,11 +72,10 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Byte offset of the first wrong unit in the target.
     pub offset: u64,
-    /// Length in bytes: adjacent units of one block with the same fault are merged.
+    /// Adjacent units of one block with the same fault are merged.
     pub bytes: u64,
-    /// The expected data.
     pub expected: Expected,
-    /// The data found in the first unit.
+    /// In the first unit.
     pub found: Found,
 }
 

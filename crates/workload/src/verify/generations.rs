@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::fmt;
 
-/// The allowed generations of a block, and mixtures of them if there are several.
+/// The allowed generations of a block, and mixtures if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Generations before `from`, in ascending order; 0 is the data from before the run.
+    /// Before `from`, ascending; 0 is the data from before the run.
     earlier: Vec<u32>,
     /// All from this one to `newest`.
     from: u32,
-    /// The newest; 0 if the run never wrote there.
+    /// 0 if the run never wrote there.
     pub newest: u32,
-    /// One of the writes failed and may have left any bytes.
+    /// A write failed and may have left any bytes.
     pub unknown: bool,
 }
 
 impl Expected {
-    /// One of these generations (at least one), in any order.
+    /// At least one, in any order.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -30,18 +30,17 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// The oldest; 0 is the data from before the run.
+    /// 0 is the data from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
 
-    /// Whether a unit of this generation is right.
+    /// A unit of this generation is right.
     pub fn admits(&self, generation: u32) -> bool {
         generation > 0 && ((self.from..=self.newest).contains(&generation) || self.earlier.contains(&generation))
     }
 
-    /// Whether parts of several generations may be mixed: writes overlapped one another or the
-    /// read.
+    /// Writes overlapped one another or the read, so parts may be mixed.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
@@ -72,50 +71,46 @@ impl fmt::Display for Expected {
 #[derive(Debug, Clone, Copy)]
 struct Write {
     generation: u32,
-    /// Start of the write, counted in events of this block.
+    /// Counted in events of this block.
     began: u64,
     ended: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Open {
-    /// Writes that no later one replaced, in order of their start.
+    /// Not yet replaced, in order of their start.
     writes: Vec<Write>,
     events: u64,
     /// The latest start of a completed write.
     replaced_until: u64,
 }
 
-/// The generations of every block of a region: 4 bytes per block, and an entry for each uncertain
-/// block.
+/// 4 bytes per block of a region, and an entry for each uncertain block.
 ///
-/// A completed write replaces those that had ended before it started. The order of overlapping
-/// writes is unknown. So a block is uncertain while a write of it is in flight, after overlapping
-/// writes, after a failed write, and after a kill. The next write that overlaps no other makes it
-/// certain again.
+/// A completed write replaces those that had ended before it started. A block is uncertain during a
+/// write, after overlapping writes (their order is unknown), after a failed one, and after a kill.
+/// The next write that overlaps no other makes it certain.
 #[derive(Debug, Clone)]
 pub struct Generations {
     newest: Vec<u32>,
     open: HashMap<u64, Open>,
-    /// Generations of failed writes: there are few, because the first failure ends the run.
+    /// Few, because the first failure ends the run.
     failed: HashMap<u64, Vec<u32>>,
 }
 
 impl Generations {
-    /// `blocks` unwritten blocks.
     pub fn new(blocks: u64) -> Self {
         Generations { newest: vec![0; blocks as usize], open: HashMap::new(), failed: HashMap::new() }
     }
 
-    /// Registers a write of `block` before it is issued; returns its generation. The number
-    /// saturates after 2^32 - 1 writes of one block.
+    /// Registers a write before it is issued; returns its generation, which saturates at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
         generation
     }
 
-    /// Registers a write with this generation before it is issued (or from a log).
+    /// Registers a write before it is issued, or from a log.
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
         let open = self.open.entry(block).or_insert_with(|| Open {
@@ -127,7 +122,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// Registers the end of a write; `ok` if it is known to have completed in full.
+    /// `ok` if the write is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight = |write: &&mut Write| write.generation == generation && write.ended.is_none();
@@ -157,28 +152,27 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// The generations that a read of `block` may have found, if it was issued when `issued` was
-    /// expected and has just ended: includes writes that started in between.
+    /// What a read that has just ended may have found: the generations expected when it was issued,
+    /// and writes that started since.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(block, Expected { newest: issued.newest.max(self.expected(block).newest), ..issued })
     }
 
-    /// Sets the mark in `expected` if one of the writes failed; irrelevant if any bytes may be
-    /// right anyway.
+    /// Marks `expected` if a write failed, unless any bytes may be right.
     fn judged(&self, block: u64, expected: Expected) -> Expected {
         let failed = |generations: &Vec<u32>| generations.iter().any(|generation| expected.admits(*generation));
         let unknown = expected.oldest() > 0 && self.failed.get(&block).is_some_and(failed);
         Expected { unknown, ..expected }
     }
 
-    /// Sets the only generation of `block`, as recorded in a log.
+    /// Sets the only generation of `block`, from a log.
     pub(crate) fn settle(&mut self, block: u64, generation: u32) {
         self.newest[block as usize] = generation;
         self.open.remove(&block);
         self.failed.remove(&block);
     }
 
-    /// Marks all writes in flight as unknown after a kill; any part of them may have arrived.
+    /// After a kill any part of the writes in flight may have arrived.
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;
@@ -186,7 +180,7 @@ impl Generations {
         }
     }
 
-    /// The first block at or after `from` that was ever written (or started).
+    /// The first block at or after `from` with a write or the start of one.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

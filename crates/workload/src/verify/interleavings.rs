@@ -1,5 +1,5 @@
-//! Requests that overlap in virtual time and copy memory byte by byte: no legal state raises an
-//! alarm, and every illegal one does.
+//! Requests overlap in virtual time and copy memory byte by byte: legal states raise no alarm,
+//! illegal ones do.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -28,7 +28,7 @@ struct Read {
     copied: Vec<bool>,
 }
 
-/// A device with requests of arbitrary duration, and a run's verifier and log.
+/// With requests of any duration, and a run's verifier and log.
 struct Model {
     random: SplitMix64,
     verifier: Verifier,
@@ -38,7 +38,7 @@ struct Model {
     reads: Vec<Read>,
     now: u64,
     judged: u64,
-    /// With delays between a request and its log records: ends of writes not logged yet.
+    /// Ends of writes not logged yet, if log records are delayed.
     late: Option<Vec<usize>>,
 }
 
@@ -105,7 +105,7 @@ impl Model {
         }
     }
 
-    /// A write ends: all of it has arrived, or it failed and left arbitrary bytes in the rest.
+    /// All of it has arrived, or it failed and left arbitrary bytes.
     fn end(&mut self, at: usize, done: bool) {
         self.log_begun(at);
         if done {
@@ -188,8 +188,7 @@ impl Model {
         self.complete(self.reads.len() - 1)
     }
 
-    /// The writes that a block may hold: those not followed by a completed write. Also whether the
-    /// block may still hold data from before the run.
+    /// Writes not followed by a completed one, and whether older data may be left.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);
@@ -244,8 +243,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// However requests overlap, a legal state raises no alarm, before and after a kill, and an
-    /// illegal one does.
+    /// Before and after a kill.
     #[test]
     fn overlapping_requests_are_judged_by_what_they_may_have_left(seed: u64, steps in 0usize..300, fails: bool, killed: bool, late: bool) {
         let mut model = Model::new(seed);

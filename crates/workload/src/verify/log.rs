@@ -1,11 +1,11 @@
 //! The log of started and ended writes, from which verification resumes.
 //!
-//! All numbers are little-endian. The file starts with a header of 56 bytes: `HPVERIFY`, the
-//! version (4), the block size (4), the run's seed (8), the offset of the first block (8), the
-//! number of blocks (8), 1 or 0 (4) for a known or unknown fill seed, the fill seed (8), and the
-//! CRC-32C of the 52 bytes before it. Version 1 has no fill seed, and a header of 48 bytes. Records
-//! of 16 bytes follow: the block times four plus the kind (8), the generation (4), and the CRC-32C
-//! of the seed and these 12 bytes. Kinds are 0 settled, 1 begun, 2 done, 3 failed.
+//! Numbers are little-endian. The header has 56 bytes: `HPVERIFY`, version (4), block size (4), the
+//! run's seed (8), offset of the first block (8), number of blocks (8), 1 or 0 (4) for a known or
+//! unknown fill seed, fill seed (8), CRC-32C of the 52 bytes before it. Version 1 has no fill seed
+//! and a header of 48 bytes. Records of 16 bytes follow: the block times four plus the kind (8),
+//! the generation (4), the CRC-32C of the seed and these 12 bytes. Kinds are 0 settled, 1 begun, 2
+//! done, 3 failed.
 
 use super::generations::{Expected, Generations};
 use super::unit::{half, word};
@@ -16,7 +16,7 @@ use std::sync::Mutex;
 const MAGIC: &[u8; 8] = b"HPVERIFY";
 const VERSION: u32 = 2;
 const HEADER: usize = 56;
-/// Header size of version 1 in bytes.
+/// Header size of version 1.
 const HEADER_1: usize = 48;
 const RECORD: usize = 16;
 
@@ -24,15 +24,13 @@ const RECORD: usize = 16;
 enum Kind {
     /// The block has exactly this generation.
     Settled = 0,
-    /// A write of this generation is about to be issued.
+    /// The write is about to be issued.
     Begun = 1,
-    /// The write completed.
     Done = 2,
     /// The write failed, or its result is unknown.
     Failed = 3,
 }
 
-/// Why a log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("cannot read the verification log: {0}")]
@@ -51,9 +49,24 @@ pub enum LogError {
     Damaged { at: u64, what: String },
 }
 
-/// Writes the log of a run. Every record is written at once: with an unbuffered file, a killed
-/// process loses nothing. Surviving a power failure requires a sync of the file before each write
-/// is issued.
+/// Writes each record at once: with an unbuffered file, a killed process loses nothing. To survive
+/// a power failure, sync the file before each write is issued.
+///
+/// ```
+/// use workload::Workload;
+/// use workload::verify::{Log, Verifier};
+///
+/// let writer = Workload { read_percent: 0, request_bytes: 4096, ..Workload::default() };
+/// let verifier = Verifier::new(&writer, (0, 1 << 20), 1)?;
+/// let mut file = Vec::new();
+/// let mut log = Log::create(&mut file, &verifier)?;
+/// let generation = verifier.fill(0, &mut [0; 4096]);
+/// log.begun(0, generation)?;
+/// log.ended(0, generation, true)?;
+/// let (verifier, resumed) = Verifier::resume(file.as_slice())?;
+/// assert_eq!((verifier.next_written(0), resumed.records), (Some(0), 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Log<W: Write> {
     writer: W,
@@ -62,10 +75,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Starts a log with the verifier's current state; no write may be in flight.
-    ///
-    /// # Errors
-    /// As the writer.
+    /// Starts with the verifier's current state; no write may be in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -97,19 +107,15 @@ impl<W: Write> Log<W> {
         Ok(log)
     }
 
-    /// Logs a write before it is issued: the offset and the result of [`Verifier::fill`].
-    ///
-    /// # Errors
-    /// As the writer; the write must then not be issued.
+    /// Logs the result of [`Verifier::fill`] before the write is issued. If this fails, do not
+    /// issue it.
     pub fn begun(&mut self, offset: u64, generation: u32) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), Kind::Begun, generation);
         self.writer.write_all(&record)
     }
 
-    /// Logs the end of a write, like [`Verifier::wrote`].
-    ///
-    /// # Errors
-    /// As the writer. A lost record only costs certainty: after a kill either generation passes.
+    /// Logs the end like [`Verifier::wrote`]. Without the record either generation passes after a
+    /// kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), if ok { Kind::Done } else { Kind::Failed }, generation);
         self.writer.write_all(&record)
@@ -152,19 +158,17 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&seed.to_le_bytes()), &record[..12])
 }
 
-/// Result of reading a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumed {
-    /// Number of complete records.
+    /// Complete records.
     pub records: u64,
     /// Bytes of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 
 impl Verifier {
-    /// Restores a verifier from the log of an earlier process. For a write in flight when that was
-    /// killed, either generation is right. To continue writing, start a new log with
-    /// [`Log::create`].
+    /// Restores a verifier from the log of a killed process. For a write in flight, either
+    /// generation is right. To go on writing, start a new log with [`Log::create`].
     ///
     /// # Errors
     /// Not a log, another version's, or damaged other than at its end.
@@ -253,7 +257,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Fills the buffer unless the data end earlier; returns the number of bytes read.
+/// Fewer bytes only at the end of the data.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -1,13 +1,10 @@
 //! Self-describing blocks, and a record of what was written, so every read can be checked.
 //!
-//! Each sector of a request carries the run, the offset, the generation and a checksum, and its
-//! body follows from them ([`Verifier::fill`]). The verifier remembers the generation of every
-//! block, so [`Verifier::check`] can distinguish flipped, torn, misdirected, lost, stale and
-//! foreign data. A [`Log`] of started and ended writes lets verification resume after the process
-//! was killed: writes in flight at that time may or may not have arrived.
+//! Each sector carries the run, the offset, the generation and a checksum; its body follows from
+//! them. The [`Verifier`] remembers every block's generation, so it distinguishes flipped, torn,
+//! misdirected, lost, stale and foreign data. With a [`Log`] verification resumes after a kill.
 //!
-//! Verification costs processor time and takes a lock per request: do not use a verifying run as a
-//! measurement.
+//! It costs processor time and takes a lock per request: do not measure with it.
 
 mod diagnosis;
 mod fault;
@@ -30,18 +27,18 @@ use machine::units::show_size;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::{Label, UNIT};
 
-/// Bytes of a self-describing unit: a sector, the largest unit that a device writes atomically.
+/// A sector, the largest unit that a device writes atomically.
 pub const UNIT_BYTES: u32 = 512;
-/// Maximum number of blocks: 1 GiB of memory.
+/// 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
-/// Purpose of a seed; see [`derive`].
+/// See [`derive()`].
 const PURPOSE_VERIFY: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
     base: u64,
-    /// Block size in bytes: the request size.
+    /// In bytes.
     request: u32,
     blocks: u64,
 }
@@ -58,22 +55,36 @@ impl Grid {
 }
 
 /// Writes self-describing blocks, remembers them, and checks reads. All streams of a run share one.
+/// Offsets are the workload's, and buffers are one request long.
 ///
-/// Offsets are those of the workload's requests, and buffers are one request long.
+/// ```
+/// use workload::{Workload, verify::Verifier};
+///
+/// let writer = Workload { read_percent: 0, request_bytes: 4096, ..Workload::default() };
+/// let verifier = Verifier::new(&writer, (0, 1 << 20), 1)?;
+/// let mut block = vec![0; 4096];
+/// let generation = verifier.fill(8192, &mut block);
+/// verifier.wrote(8192, generation, true);
+///
+/// block[100] ^= 1;
+/// let mut faults = Vec::new();
+/// verifier.check(8192, &block, verifier.expected(8192), &mut faults);
+/// assert_eq!(faults[0].kind.name(), "flipped");
+/// # Ok::<(), workload::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Verifier {
-    /// The run's own seed: blocks of an earlier run of the same workload are not accepted.
+    /// Another for each run, so blocks of an earlier one are not accepted.
     seed: u64,
     grid: Grid,
-    /// The seed of the target's initial data, if known.
+    /// Seed of the target's initial data, if known.
     fill_seed: Option<u64>,
     generations: Mutex<Generations>,
 }
 
 impl Verifier {
-    /// The verifier of a run of `workload` in the region (first byte, length in bytes). `run`
-    /// distinguishes runs of the same workload: any number that is never reused, such as the time
-    /// or a random number.
+    /// The verifier of a run in the region (first byte, length in bytes). `run` must never be
+    /// reused: the time, or a random number.
     ///
     /// # Errors
     /// The request size is not a multiple of 512 B, or the region has more than [`MAX_BLOCKS`]
@@ -104,15 +115,13 @@ impl Verifier {
         })
     }
 
-    /// The target was filled from its start with this seed ([`machine::filled`]), so its initial
-    /// data are recognized.
+    /// The target was filled from its start with this seed ([`machine::filled`]).
     #[must_use]
     pub fn filled_with(self, seed: Option<u64>) -> Verifier {
         Verifier { fill_seed: seed, ..self }
     }
 
-    /// Fills the buffer of a write before it is issued; returns its generation. With a [`Log`], log
-    /// it before issuing.
+    /// Fills the buffer of a write; returns its generation. With a [`Log`], log it before issuing.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> u32 {
         debug_assert_eq!(buffer.len(), self.grid.request as usize);
         let generation = self.lock().begin(self.grid.block(offset));
@@ -122,42 +131,39 @@ impl Verifier {
         generation
     }
 
-    /// Records the end of the write of this generation; `ok` if all of it is known to be done. A
-    /// failed write may have left anything.
+    /// The write ended; `ok` if all of it is known to be done. A failed write may have left
+    /// anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// The expectation for the block at `offset`. Call it when a read is issued, and pass the
-    /// result to [`Verifier::check`].
+    /// The expectation for a block. Take it when a read is issued, for [`Verifier::check`].
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
 
-    /// Checks the data of a read that was issued when `issued` was expected: adds every fault, and
-    /// returns the number of bytes that could be judged. Blocks that this run did not write, or
-    /// whose write failed or is the first and still in flight, cannot be judged.
+    /// Checks a read that was issued when `issued` was expected; returns the number of bytes that
+    /// could be judged. Not judged are blocks that this run did not write, or whose write failed or
+    /// is the first and still in flight.
     ///
-    /// If writes overlapped one another or the read, each byte must belong to one of the allowed
-    /// generations.
+    /// After overlaps each byte must belong to an allowed generation.
     pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
         let expected = self.lock().until_now(self.grid.block(offset), issued);
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// The offset of the first block at or after `offset` that this run wrote, for reading back
-    /// everything.
+    /// The first written block at or after `offset`, for reading back everything.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// First byte and length of the verified area, and the length of a block.
+    /// First byte and length, and the length of a block.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// A panic elsewhere leaves the generations consistent, so a poisoned lock is harmless.
+    /// A panic elsewhere leaves the generations consistent.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Faults injected into a device: each is found and named correctly, without false alarms.
+//! Injected faults are found and named correctly, without false alarms.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -48,7 +48,7 @@ impl Device {
         data
     }
 
-    /// A write that reports success and never arrives.
+    /// Reports success, but never arrives.
     fn lose(&self, block: u64) {
         let (generation, _) = self.begin(block);
         self.verifier.wrote(self.offset(block), generation, true);
@@ -261,7 +261,7 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
     }
 }
 
-/// The bytes of a first write up to or from `cut`, and initial data in the rest.
+/// The write arrives up to or from `cut`, with initial data in the rest.
 #[test]
 fn a_first_write_that_arrived_in_part_is_torn() {
     for zeros in [true, false] {
@@ -288,7 +288,7 @@ fn a_first_write_that_arrived_in_part_is_torn() {
     }
 }
 
-/// A sector with a part of a generation too old to be tried, or from before the run.
+/// Too old to be tried, or from before the run.
 #[test]
 fn a_sector_of_two_distant_generations_is_torn() {
     for cut in [64usize, 100, 256, 400, 472] {
@@ -380,8 +380,7 @@ fn a_read_during_a_write_may_see_parts_of_both() {
     assert_eq!(new.len(), 4096);
 }
 
-/// Runs writes with several in flight, logs them, and kills the run after `steps`; returns the
-/// device and the log.
+/// After `steps` writes with several in flight; returns the device and the log.
 fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
     let mut random = SplitMix64::new(seed);
     let mut device = Device::new(1024);

@@ -6,22 +6,21 @@ use crate::rng::{SplitMix64, derive};
 pub const UNIT: usize = UNIT_BYTES as usize;
 /// The first word of every unit after its checksum.
 const MAGIC: u64 = u64::from_le_bytes(*b"halfpow\x01");
-/// Bytes before the body: checksum (4), generation (4), seed (8), offset (8), magic (8).
+/// Checksum (4), generation (4), seed (8), offset (8), magic (8).
 const HEADER: usize = 32;
 
-/// The content of a unit's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
-    /// The run that wrote it.
+    /// Seed of the run that wrote it.
     pub seed: u64,
     /// The intended byte offset.
     pub offset: u64,
-    /// Number of writes of this block by this run, including this one.
+    /// Writes of this block by this run, including this one.
     pub generation: u32,
 }
 
 impl Label {
-    /// Writes the whole unit: header, body, checksum.
+    /// Writes header, body and checksum.
     pub fn write(&self, unit: &mut [u8]) {
         debug_assert_eq!(unit.len(), UNIT);
         let mut body = SplitMix64::new(derive(self.seed, self.offset, u64::from(self.generation)));
@@ -46,14 +45,14 @@ impl Label {
     }
 }
 
-/// The little-endian 64-bit word at `at`.
+/// Little-endian.
 pub fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-/// The little-endian 32-bit word at `at`.
+/// Little-endian.
 pub fn half(bytes: &[u8], at: usize) -> u32 {
     let mut half = [0; 4];
     half.copy_from_slice(&bytes[at..at + 4]);

@@ -33,13 +33,12 @@ impl MemoryFiles {
         MemoryFiles(Arc::new(State { fail_at: Some(operation), ..state }))
     }
 
-    /// Simulates that the program is stopped for a second in each of the first `runs` runs.
+    /// The program stops for a second in each of the first `runs` runs.
     pub fn pausing(self, runs: u64) -> Self {
         self.0.pauses.store(runs, Ordering::SeqCst);
         self
     }
 
-    /// Number of watched runs.
     pub fn watched_runs(&self) -> u64 {
         self.0.watched.load(Ordering::SeqCst)
     }

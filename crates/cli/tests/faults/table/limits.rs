@@ -3,7 +3,7 @@ use super::*;
 const SMALL_STACK: &[&str] = &["sh", "-c", "ulimit -s 64 && exec \"$@\"", "sh"];
 const SMALL_STACK_ALONE: &[&str] = &["sh", "-c", "ulimit -s 64 && ulimit -v 40000 && exec \"$@\"", "sh"];
 
-/// The first limit, in steps of 1 MiB, under which the program can be loaded.
+/// The first limit, in steps of 1 MiB, that lets the program load.
 const FULL_ADDRESS_SPACE: &[&str] = &[
     "sh",
     "-c",

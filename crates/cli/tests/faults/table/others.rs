@@ -3,7 +3,7 @@ use super::*;
 /// An ordinary user.
 const STRANGER: u32 = 64_000;
 
-/// Replaces the directory of outputs while a read of a faulty file system waits, then lets it go on.
+/// Replaces the output directory while a read of a faulty file system waits, then releases it.
 macro_rules! replaced {
     ($line:literal) => {
         Row {
@@ -54,7 +54,7 @@ const IN_SHARED: &[&str] = &[
     "run {here} --size 1m --buffered --op write --bytes 64k --verify --verify-log shared/out/log",
 ];
 
-/// Every file that is read, by the name `strange`.
+/// Every file that is read, under the name `strange`.
 const READERS: &[&str] = &[
     "report strange",
     "compare strange strange",
@@ -78,7 +78,7 @@ const READERS: &[&str] = &[
     "check twin:gateway-1997 --history strange",
 ];
 
-/// Root with what an ordinary user's session names.
+/// Root with the environment of an ordinary user's session.
 const AS_SU: By = under(
     "as root with the home and the temporary directory of another user",
     &[
@@ -96,7 +96,7 @@ const AS_SU: By = under(
 
 const FROM_ZERO: By = under("with /dev/zero as standard input", &["sh", "-c", "exec \"$0\" \"$@\" </dev/zero"]);
 
-/// A trial that goes on until it is killed.
+/// A trial that runs until it is killed.
 const TUNE_DISK: &str = "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 
 /// A journal of one setting; no process has its writer's number.

@@ -1,15 +1,15 @@
 use super::*;
 
-/// At a home directory that is read-only.
+/// With a read-only home directory.
 const AT_HOME: By = under(
     "with a read-only home",
     &["env", "-u", "HALFPOWER_HISTORY", "-u", "HALFPOWER_STATE", "-u", "XDG_DATA_HOME", "HOME={ro}"],
 );
 
-/// With settings journaled on a read-only file system.
+/// With the journal of settings on a read-only file system.
 const IN_RO: By = under("with a read-only state directory", &["env", "HALFPOWER_STATE={ro}/state"]);
 
-/// A profile of diskspd's.
+/// A profile for diskspd.
 const PROFILE: &str = "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets><Target>\
  <Path>twin:gateway-1997</Path></Target></Targets></TimeSpan></TimeSpans></Profile>";
 

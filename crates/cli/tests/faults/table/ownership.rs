@@ -1,12 +1,12 @@
 use super::*;
 
-/// Lines that make a file under a name of the user's and write it for long.
+/// Create a file under a name chosen by the user and write it for long.
 const FIO_LONG: &str = "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
 const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
 const SQLIO_LONG: &str = "sqlio -kW -frandom -s60 -BY --size 1m work";
 const DISKSPD_LONG: &str = "diskspd -c1M -d60 -W0 -w100 work";
 
-/// Reads a file of the user's in every language that makes files.
+/// Read a user's file in every language that creates files.
 const READ_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=read --size=256k",
     "fio --name=a --filename=vm.img --rw=read --size=256k --openfiles=1 --invalidate=1",
@@ -16,7 +16,7 @@ const READ_VM: &[&str] = &[
     "run vm.img --buffered --bytes 64k --repeats 1 --max-repeats 1",
 ];
 
-/// Writes, empties, extends or removes it.
+/// Write, empty, extend or remove it.
 const WRITE_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=write --size=256k",
     "fio --name=a --filename=vm.img --rw=randrw --size=2m --keep",
@@ -36,11 +36,11 @@ const WRITE_VM: &[&str] = &[
     "tune vm.img --op write --knob depth=8 --yes",
 ];
 
-/// The file that a killed command left becomes the user's: renamed, with other data in it.
+/// The file of a killed command becomes the user's: renamed, with other data in it.
 const RENAMED: crate::play::Step = Do(Shell("mv work vm.img && cat precious >vm.img"));
 const UNCHANGED: crate::play::Step = Do(Shell("cmp precious vm.img"));
 
-/// Lines that leave a file for later ones, and use what they left.
+/// Lines that keep a file for later ones, and use it.
 const KEPT: &[&str] = &[
     "fio --name=a --filename={at}/fio --size=256k --rw=write --keep",
     "fio --name=a --directory={at} --size=256k --rw=randrw --nrfiles=2 --keep",
@@ -50,7 +50,7 @@ const KEPT: &[&str] = &[
     "diskspd -c256K -d1 -W0 -w100 -b64K {at}/diskspd",
 ];
 
-/// Changes each of these files in one way, and keeps a copy of it.
+/// Changes each of these files in one way, and keeps a copy.
 macro_rules! changed {
     ($change:literal) => {
         Do(Shell(concat!(
@@ -65,7 +65,7 @@ const STAY: crate::play::Step = Do(Shell("for one in copy/*; do cmp $one at/${on
 
 const ANEW: crate::play::Step = Do(Shell("rm -rf at/*"));
 
-/// What is left by kept files and the checks on them.
+/// Left by kept files and the checks on them.
 const LEFT: &[&str] = &["at/*", "copy*", "old"];
 
 section![

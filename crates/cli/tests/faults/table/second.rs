@@ -1,12 +1,12 @@
 use super::*;
 
-/// In a directory that was removed after the command's start.
+/// In a directory that was removed after the command started.
 const REMOVED_HERE: By = under(
     "in a directory that was removed",
     &["sh", "-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"],
 );
 
-/// With the limits on own data of a small service.
+/// With the limits of a small service on its own data.
 const LITTLE_DATA: By = under("under ulimit -d", &["prlimit", "--data=16000000"]);
 
 /// The first real-time signal of the GNU C library.

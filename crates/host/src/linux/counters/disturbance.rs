@@ -6,7 +6,7 @@ use machine::{Nanos, PressureUse, QuotaUse};
 
 pub(crate) struct DisturbanceMeter {
     quotas: Vec<Gauge>,
-    /// CPU, memory and storage pressure; all three or empty.
+    /// CPU, memory and storage; all three or empty.
     pressure: Vec<Gauge>,
 }
 
@@ -44,8 +44,8 @@ impl DisturbanceMeter {
 }
 
 /// Parses `cpu.stat`. Times are microseconds in version 2, nanoseconds in version 1 (Linux,
-/// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). Returns `None`
-/// for a group without a quota.
+/// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). `None` without
+/// a quota.
 fn quota(text: &str) -> Option<[u64; 3]> {
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
     let held = of("throttled_usec").map(|us: u64| us * 1000).or_else(|| of("throttled_time"))?;
@@ -63,7 +63,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// Throttling since `before` in the group that was throttled longest; `None` without a quota.
+    /// Throttling in the group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);

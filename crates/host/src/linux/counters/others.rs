@@ -1,5 +1,3 @@
-//! CPU time of the other programs on this machine.
-
 use super::{IdleBaseline, tick_ns};
 use crate::linux::clock::kernel_now;
 use crate::linux::facts::Roots;
@@ -19,7 +17,7 @@ pub struct OtherPrograms {
 }
 
 impl OtherPrograms {
-    /// Reads the other programs; empty if `/proc` cannot be read.
+    /// Empty if `/proc` cannot be read.
     pub fn now(roots: &Roots) -> Self {
         let mut ticks = HashMap::new();
         let mut text = Vec::new();
@@ -34,13 +32,11 @@ impl OtherPrograms {
         Self { at_ns: kernel_now(), ticks, tick_ns: tick_ns() }
     }
 
-    /// Age of this reading, in nanoseconds.
     pub fn age_ns(&self) -> Nanos {
         kernel_now().saturating_sub(self.at_ns)
     }
 
-    /// CPUs that the other programs used from `before` to now. A use below a tick's resolution
-    /// counts as zero.
+    /// CPUs that the other programs used. Less than a tick's resolution counts as zero.
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
         // A program that started in between counts with all of its time; one that ended is missed.
@@ -51,7 +47,7 @@ impl OtherPrograms {
     }
 }
 
-/// User and system ticks of a program, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
+/// User and system, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
 fn program_ticks(stat: &[u8]) -> Option<u64> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
     // The name is in parentheses and may contain any byte.

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Why a hardware counter is unavailable; the measurement is complete without it.
+/// The measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
-    /// Not permitted for this user.
     #[error(
         "processor counters are not allowed here (kernel.perf_event_paranoid); run as root or lower it with: sysctl kernel.perf_event_paranoid=1"
     )]
@@ -50,7 +49,7 @@ const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
 /// Counts user-space instructions of this thread and of threads that start later. Slows every
-/// context switch, so do not use it if the run's rate is reported.
+/// context switch: do not report the run's rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -69,7 +68,7 @@ impl PerfCounter {
     /// Opens a stopped counter at zero.
     ///
     /// # Errors
-    /// The reason why it is unavailable.
+    /// Why it is unavailable.
     pub fn try_open() -> Result<Self, PerfUnavailable> {
         let attributes = Attributes {
             kind: TYPE_HARDWARE,
@@ -111,14 +110,14 @@ impl PerfCounter {
         Ok(counter)
     }
 
-    /// Starts counting from zero.
+    /// Starts from zero.
     pub fn start(&mut self) {
         // Not by a reset: that keeps the counts of threads that have ended.
         self.start = self.raw().unwrap_or_default();
         self.control(IOCTL_ENABLE);
     }
 
-    /// Stops counting; [`PerfCounter::read`] still returns the value.
+    /// [`PerfCounter::read`] still returns the value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }
@@ -154,7 +153,7 @@ fn scaled(count: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     }
 }
 
-/// Maps an errno of `perf_event_open` (see its manual page).
+/// See the manual page of `perf_event_open`.
 fn reason(errno: i32) -> PerfUnavailable {
     match errno {
         libc::EACCES | libc::EPERM => PerfUnavailable::NotAllowed,

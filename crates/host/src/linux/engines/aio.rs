@@ -10,7 +10,7 @@ const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
 
-/// The kernel's `struct iocb` (little-endian layout, `linux/aio_abi.h`).
+/// `struct iocb` (little-endian layout, `linux/aio_abi.h`).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct ControlBlock {
@@ -28,7 +28,7 @@ struct ControlBlock {
     result_fd: u32,
 }
 
-/// The kernel's `struct io_event`.
+/// `struct io_event`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Event {

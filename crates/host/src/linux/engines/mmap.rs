@@ -84,8 +84,7 @@ thread_local! {
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Copies to or from a mapped range. Returns whether a page could not be loaded: the file is
-/// shorter or its device failed.
+/// False if a page could not be loaded: the file is shorter or its device failed.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one of the
@@ -102,8 +101,8 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
     failed
 }
 
-/// On SIGBUS, maps zeros over the page that failed, so the copy finishes and the request fails. Any
-/// other SIGBUS still ends the process.
+/// Maps zeros over the page that failed, so the copy finishes and the request fails. Any other
+/// SIGBUS still ends the process.
 extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let (start, len, _) = COPYING.get();
     // SAFETY: the kernel passes a valid structure to the handler.

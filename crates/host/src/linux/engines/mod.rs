@@ -1,5 +1,5 @@
-//! The engines: how one thread's requests reach the kernel. Each has its own file and a line in
-//! [`engines!`].
+//! How one thread's requests reach the kernel. Each engine has its own file and a line in
+//! `engines!`.
 
 mod aio;
 mod mmap;
@@ -147,8 +147,7 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream through an engine or its null backend from the common start; returns the time of
-/// the last completion.
+/// Serves a stream through an engine or its null backend; returns the time of the last completion.
 ///
 /// # Errors
 /// The engine is not available; as [`serve`].

@@ -11,7 +11,7 @@ pub(crate) struct Null {
 }
 
 impl Open<'_> for Null {
-    /// Does no I/O, so it is never chosen for a target.
+    /// Never chosen for a target.
     fn available() -> bool {
         false
     }

@@ -1,5 +1,3 @@
-//! The parameters that open an engine's session.
-
 use crate::arena::Arena;
 use crate::reaping::PartCounters;
 use machine::{Hint, Request, Stability};
@@ -8,11 +6,11 @@ use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
-    /// Open files, which outlive the session.
+    /// Outlive the session.
     pub(super) fds: &'f [RawFd],
     /// Maximum outstanding requests; for a stripe, each piece counts.
     pub(super) entries: u32,
-    /// Buffers, which outlive the session.
+    /// Outlives the session.
     pub(super) arena: &'s mut Arena,
     /// End of the part of each file that requests may touch.
     pub(super) end: u64,
@@ -23,7 +21,7 @@ pub(super) struct Setup<'f, 's> {
     pub(super) tally: &'s PartCounters,
 }
 
-/// The other calls are in [`Session`] or [`BlockingSession`], name and depth in [`Engine`].
+/// The other calls are in `Session` or `BlockingSession`, name and depth in `Engine`.
 pub(super) trait Open<'f>: Sized {
     fn available() -> bool {
         true

@@ -36,7 +36,7 @@ impl BlockingSession for Blocking<'_> {
     }
 }
 
-/// The raw system call. The C library's wrapper is a cancellation point, which adds about 50
+/// The raw system call: the C library's wrapper is a cancellation point, which adds about 50
 /// instructions in a multithreaded process.
 ///
 /// # Safety
@@ -62,7 +62,7 @@ unsafe fn call(number: libc::c_long, fd: RawFd, at: *mut u8, len: u32, offset: u
     result as i32
 }
 
-/// The same through the C library.
+/// Through the C library.
 ///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.

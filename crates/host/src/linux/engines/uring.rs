@@ -11,7 +11,7 @@ use std::os::fd::RawFd;
 
 const MAX_REGISTERED: usize = 1 << 30;
 
-/// Maximum submission ring; more outstanding requests need several submissions.
+/// More outstanding requests need several submissions.
 const MAX_RING: u32 = 4096;
 
 const MIN_RING: u32 = 8;
@@ -25,7 +25,7 @@ const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// Time limit of waits for several completions on kernels without a minimum wait time.
+/// For waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 /// A ring with a backlog of entries that did not fit.
@@ -152,7 +152,7 @@ impl Queue {
     }
 }
 
-/// The most efficient ring that this kernel offers, smaller if the locked-memory limit requires it.
+/// The most efficient ring of this kernel, smaller if the locked-memory limit requires it.
 fn build(entries: u32) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);
@@ -227,7 +227,7 @@ impl Session for Ring<'_> {
     }
 }
 
-/// No-op requests: measures the limit of the ring and its loop.
+/// Measures the limit of the ring and its loop.
 pub(crate) struct NoOps {
     queue: Queue,
 }

@@ -1,12 +1,10 @@
-//! Describes one block device: partition, volume, loop device or disk.
-
 use super::{Roots, chosen, link_name, names, number, text};
 use machine::units::{KIB, show_size};
 use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// `size` and `start` in sysfs count 512-byte sectors on every device.
+/// Unit of `size` and `start` in sysfs, on every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
@@ -26,7 +24,7 @@ pub(super) struct Described {
     pub warnings: Vec<String>,
 }
 
-/// A device's sysfs directory, resolved so that its parents are its buses.
+/// Resolved, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
@@ -323,7 +321,7 @@ fn disk(name: &str, dir: &Path) -> Described {
         put("max_comp_streams", text(dir.join("max_comp_streams")));
         put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
         shown = format!("{name} (compressed RAM disk)");
-        warnings.push(format!("{name} is compressed main memory, not a disk: its rates say nothing about a disk"));
+        warnings.push(format!("{name} is compressed main memory, not a disk: its rates are not those of a disk"));
     }
     let device = dir.join("device");
     // SCSI pads its strings; virtio's vendor is a meaningless number.

@@ -1,13 +1,10 @@
-//! Facts about this computer.
-
 use super::{Roots, chosen, link_name, names, number, text, throttle};
 use machine::MachineFacts;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Describes this computer and its settings that affect storage results, as far as they can be
-/// read.
+/// This computer and its settings that affect storage results, as far as they can be read.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -51,7 +48,7 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// CPUs online, from a list such as `0-3,8`.
+/// Online, from a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed = text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
     listed.unwrap_or_else(|| cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32)
@@ -81,8 +78,7 @@ pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Bytes left of the limits on mapped memory (`ulimit -v`) and on data (`ulimit -d`), whichever is
-/// less.
+/// The tighter limit: on mapped memory (`ulimit -v`) or on data (`ulimit -d`).
 pub(crate) fn own_limit_left() -> Option<u64> {
     let limits = [(Resource::As, 0), (Resource::Data, 5)];
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

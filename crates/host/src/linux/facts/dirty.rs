@@ -9,10 +9,10 @@ use std::sync::Mutex;
 /// The dirty pages oscillate around the limit, so writers count as throttled from here.
 const HELD_PERCENT: f64 = 95.0;
 
-/// Pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
+/// A CPU may count this many pages locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// Share of the limit from which uncounted pages matter.
+/// Uncounted pages matter from this share of the limit.
 const UNCOUNTED_SHARE: f64 = 0.02;
 
 pub(crate) struct DirtyWatch {
@@ -49,8 +49,8 @@ impl DirtyWatch {
     }
 }
 
-/// Dirty pages as a percentage of the point at which `balance_dirty_pages` starts to throttle:
-/// halfway between background and hard threshold (the "freerun" ceiling of mm/page-writeback.c).
+/// Percentage of the point at which `balance_dirty_pages` starts to throttle: halfway between
+/// background and hard threshold (the "freerun" ceiling of mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let told = read()?;

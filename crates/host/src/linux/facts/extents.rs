@@ -1,4 +1,4 @@
-//! The extents of a file: how many, and where the largest is on its device.
+//! How many extents a file has, and where the largest is on its device.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,7 +16,7 @@ struct Fiemap {
     reserved: u32,
 }
 
-/// `FS_IOC_FIEMAP` of `linux/fs.h`: `_IOWR('f', 11, struct fiemap)`.
+/// `_IOWR('f', 11, struct fiemap)` of `linux/fs.h`.
 const FS_IOC_FIEMAP: u64 = 0xC020_660B;
 
 /// `struct fiemap_extent` of `linux/fiemap.h`.
@@ -31,8 +31,8 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// Extents whose location is not that of their data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
-/// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+/// The location is not that of the data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`,
+/// `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
 const LOOKED_AT: usize = 256;
@@ -43,8 +43,8 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// Extents without a location yet, or in a block shared with metadata: `FIEMAP_EXTENT_UNKNOWN`,
-/// `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
+/// No location yet, or in a block shared with metadata: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
+/// `_DATA_INLINE`, `_DATA_TAIL`.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
 /// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.
@@ -53,7 +53,7 @@ const SHARED: u32 = 0x2000;
 /// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
 const SYNC: u32 = 0x1;
 
-/// A file's extents, at most `room`; `None` if not a regular file, or without FIEMAP.
+/// At most `room` extents; `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
@@ -83,8 +83,8 @@ pub(super) enum Common {
     Own,
 }
 
-/// Whether the same bytes of two files have the same location on a device; `None` if unknown, or
-/// without a location yet.
+/// The same bytes of two files have the same location; `None` if unknown, or without a location
+/// yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
@@ -109,7 +109,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// The largest contiguous piece of a file on its device: first byte and length.
+/// The largest contiguous piece on the device: first byte and length.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)

@@ -1,5 +1,3 @@
-//! Describes a mounted file system and its devices.
-
 use super::recorded::Calls;
 use super::{Mount, Roots, layers, names, text};
 use machine::{FileSystemFacts, Layer, LayerKind};
@@ -115,7 +113,7 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     (settings, facts)
 }
 
-/// ext3 and ext4 list their active options, including defaults, in `/proc/fs/ext4/DEVICE/options`.
+/// `/proc/fs/ext4/DEVICE/options` lists the active options, including defaults.
 fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, facts: &mut FileSystemFacts) {
     let Some(device) = members(roots, mount).into_iter().next() else { return };
     let told = text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
@@ -161,7 +159,7 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         .collect()
 }
 
-/// A mounted btrfs, by its source device: its sysfs directory and its devices.
+/// By its source device: its sysfs directory and its devices.
 fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     let source = layers::device_of_node(roots, Path::new(&mount.source))?;
     names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {

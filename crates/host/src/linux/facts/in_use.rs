@@ -39,8 +39,8 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     told
 }
 
-/// A sentence that says why a block device or file must not be written, if a use is known. See
-/// [`super::signature`] for its contents.
+/// A sentence that says why a block device or file must not be written. See [`super::signature()`]
+/// for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
@@ -63,8 +63,7 @@ impl Uses {
     }
 }
 
-/// The kernel's uses of a block device or file. `is_written`: whether it is open for writing
-/// anywhere, if known.
+/// `is_written`: it is open for writing anywhere, if known.
 pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
     let mut uses = Uses::default();
     if roots.is_this_machine() && !roots.sys.join("class/block").exists() {
@@ -152,8 +151,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Mounted block devices with their mount points. btrfs has several devices, and its mounts show no
-/// block device's number.
+/// With their mount points. btrfs has several devices, and its mounts show no block device's
+/// number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -174,7 +173,7 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether the kernel refuses to share a device: mounted (perhaps in another namespace), part of a
+/// The kernel refuses to share the device: mounted (perhaps in another namespace), part of a
 /// volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
     let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());

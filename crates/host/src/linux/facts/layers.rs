@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// A block device by kernel name and number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDevice {
     /// Such as `sda1`, `nvme0n1`, `dm-0`.
@@ -28,22 +27,22 @@ pub struct BlockDevices {
     pub deepest: Vec<BlockDevice>,
 }
 
-/// Everything under a path that a target's facts need.
+/// What a target's facts need.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
     /// From the top down; the members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
-    /// Maximum physical block size of the devices; 0 without a device.
+    /// Maximum of the devices; 0 without one.
     pub physical_block_bytes: u32,
-    /// The file system's block size; 0 without one.
+    /// The file system's block size; 0 without a file system.
     pub block_bytes: u32,
     pub in_memory: bool,
     /// Problems that make results here unreliable or unnecessarily slow.
     pub warnings: Vec<String>,
 }
 
-/// Describes everything under an existing file, directory or block device.
+/// Everything under an existing file, directory or block device.
 ///
 /// # Errors
 /// The path cannot be inspected, or is on no mount visible to this process.
@@ -66,10 +65,7 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     Ok(walk.finish())
 }
 
-/// The layers under an existing file, directory or block device, from the top down.
-///
-/// # Errors
-/// As [`under`].
+/// The layers under a path, from the top down.
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
@@ -81,10 +77,7 @@ pub fn under_device(roots: &Roots, name: &str) -> Under {
     walk.finish()
 }
 
-/// The block devices under an existing file, directory or block device.
-///
-/// # Errors
-/// As [`under`].
+/// Fails as [`under`].
 pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
     Ok(under(roots, path)?.devices)
 }
@@ -149,7 +142,7 @@ struct Walk<'a> {
     under: Under,
     /// Devices visited, with the layers below and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// Share of the target's bytes that reaches the current layer.
+    /// Share of the target's bytes that reach the current layer.
     share: Share,
     /// The members above take turns or hold metadata, so a layer below two of them sees each byte
     /// once.
@@ -209,8 +202,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An overlay's upper directory, which receives writes; without one, the lowest, with most
-    /// files.
+    /// The upper directory, which receives writes; without one, the lowest, with most files.
     fn overlay(&mut self, mount: &Mount) {
         let below =
             mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));

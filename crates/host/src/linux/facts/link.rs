@@ -131,7 +131,7 @@ impl Links {
         rate
     }
 
-    /// The link between a SATA port and its drive: `/sys/.../ataN/linkM/ata_link/linkM/sata_spd`.
+    /// `/sys/.../ataN/linkM/ata_link/linkM/sata_spd`.
     fn sata(&mut self, port: &Path) {
         for link in names(port).into_iter().filter(|name| name.starts_with("link")) {
             let dir = port.join(&link).join("ata_link").join(&link);

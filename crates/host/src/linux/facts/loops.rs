@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// The backing file's path at setup; it may since have been removed, or be in another mount
-    /// namespace.
+    /// At setup; the file may since have been removed, or be in another mount namespace.
     path: PathBuf,
     /// The backing file's numbers, and its own device number if it is a device node; `None` if not
     /// permitted.
@@ -74,8 +73,8 @@ impl Loop {
         }
     }
 
-    /// Whether the backing file can have this size. Without a limit, the device ends at the last
-    /// whole sector.
+    /// The backing file can have this size. Without a limit, the device ends at the last whole
+    /// sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,

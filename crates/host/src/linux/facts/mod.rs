@@ -1,7 +1,5 @@
-//! Facts about this computer and the layers under a path.
-//!
-//! Everything is read from the kernel's file systems below [`Roots`], so the same code reads the
-//! recorded tree of another machine.
+//! Facts about this computer and the layers under a path, from the kernel's file systems below
+//! [`Roots`], so the same code reads the recorded tree of another machine.
 
 mod block;
 mod computer;
@@ -96,12 +94,12 @@ pub(crate) fn chosen(list: &str) -> &str {
     }
 }
 
-/// The last component of a symbolic link's target (`driver -> ../../bus/pci/drivers/nvme`).
+/// The last component of the target (`driver -> ../../bus/pci/drivers/nvme`).
 fn link_name(path: impl AsRef<Path>) -> Option<String> {
     Some(std::fs::read_link(path).ok()?.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Names in a directory, sorted; empty if it is absent.
+/// Sorted; empty without the directory.
 pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
     let mut names: Vec<String> = files::entries(dir.as_ref()).map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();

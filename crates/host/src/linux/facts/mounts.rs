@@ -1,5 +1,3 @@
-//! Finds the mount of a path.
-
 use super::Roots;
 use crate::linux::sys;
 use machine::{Error, Result};
@@ -7,11 +5,11 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// One mount, as in `/proc/self/mountinfo`.
+/// A mount, as in `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     pub id: u64,
-    /// The source: a device, a remote path, or a word (`tmpfs`).
+    /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
     /// The file system's directory at the mount point: not `/` for a bind mount or a btrfs
     /// subvolume.
@@ -20,18 +18,18 @@ pub struct Mount {
     pub fs_type: String,
     /// Options of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Major and minor. Major 0 is not a block device: a virtual file system, or btrfs, which
-    /// numbers each subvolume.
+    /// Major 0 is not a block device: a virtual file system, or btrfs, which numbers each
+    /// subvolume.
     pub dev_t: (u32, u32),
 }
 
 impl Mount {
-    /// Whether the whole file system is in main memory.
+    /// The whole file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
 
-    /// Whether an option is set (`noatime`).
+    /// Such as `noatime`.
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|option| option == name)
     }
@@ -62,9 +60,6 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
 }
 
 /// The mount of an open file of this process.
-///
-/// # Errors
-/// As [`mount_of`].
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));

@@ -1,5 +1,5 @@
-//! System call results for a file and its file system: from this machine's kernel, or from the text
-//! of a recorded machine.
+//! System call results for a file and its file system, from this machine's kernel or the text of a
+//! recorded machine.
 
 use super::{Roots, extents, text};
 use std::path::Path;

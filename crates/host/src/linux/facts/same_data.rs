@@ -32,7 +32,7 @@ pub(super) struct Seen {
     /// Birth time in seconds and nanoseconds, if the file system stores it.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
-    /// Mount ID; 0 before Linux 5.8.
+    /// 0 before Linux 5.8.
     mount: u64,
 }
 
@@ -127,7 +127,7 @@ impl Namespaces {
         found
     }
 
-    /// A file by a path from the kernel, in any namespace; if `numbers` are known, only that one.
+    /// By a path from the kernel, in any namespace; if `numbers` are known, only that file.
     pub(super) fn find(&self, path: &Path, numbers: Option<Numbers>) -> Option<Seen> {
         let is_it = |seen: &Seen| numbers.is_none_or(|numbers| numbers == seen.numbers());
         self.0.iter().find_map(|one| Seen::of(&one.path(path)).ok().filter(is_it))
@@ -137,12 +137,12 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// Whether the file system stores its own data, so no other file system's file shares it.
+    /// The file system stores its own data, so no other file system's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// Whether the local kernel knows the file's blocks and who has it open: no server, no FUSE.
+    /// The local kernel knows the file's blocks and who has it open: no server, no FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -217,7 +217,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether two paths lead to the same data, as far as the kernel shows.
+/// Two paths lead to the same data, as far as the kernel shows.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

@@ -1,9 +1,8 @@
 //! Detects existing contents of a device or file: partition tables, file systems, members of
 //! volumes.
 //!
-//! Nearly every kind has a magic string at a fixed offset and a row in the table. A false positive
-//! is safe, a false negative is not. So checksums are not verified if the magic string is too long
-//! to occur by chance.
+//! A false positive is safe, a false negative is not. So checksums are not verified if the magic
+//! string is too long to occur by chance.
 
 mod table;
 #[cfg(test)]
@@ -16,8 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use table::{At, HEAD, Row, le32, rows};
 
-/// The contents of a block device or file, each kind once; `None` if nothing known was found.
-/// Read-only.
+/// Each kind once; `None` if nothing known was found. Read-only.
 ///
 /// # Errors
 /// The path cannot be opened or read.
@@ -44,7 +42,7 @@ struct Medium {
 }
 
 impl Medium {
-    /// Reads bytes at an offset; `None` beyond the end of the medium.
+    /// `None` beyond the end of the medium.
     fn read<const N: usize>(&mut self, offset: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         if offset.checked_add(N as u64)? > self.end {
@@ -59,7 +57,7 @@ impl Medium {
         }
     }
 
-    /// [`HEAD`] bytes, zero-filled past the end of the medium.
+    /// Zero-filled past the end of the medium.
     fn head(&mut self, offset: u64) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let len = self.end.saturating_sub(offset).min(HEAD as u64) as usize;
@@ -146,8 +144,8 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// ZFS has four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either
-    /// byte order.
+    /// Four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either byte
+    /// order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;

@@ -105,7 +105,7 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     })
 }
 
-/// From the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
+/// Read from the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
 fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     text(roots.proc.join("self/cgroup"))?.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -157,7 +157,7 @@ pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Of this process's version-2 group, or of the whole system if that is the root.
+/// Files of this process's version-2 group, or of the whole system if that is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -194,7 +194,8 @@ fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, Path
         .collect()
 }
 
-/// Version 2: `8:16 rbps=2097152 wbps=max riops=max wiops=120` (Linux, Documentation/admin-guide/cgroup-v2.rst).
+/// `8:16 rbps=2097152 wbps=max riops=max wiops=120` (Linux,
+/// Documentation/admin-guide/cgroup-v2.rst).
 fn limits_v2(file: &str, device: &str) -> Limits {
     let mut limits = Limits::default();
     let Some(line) = file.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')) else { return limits };
@@ -211,7 +212,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Version 1: a file per limit with lines `8:16 1048576` (Linux,
+/// A file per limit with lines `8:16 1048576` (Linux,
 /// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {

@@ -1,5 +1,3 @@
-//! Facts about the directories in which files are created.
-
 use crate::linux::facts::{self, Roots};
 use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};

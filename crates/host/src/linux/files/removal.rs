@@ -1,6 +1,6 @@
-//! Removes a directory of files with everything that halfpower created in it, and nothing else.
+//! Removes a directory with everything that halfpower created in it, and nothing else.
 //!
-//! Works from open directories, follows no link and enters no mount. Files of other programs stay.
+//! Works from open directories, follows no link and enters no mount.
 
 use crate::linux::sys;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
@@ -102,7 +102,7 @@ impl Tree<'_> {
     }
 }
 
-/// Removes a name; `false` if a mount point prevents it.
+/// `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -126,12 +126,12 @@ fn volume(file: &File) -> io::Result<(u64, u64)> {
     Ok((mount, file.metadata()?.dev()))
 }
 
-/// Whether it is a file name as [`super::worker::Name::file`] writes it.
+/// As [`super::worker::Name::file`] writes it.
 fn is_number(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
 }
 
-/// Whether it is a subdirectory name as [`super::worker::Name::directory`] writes it.
+/// As [`super::worker::Name::directory`] writes it.
 fn is_subdirectory(name: &[u8]) -> bool {
     name.strip_prefix(b"s").is_some_and(is_number)
 }

@@ -1,4 +1,4 @@
-//! Buffered I/O like C's standard I/O: calls of any size, system calls of whole file system blocks.
+//! Buffered like C's standard I/O: calls of any size, system calls of whole file system blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,8 +22,8 @@ pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [
     file.write_all(&buffer[..held])
 }
 
-/// Reads `bytes` in calls of `call` bytes through `buffer` into `into`, which holds one call.
-/// Returns the bytes read.
+/// In calls of `call` bytes through `buffer` into `into`, which holds one call. Returns the bytes
+/// read.
 pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], buffer: &mut [u8]) -> io::Result<u64> {
     let (mut from, mut to) = (0, 0);
     let mut done = 0;

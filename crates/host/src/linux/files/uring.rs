@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Maximum requests per submission; a file with more blocks takes several.
+/// Per submission; a file with more blocks takes several.
 const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;

@@ -1,5 +1,3 @@
-//! File operations of one thread.
-
 use super::{WorkDirectory, open_at, open_directory, stdio, text, uring};
 use machine::files::{AreaSpec, FileAct, FileEngine, FileError, FileId, FileSync, FileWork};
 use rustix::fs::{AtFlags, RawDir, renameat, statat, unlinkat};
@@ -51,7 +49,7 @@ impl Name {
     }
 }
 
-/// Works on files for one thread.
+/// File operations of one thread.
 pub struct FileWorker {
     directories: Arc<Vec<WorkDirectory>>,
     subdirectories: bool,

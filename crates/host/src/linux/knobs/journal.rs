@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Environment variable that overrides the state directory.
+/// Overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
 /// State directory of root's programs (hier(7)).
@@ -38,8 +38,8 @@ const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// Retries for a lock that the journal's writer no longer holds: another command may be restoring
-/// the settings.
+/// For a lock that the journal's writer no longer holds: another command may be restoring the
+/// settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -51,7 +51,6 @@ pub enum JournalError {
     Busy {
         /// The lock.
         path: PathBuf,
-        /// The process that holds it.
         holder: Holder,
     },
     /// A value that the knob does not accept.
@@ -78,7 +77,6 @@ pub struct Entry {
     pub knob: String,
     /// The device or system that it belongs to.
     pub of: String,
-    /// Where it is set.
     pub place: Place,
     pub before: String,
     /// Every value that halfpower may set.
@@ -143,7 +141,7 @@ impl Entry {
         }
     }
 
-    /// Reports the outcome as a sentence, if it needs one.
+    /// A sentence, if the outcome needs one.
     pub fn told(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {
@@ -186,15 +184,12 @@ impl Document {
     }
 }
 
-/// Parses the entries of a journal.
-///
-/// # Errors
-/// A sentence: not a journal, another version, or a path that is not a setting.
+/// Fails with a sentence: not a journal, another version, or a path that is not a setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
 
-/// A journal whose lock is held.
+/// Holds the lock.
 #[derive(Debug)]
 pub struct Journal {
     directory: Arc<Directory>,
@@ -202,8 +197,8 @@ pub struct Journal {
     _lock: Lock,
 }
 
-/// The state directory: [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in
-/// `$XDG_STATE_HOME` or `~/.local/state`.
+/// [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in `$XDG_STATE_HOME` or
+/// `~/.local/state`.
 pub fn state_directory() -> Option<PathBuf> {
     if let Some(directory) = named(STATE_VARIABLE) {
         return Some(directory.into());
@@ -274,10 +269,7 @@ impl Journal {
         is_there(&self.directory, JOURNAL)
     }
 
-    /// Writes the entries to stable storage atomically.
-    ///
-    /// # Errors
-    /// They cannot be written.
+    /// Atomically, to stable storage.
     pub fn write(&self, roots: &Roots, entries: &[Entry]) -> Result<(), JournalError> {
         let path = self.path();
         let document =
@@ -291,10 +283,7 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// Removes the journal after all entries were restored.
-    ///
-    /// # Errors
-    /// The journal cannot be removed.
+    /// Call it after all entries were restored.
     pub fn remove(&self) -> Result<(), JournalError> {
         let path = self.path();
         match self.directory.remove(OsStr::new(JOURNAL)) {
@@ -354,7 +343,6 @@ pub struct PutBack {
     pub changed: usize,
     /// Sentences about settings that were not restored.
     pub told: Vec<String>,
-    /// Entries that could not be restored.
     pub failed: Vec<Entry>,
 }
 
@@ -373,7 +361,7 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
 }
 
 /// Restores settings left by a killed tune; every command calls it. Costs one directory check if
-/// nothing was left; a running tune is not disturbed. Returns sentences for the user.
+/// nothing was left, and does not disturb a running tune. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }

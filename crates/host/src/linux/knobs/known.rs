@@ -8,10 +8,10 @@ use std::path::Component;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// An integer from 0, or -1, which the kernel shows for a throttle that is off.
+    /// From 0, or -1, which the kernel shows for a throttle that is off.
     Number,
     Words(&'static [&'static str]),
-    /// A name from a kernel list: a scheduler, a governor.
+    /// From a kernel list: a scheduler, a governor.
     Name,
     Processors,
 }

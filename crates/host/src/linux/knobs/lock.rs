@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Attempts if the lock file is replaced at the same moment.
+/// If the lock file is replaced at the same moment.
 const ATTEMPTS: u32 = 10;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl From<io::Error> for LockError {
 }
 
 impl Lock {
-    /// Takes a lock, or fails immediately. Restricts a lock file that other users can open, and
+    /// Fails immediately if the lock is held. Restricts a lock file that other users can open, and
     /// replaces it if one of them holds the lock.
     pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
         for _ in 0..ATTEMPTS {
@@ -75,8 +75,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// The holder according to `/proc/locks` (proc(5)). If that process has ended and left the lock
-    /// to others, every process that has the file open.
+    /// According to `/proc/locks` (proc(5)). If that process has ended and left the lock to others,
+    /// every process that has the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
@@ -103,7 +103,7 @@ impl Holder {
         self.processes.iter().any(|(holder, ..)| *holder == pid)
     }
 
-    /// Whether all holders are known users who must not block us.
+    /// All holders are known users who must not block us.
     fn is_stranger(&self) -> bool {
         let own = geteuid().as_raw();
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);

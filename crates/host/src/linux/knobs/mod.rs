@@ -1,10 +1,10 @@
 //! The knobs of this computer: kernel settings that can change a target's speed.
 //!
-//! A knob is one row of a table: [`queue`] for block devices, [`system`] for memory and CPUs,
-//! [`mounted`] for mounts. A row says how to find the knob under a target, which values to try, the
-//! risks, and the configuration line that makes a value permanent. Everything is read below
-//! [`Roots`], so the same code reads the recorded tree of another machine. [`Session`] sets and
-//! restores knobs; [`journal`] records them in case the process is killed.
+//! A knob is one row of a table: `queue` for block devices, `system` for memory and CPUs,
+//! `mounted` for mounts. A row says how to find the knob under a target, which values to try, the
+//! risks, and how to make a value permanent. Everything is read below [`Roots`], so recorded trees
+//! of other machines work too. [`Session`] sets and restores knobs; [`journal`] records them in
+//! case the process is killed.
 
 pub mod journal;
 mod known;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Keeper {
-    /// A udev rule, with the attribute's name below the device's directory.
+    /// With the attribute's name below the device's directory.
     Udev { devices: Vec<String>, attribute: String },
     /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
@@ -36,12 +36,12 @@ enum Keeper {
     Tmpfiles,
 }
 
-/// A knob of this computer, with the places where it is set.
+/// A knob of this computer, with the places that set it.
 #[derive(Debug, Clone)]
 pub struct HostKnob {
     /// The part that is independent of the operating system.
     pub knob: Knob,
-    /// Places set to the same value, each with its current value.
+    /// Set to the same value, each with its current value.
     pub places: Vec<(Place, String)>,
     keeper: Keeper,
     risk: fn(present: &str, value: &str) -> Option<String>,
@@ -76,7 +76,7 @@ impl HostKnob {
         found.then_some(HostKnob { knob, places, keeper, risk: safe, undo: None, persistent: false, identity: None })
     }
 
-    /// Sets the values to try, without the current one and duplicates.
+    /// Leaves out the current one and duplicates.
     fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
         for value in values {
             let known = self.knob.alternatives.iter().any(|one| one.value == value);
@@ -144,7 +144,7 @@ impl HostKnob {
     }
 }
 
-/// Whether this process may change kernel settings.
+/// This process may change kernel settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -163,7 +163,7 @@ fn command(place: &Place, value: &str) -> String {
     }
 }
 
-/// Finds every kernel knob under these paths, each with its current value and the values to try.
+/// Every kernel knob under these paths, with its current value and the values to try.
 ///
 /// # Errors
 /// A path cannot be inspected.

@@ -1,5 +1,3 @@
-//! Where a setting is: a kernel file, or a mount.
-
 use crate::linux::facts::{Mount, Roots, chosen, mount_on};
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
@@ -8,33 +6,28 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A place that holds one value.
+/// Where a setting is: a kernel file, or a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A kernel file, by its path on the machine; of a list, the choice in brackets.
+    /// By its path on the machine; of a list, the choice in brackets.
     File(PathBuf),
-    /// Access time mode of the mount at this mount point: `noatime`, `relatime` or `strictatime`.
+    /// Access time mode of the mount here: `noatime`, `relatime` or `strictatime`.
     Atime(PathBuf),
     /// Seconds between commits of the file system mounted here.
     Commit(PathBuf),
-    /// Whether the file system mounted here discards freed space immediately: `discard` or
-    /// `nodiscard`.
+    /// Freed space is discarded immediately (`discard`) or not (`nodiscard`).
     Discard(PathBuf),
 }
 
 impl Place {
-    /// The path of the file or the mount point.
+    /// Path of the file or of the mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => path,
         }
     }
 
-    /// Reads the current value.
-    ///
-    /// # Errors
-    /// It is absent, or cannot be read.
     pub fn read(&self, roots: &Roots) -> io::Result<String> {
         match self {
             Place::File(path) => {
@@ -54,10 +47,7 @@ impl Place {
         }
     }
 
-    /// Sets the value.
-    ///
-    /// # Errors
-    /// It cannot be written, or the kernel refuses the value.
+    /// Fails if the kernel refuses the value.
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         match self {
             Place::File(path) => {
@@ -90,7 +80,7 @@ fn write_once(path: &Path, value: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// Gives a queue as many tags as its `nr_requests` states. Without a scheduler, a smaller number
+/// Gives a queue as many tags as its `nr_requests` says. Without a scheduler, a smaller number
 /// reduces the device's own tags. A change of scheduler then resets the number but not the tags
 /// (Linux 6.18: `nr_requests` 128 with 4 tags), and rewriting the same number has no effect. With
 /// too few tags, requests that io_uring submits without waiting fail and are resubmitted, and a

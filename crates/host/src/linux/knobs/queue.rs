@@ -27,7 +27,7 @@ impl Queue<'_> {
 }
 
 struct Row {
-    /// Its file below `queue/`, and its name.
+    /// Its file below `queue/`.
     name: &'static str,
     about: &'static str,
     on: On,
@@ -49,7 +49,7 @@ const ROW: Row = Row {
     risk: safe,
 };
 
-/// Attributes that a scheduler resets when it starts.
+/// A scheduler resets these when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [
@@ -202,7 +202,7 @@ pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     }
 }
 
-/// Whether this file identifies the drive that currently has the device's name.
+/// This file identifies the drive that currently has the device's name.
 pub(super) fn is_identity(file: &Path) -> bool {
     let rest = file.strip_prefix(DEVICES).ok().and_then(Path::to_str).unwrap_or_default();
     matches!(rest.split('/').collect::<Vec<_>>()[..], [_, "device", "wwid"])

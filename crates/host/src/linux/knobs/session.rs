@@ -1,5 +1,3 @@
-//! Sets knobs and restores them, however the process ends.
-
 use super::HostKnob;
 use super::journal::{Entry, Journal, JournalError, put_back};
 use crate::linux::facts::Roots;
@@ -63,7 +61,7 @@ impl Session {
         Ok(Session { roots: roots.clone(), journal, entries, knobs: numbered, now, ended: false })
     }
 
-    /// Sets these knobs (by number) to these values, and restores all others.
+    /// Sets these knobs (by number), and restores all others.
     ///
     /// # Errors
     /// The kernel refuses or alters a value, which is then undone, or another process changed the

@@ -1,5 +1,3 @@
-//! A rotating disk as data.
-
 use super::Disk;
 use super::geometry::SECTOR;
 use crate::bus::BusKind;
@@ -15,24 +13,24 @@ pub struct DiskDrive {
     /// The bus this drive needs.
     pub bus: String,
     pub rpm: f64,
-    /// Maximum deviation of one spindle from the nominal speed, in percent.
+    /// Maximum deviation of a spindle from the nominal speed.
     pub rpm_tolerance_percent: f64,
     pub heads: u64,
-    /// Zones from the outside in: cylinders and sectors per track.
+    /// From the outside in: cylinders and sectors per track.
     #[serde(default)]
     pub zones: Vec<(u64, u64)>,
-    /// Factor on the cylinder count of each zone in the table. The total is fixed, so the innermost
-    /// zones shrink.
+    /// Factor on the cylinder count of each zone. The total is fixed, so the innermost zones
+    /// shrink.
     #[serde(default)]
     pub zone_stretch: Option<f64>,
-    /// A formula for the zones, in place of a table.
+    /// In place of a table of zones.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
     pub track_skew_ms: f64,
     pub cylinder_skew_ms: f64,
     pub head_switch_ms: f64,
     pub write_head_switch_ms: f64,
-    /// Seek time in ms by distance in cylinders.
+    /// Time in ms by distance in cylinders.
     pub seek: Vec<(u64, f64)>,
     /// Extra settle time of a seek for a write.
     pub write_settle_ms: f64,
@@ -78,16 +76,16 @@ pub(super) fn spread(number: u32) -> f64 {
     (f64::from(number) * 0.618_033_988_749_895).fract()
 }
 
-/// Zones by a formula. Linear density is constant, so sectors per track fall linearly with the
-/// radius, except on the outermost tracks, which the electronics' top rate limits.
+/// Constant linear density: sectors per track fall linearly with the radius, except on the
+/// outermost tracks, which the electronics' top rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneLaw {
     pub cylinders: u64,
     pub outer_sectors: u64,
-    /// Sectors per track at the innermost cylinder.
+    /// Per track at the innermost cylinder.
     pub inner_sectors: u64,
-    /// Percent of the cylinders in the outermost zone.
+    /// Percentage of the cylinders in the outermost zone.
     pub outer_percent: f64,
     pub inner_zones: u64,
 }
@@ -111,9 +109,9 @@ impl ZoneLaw {
 pub struct DiskCache {
     pub segments: u32,
     pub segment_bytes: u64,
-    /// Data can be sent again after it has been sent once.
+    /// Data can be sent again.
     pub keeps_sent_data: bool,
-    /// A prefetch runs to the end of its track before the drive serves anything else.
+    /// A prefetch ends its track before the drive serves anything else.
     pub prefetches_whole_tracks: bool,
     pub write_bytes: u64,
     /// Writes done back to back before the drive builds a new list and loses a revolution (0: no
@@ -125,35 +123,33 @@ pub struct DiskCache {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
-    /// Read overhead with the bus held, beyond the wire phases.
+    /// With the bus held, beyond the wire phases.
     pub read_us: f64,
     /// Minimum time from selection to the end of a read.
     pub read_floor_us: f64,
-    /// Recovery after a read before the next command is examined.
+    /// After a read, before the next command is examined.
     pub read_recover_us: f64,
-    /// Minimum time from one read's selection to the next command's: processing overlaps the
-    /// transfer.
+    /// Minimum from one read's selection to the next command's: processing overlaps the transfer.
     pub read_cycle_us: f64,
     /// The last part of recovery, in which the drive answers a selection late and so holds the bus.
     /// The adapter sends commands to such drives in the order it received them, over all its
     /// drives.
     pub select_wait_us: f64,
-    /// Extra cost of re-reading data that was already sent.
+    /// Extra cost of data that was already sent.
     pub reread_us: f64,
-    /// Write overhead with the bus held.
+    /// With the bus held.
     pub write_us: f64,
-    /// Recovery after a write before the next command is examined.
+    /// After a write, before the next command is examined.
     pub write_recover_us: f64,
-    /// Extra cost, with the bus held, of a write sent right behind another command of the same
-    /// drive.
+    /// Extra cost, with the bus held, of a write right behind another command of the drive.
     pub queued_write_us: f64,
-    /// Minimum time from the selection for such a command to the next selection; for a write it
-    /// starts after the extra cost.
+    /// Minimum from such a command's selection to the next selection; for a write after the extra
+    /// cost.
     #[serde(default)]
     pub queued_cycle_us: f64,
     /// Processing of a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,
-    /// Time before the end of each such write in which the controller does nothing else.
+    /// Before the end of each such write the controller does nothing else for this time.
     pub attention_us: f64,
 }
 

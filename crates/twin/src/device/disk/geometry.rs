@@ -1,10 +1,9 @@
 //! Block addresses, and when each block passes under the head.
 //!
-//! A drive that reads on without a pause needs a *media time* for each block that depends only on
-//! its address: tracks of the zone passed so far, a skew at every head and cylinder switch, and the
-//! sectors of the track. That media time modulo one revolution is also the angle of the block. So
-//! one function answers both questions: how long a run of blocks takes, and how long to wait for
-//! its start.
+//! Each block has a *media time* that depends only on its address: tracks of the zone passed so
+//! far, a skew at every head and cylinder switch, and the sectors of the track. Differences give
+//! the time to read a run of blocks; modulo one revolution it is the angle of the block, which
+//! gives the rotational delay.
 
 use machine::Nanos;
 
@@ -21,7 +20,7 @@ struct Zone {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Geometry {
     revolution: Nanos,
-    /// Rotational phase at time zero: time since the index mark passed.
+    /// At time zero: time since the index mark passed.
     phase: Nanos,
     heads: u64,
     track_skew: Nanos,
@@ -32,9 +31,8 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// A layout from the time of one revolution, the number of surfaces, the skew of a head switch
-    /// and of a cylinder switch, and the zones from the outside in as (cylinders, sectors per
-    /// track).
+    /// The skews are those of a head switch and of a cylinder switch; zones are (cylinders, sectors
+    /// per track) from the outside in.
     pub(super) fn new(
         revolution: Nanos,
         heads: u64,
@@ -63,7 +61,7 @@ impl Geometry {
         }
     }
 
-    /// The same layout with another rotational phase, as spindles are not synchronised.
+    /// With another rotational phase, as spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
         self.phase = phase % self.revolution;
         self
@@ -118,20 +116,19 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Media time at which the last block before `end` ends, without the skew that follows it.
+    /// Media time at the end of the last block before `end`, without the skew that follows it.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }
 
-    /// Rotational delay from `now` until the block is under the head.
+    /// Rotational delay from `now` to the block.
     pub(super) fn rotation_to(&self, lba: u64, now: Nanos) -> Nanos {
         let angle = self.start(lba) % self.revolution;
         let here = (now + self.phase) % self.revolution;
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
-    /// The block, in `from..=limit`, that a read which started at `from` at time `began` reaches by
-    /// `now`: all earlier blocks are read.
+    /// The block, in `from..=limit`, that a read from `from` at time `began` reaches by `now`.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

@@ -1,7 +1,7 @@
 //! A rotating disk: mechanics, on-board cache, and controller.
 //!
-//! This module schedules nothing; it computes times: when a block can be sent, when a write reaches
-//! the platter, when the controller can take a command. [`scsi`] turns the times into events.
+//! This module computes times: when a block can be sent, when a write reaches the platter, when the
+//! controller can take a command. [`scsi`] turns them into events.
 
 pub mod drive;
 pub mod geometry;
@@ -17,12 +17,12 @@ use read_cache::ReadCache;
 use seek::Seek;
 use std::collections::VecDeque;
 
-/// Commands considered when choosing the next one: beyond this the choice takes longer than the
-/// seek time it saves. More than the drives of the 1997 study could queue.
+/// Candidates for the next command: choosing among more takes longer than the seek time it saves.
+/// The drives of the 1997 study queue fewer.
 const CHOICE: usize = 1024;
 
-/// Work that has waited this many times its own positioning time gains priority, so it is done
-/// within two revolutions.
+/// Work that has waited this many times its positioning time gains priority, so it is done within
+/// two revolutions.
 const AGEING: Nanos = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ struct MediaWork {
 enum Media {
     Free,
     Busy(MediaWork, Nanos),
-    /// Held by data a command waits for, or by the rest of a track; an event follows.
+    /// By data that a command waits for, or by the rest of a track; an event follows.
     Held,
 }
 
@@ -87,7 +87,7 @@ struct Chore {
     left: Nanos,
 }
 
-/// When a head on block `head` could start on block `lba`: seek plus rotation, from `now`.
+/// When a head on block `head` could start on block `lba`: seek plus rotation.
 fn reach(seek: &Seek, geometry: &Geometry, head: u64, lba: u64, write: bool, now: Nanos) -> Nanos {
     let arrived = now + seek.time(geometry.place(head), geometry.place(lba), write);
     arrived + geometry.rotation_to(lba, arrived)

@@ -1,8 +1,8 @@
 //! Segments of the on-board cache, and the prefetch that fills the newest one.
 //!
 //! A prefetch needs no events: its position follows from its start time. It stops when its segment
-//! is full of data the host has not read, and resumes on the next revolution when a track's worth
-//! of space is free.
+//! is full of unread data, and resumes on the next revolution when a track's worth of space is
+//! free.
 
 use super::drive::DiskCache;
 use super::geometry::{Geometry, SECTOR};
@@ -11,8 +11,7 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// Block after the last in the segment; for the segment being filled, where its current pass
-    /// began.
+    /// End of the segment; while it is being filled, the start of its current pass.
     end: u64,
     /// Block after the last one sent to the host.
     taken: u64,
@@ -44,8 +43,7 @@ impl Prefetch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The data are in the cache or on the way from the platter: sending at `rate` may start at
-    /// `ready`.
+    /// In the cache or on the way from the platter: sending at `rate` may start at `ready`.
     Hit {
         ready: Nanos,
         again: bool,
@@ -108,9 +106,8 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// End of the blocks that the prefetch holds or is certain to read: those that commands wait
-    /// for, plus the rest of that track if the drive reads whole tracks. A prefetch with a waiting
-    /// command is not interrupted.
+    /// End of the blocks that the prefetch has or will surely read: those that commands wait for,
+    /// plus the rest of that track if the drive reads whole tracks.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -174,7 +171,7 @@ impl ReadCache {
         segment.start = segment.start.max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// Starts a segment for the blocks `lba..end`; its first block is under the head at `began`.
+    /// Starts a segment; its first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
@@ -190,7 +187,7 @@ impl ReadCache {
         self.prefetch = Some(Prefetch { segment: index, from: lba, began, limit, wanted: end, ending: false });
     }
 
-    /// Stops the prefetch when the head leaves; the blocks read so far stay.
+    /// The head leaves; the blocks read so far stay.
     pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.take() {
             let reached = if now <= prefetch.began {
@@ -202,8 +199,8 @@ impl ReadCache {
         }
     }
 
-    /// Returns until when the head must stay although other work waits: for data a command waits
-    /// for and, if the drive prefetches whole tracks, for the rest of the track.
+    /// Returns until when the head must stay: for data that a command waits for and, if the drive
+    /// prefetches whole tracks, for the rest of the track.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };

@@ -1,7 +1,7 @@
 //! Adapter, bus and drive: the path of a command.
 //!
-//! A connection holds the bus from arbitration to bus free. Nothing can interrupt it, so its phases
-//! are computed when the bus is granted, and one event ends it.
+//! Nothing interrupts a connection, so its phases are computed when the bus is granted, and one
+//! event ends it.
 
 use super::geometry::SECTOR;
 use super::read_cache::Lookup;
@@ -12,11 +12,11 @@ use crate::event::{Event, Wake};
 use machine::{Nanos, Op};
 
 const SEND: u8 = 0;
-/// The connection ends and completes the command.
+/// Ends the connection and completes the command.
 const DONE: u8 = 1;
-/// The drive disconnects; it will reselect.
+/// The drive will reselect.
 const DISCONNECTED: u8 = 2;
-/// The drive has received a write's data and disconnects.
+/// The drive has a write's data and disconnects.
 const RECEIVED: u8 = 3;
 const RESELECT: u8 = 4;
 const MEDIA: u8 = 5;
@@ -109,8 +109,7 @@ impl Device for Disk {
 }
 
 impl Disk {
-    /// The adapter requests the bus for the next command, once the drive has recovered from the
-    /// previous one.
+    /// Requests the bus for the next command, once the drive has recovered.
     fn select(&mut self, host: &mut Host<'_>) {
         // The last part of recovery is spent on the bus, in selection.
         let from = self.free_at.saturating_sub(self.firmware.select_wait);
@@ -121,8 +120,7 @@ impl Disk {
         }
     }
 
-    /// Sends the command once the adapter has the bus. Returns the end of the connection and the
-    /// event that follows.
+    /// Sends the command; returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else { return (now, Wake::device(DISCONNECTED)) };
@@ -190,7 +188,7 @@ impl Disk {
         (t, end(DISCONNECTED))
     }
 
-    /// A drive has reselected: it sends a read's data and status, or a write's status.
+    /// The drive sends a read's data and status, or a write's status.
     fn reselected(&mut self, index: u32, host: &mut Host<'_>) -> (Nanos, Wake) {
         let command = host.commands[index];
         let bus = &mut host.buses[self.bus as usize];
@@ -238,7 +236,7 @@ impl Disk {
         host.wake(end, Wake::device(MEDIA_DONE));
     }
 
-    /// Completes queued reads that the cache now holds, or soon will, without moving the head.
+    /// Completes queued reads that the cache holds, or soon will, without moving the head.
     fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let times = host.buses[self.bus as usize].times;

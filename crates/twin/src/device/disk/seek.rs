@@ -1,9 +1,6 @@
-//! Seek times.
-
 use machine::Nanos;
 
-/// Seek time by distance, interpolated between published points, and the extra settle time of a
-/// write.
+/// By distance, interpolated between published points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seek {
     /// (cylinders, nanoseconds), ascending.
@@ -14,8 +11,7 @@ pub(super) struct Seek {
 }
 
 impl Seek {
-    /// A curve through `points`; a write adds `write_settle` to a seek; a head switch takes
-    /// `head_switch`, or `write_head_switch` for a write.
+    /// A write adds `write_settle` to a seek.
     pub(super) fn new(
         points: Vec<(u64, Nanos)>,
         write_settle: Nanos,
@@ -25,10 +21,8 @@ impl Seek {
         Seek { points, write_settle, head_switch, write_head_switch }
     }
 
-    /// Seek time in nanoseconds for a distance in cylinders.
-    ///
-    /// Between two points it grows with the square root of the distance, as for an arm that
-    /// accelerates and brakes.
+    /// Seek time in nanoseconds for a distance in cylinders. Between two points it grows with the
+    /// square root of the distance, as for an arm that accelerates and brakes.
     fn arm(&self, distance: u64) -> Nanos {
         if distance == 0 {
             return 0;

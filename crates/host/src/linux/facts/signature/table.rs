@@ -1,5 +1,4 @@
-//! Kinds identified by a magic string at a fixed offset: every superblock and partition table that
-//! libblkid knows.
+//! Magic strings at fixed offsets: every superblock and partition table that libblkid knows.
 //!
 //! Names are libblkid's (util-linux, `blkid -k` and `wipefs`); offsets and values are those of the
 //! formats. A test writes each row into an image and compares with wipefs.
@@ -15,7 +14,7 @@ pub(super) enum At {
 pub(super) struct Row {
     #[cfg_attr(not(test), allow(dead_code, reason = "the tests ask wipefs by it"))]
     pub(super) name: &'static str,
-    /// Shown in messages, such as `an XFS file system`.
+    /// As in messages: `an XFS file system`.
     pub(super) shown: &'static str,
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,

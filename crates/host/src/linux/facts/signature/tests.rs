@@ -1,11 +1,12 @@
-//! Tests the table on images: our result, and the result of Debian's wipefs (libblkid).
+//! Tests the table on images, with our result and that of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// On a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the end.
+/// Uses a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the
+/// end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -399,7 +400,7 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     assert!(missed.is_empty(), "wipefs knows these by another name or not at all:\n{}", missed.join("\n"));
 }
 
-/// Kinds detected by functions, without a row.
+/// Kinds without a row.
 const BY_FUNCTION: [&str; 8] = ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 
 #[test]
