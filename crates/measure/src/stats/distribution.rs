@@ -37,22 +37,29 @@ pub fn student_quantile(p: f64, df: f64) -> f64 {
     if p >= 1.0 {
         return f64::INFINITY;
     }
-    // Finds a bracket by doubling, bisects it, and finishes with Newton's method on the density.
+    let log_scale = ln_gamma((df + 1.0) / 2.0) - ln_gamma(df / 2.0) - 0.5 * (df * PI).ln();
+    let density = |t: f64| (log_scale - (df + 1.0) / 2.0 * (t * t / df).ln_1p()).exp();
+    // Finds a bracket by doubling. In it, Newton's method, or bisection if that leaves the bracket.
     let mut high = normal_quantile(p).max(1.0);
     while student_cdf(high, df) < p && high < 1e150 {
         high *= 2.0;
     }
-    let mut low = 0.0;
-    for _ in 0..40 {
-        let middle = 0.5 * (low + high);
-        if student_cdf(middle, df) < p { low = middle } else { high = middle }
+    let (mut low, mut t) = (0.0, high);
+    for _ in 0..100 {
+        let excess = student_cdf(t, df) - p;
+        if excess < 0.0 {
+            low = t
+        } else {
+            high = t
+        }
+        let newton = t - excess / density(t);
+        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        if (next - t).abs() <= 1e-14 * t {
+            return next;
+        }
+        t = next;
     }
-    let t = 0.5 * (low + high);
-    let log_density = ln_gamma((df + 1.0) / 2.0)
-        - ln_gamma(df / 2.0)
-        - 0.5 * (df * PI).ln()
-        - (df + 1.0) / 2.0 * (t * t / df).ln_1p();
-    t - (student_cdf(t, df) - p) / log_density.exp()
+    t
 }
 
 #[cfg(test)]
