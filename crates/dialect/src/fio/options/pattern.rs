@@ -48,8 +48,8 @@ impl Fill {
     }
 }
 
-/// Maximum length of a pattern: more than fio's own limits, which differ by version.
-const MAX_PATTERN: usize = 65_536;
+/// Maximum bytes of a pattern, as in fio 3.33.
+const MAX_PATTERN: usize = 512;
 
 /// Parses a pattern: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them in a row.
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
@@ -68,7 +68,9 @@ pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     }
     match fill.bytes.len() {
         0 => Err(PATTERN_HINT.into()),
-        len if len > MAX_PATTERN => Err(format!("it has {len} bytes; the most is {MAX_PATTERN}")),
+        len if len > MAX_PATTERN => {
+            Err(format!("it has more than {MAX_PATTERN} bytes, which is fio's limit; write a shorter pattern"))
+        }
         _ => Ok(fill),
     }
 }
@@ -150,7 +152,12 @@ mod tests {
         for text in ["'/'", "'x", "0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
             assert!(plain_pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
-        assert!(plain_pattern(&format!("0x{}", "ab".repeat(70_000))).unwrap_err().contains("the most is 65536"));
+        // Debian's fio 3.33 takes 512 bytes and refuses 513.
+        assert_eq!(plain_pattern(&format!("0x{}", "ab".repeat(512))).map(|bytes| bytes.len()), Ok(512));
+        std::fs::write(&file, [7; 513]).unwrap();
+        for long in [format!("0x{}", "ab".repeat(513)), format!("'{}'", file.path().display())] {
+            assert!(plain_pattern(&long).unwrap_err().contains("more than 512 bytes"));
+        }
     }
 
     #[test]

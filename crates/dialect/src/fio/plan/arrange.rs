@@ -247,6 +247,16 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
 }
 
 impl Arrangement {
+    /// Size of the smallest of a clone's files.
+    pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
+        clone.files.iter().map(|&file| self.files[file].bytes).min().unwrap_or(0)
+    }
+
+    /// Size of all of a clone's files, which its stream sees as one.
+    pub(crate) fn bytes(&self, clone: &ClonePlan) -> u64 {
+        self.file_bytes(clone) * clone.files.len() as u64
+    }
+
     /// Decides for every clone of a plan. `look` inspects a path; `destroy` lists paths that may be
     /// overwritten.
     ///

@@ -199,8 +199,8 @@ pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     let of = |count: u64| (count as f64 * part).round() as u64;
     // A set whose jobs all failed has no elapsed time.
     let elapsed_ns = entry.group.usage.elapsed_ns.max(recorded.runtime_ns).max(1) as f64;
-    let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
-    let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
+    let cpu = |ns: f64| ns * part * 100.0 / elapsed_ns / f64::from(entry.clones);
+    let (counts, [user_ns, system_ns]) = (entry.group.counts, entry.group.cpu_ns());
     // As in fio, the bands are of completion latencies.
     let latency = if options.reports_completion { merged(&recorded.completion) } else { Histogram::new() };
     let syncs = if options.reports_completion { &recorded.syncs } else { &Histogram::new() };
@@ -225,8 +225,8 @@ pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
             lat_ns: latency_of(syncs, (!syncs.is_empty()).then_some(options), plus),
         }),
         job_runtime: recorded.runtime_ns / 1_000_000 * u64::from(entry.clones),
-        usr_cpu: cpu(used.user_ns),
-        sys_cpu: cpu(used.system_ns),
+        usr_cpu: cpu(user_ns),
+        sys_cpu: cpu(system_ns),
         ctx: of(counts.context_switches),
         majf: of(counts.major_faults),
         minf: of(counts.minor_faults),

@@ -10,7 +10,7 @@ use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan};
 use crate::fio::plan::jobs::{Job, Plan};
 use crate::fio::plan::translate;
 use crate::parse::is_twin;
-use machine::{Buffers, Machine, TargetFacts, TargetSpec};
+use machine::{Buffers, Machine, TargetFacts, TargetKind, TargetSpec};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -88,12 +88,6 @@ pub fn run<M: Machine>(
     not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
     let all = All { machine, plan, asked, targets: &targets, facts: &facts, surroundings };
-    // Invalid jobs of the last set are refused before the first set writes.
-    let laid_out = runnable(asked, &not_run, &places);
-    for number in 0..plan.groups.len() {
-        let refused = all.group(number, (&laid_out, &not_run), 0).check()?;
-        not_run.extend(refused);
-    }
     let arrangement = &runnable(asked, &not_run, &places);
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
@@ -165,15 +159,27 @@ fn lay_out<M: Machine>(
     plan: &Plan,
     arrangement: &Arrangement,
 ) -> Result<LaidOut<M::Target>, FioError> {
-    let open = |specs: &[TargetSpec]| machine.open_all(specs, &mut |_| Ok(()));
-    let failed = |source: machine::Error| FioError::Machine { job: "laying out files".into(), source };
-    let source = match open(specs) {
-        Ok(targets) => return Ok((targets, Vec::new(), (0..specs.len()).map(Some).collect())),
-        Err(source) => source,
+    // All jobs are checked before the first file is laid out.
+    let open = |files: &[usize]| {
+        let mut refused = None;
+        let specs: Vec<TargetSpec> = files.iter().map(|&file| specs[file].clone()).collect();
+        let mut check = |facts: &[TargetFacts]| {
+            check_jobs(plan, arrangement, files, facts).map_err(|error| {
+                let why = machine::Error::Unsupported(error.to_string());
+                refused = Some(error);
+                why
+            })
+        };
+        let opened = machine.open_all(&specs, &mut check);
+        refused.map_or(Ok(opened), Err)
     };
-    // Other errors mean that nothing must be written.
-    if !matches!(source, machine::Error::Full { .. } | machine::Error::Unsupported(_)) {
-        return Err(failed(source));
+    let failed = |source: machine::Error| FioError::Machine { job: "laying out files".into(), source };
+    let every: Vec<usize> = (0..specs.len()).collect();
+    match open(&every)? {
+        Ok(targets) => return Ok((targets, Vec::new(), every.into_iter().map(Some).collect())),
+        Err(machine::Error::Full { .. } | machine::Error::Unsupported(_)) => {}
+        // Other errors mean that nothing must be written.
+        Err(source) => return Err(failed(source)),
     }
     let (mut targets, mut places, mut errors) = (Vec::new(), vec![None; specs.len()], Vec::new());
     for (group, jobs) in plan.groups.iter().enumerate() {
@@ -183,8 +189,7 @@ fn lay_out<M: Machine>(
                 own.flat_map(|clone| clone.files.iter().copied()).filter(|&file| places[file].is_none()).collect();
             files.sort_unstable();
             files.dedup();
-            let own_specs: Vec<TargetSpec> = files.iter().map(|&file| specs[file].clone()).collect();
-            match open(&own_specs) {
+            match open(&files)? {
                 Ok(opened) => {
                     files.iter().zip(targets.len()..).for_each(|(&file, place)| places[file] = Some(place));
                     targets.extend(opened);
@@ -197,6 +202,39 @@ fn lay_out<M: Machine>(
         }
     }
     Ok((targets, errors, places))
+}
+
+/// Refuses jobs that make no sense on their files; `facts` are those of `files`.
+fn check_jobs(plan: &Plan, arrangement: &Arrangement, files: &[usize], facts: &[TargetFacts]) -> Result<(), FioError> {
+    let of = |file: &usize| files.iter().position(|known| known == file).map(|index| &facts[index]);
+    for clone in &arrangement.clones {
+        let job = &plan.groups[clone.job.0][clone.job.1];
+        let Some(facts) = clone.files.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+        if job.options.create_only {
+            continue;
+        }
+        if facts.iter().any(|facts| facts.kind == TargetKind::Simulated) {
+            check_simulated(job)?;
+        }
+        let workload = translate::clone_workload(job, clone, 0);
+        let align = facts.iter().map(|facts| facts.direct_align_bytes).filter(|_| workload.buffering.is_direct()).max();
+        workload
+            .check(arrangement.bytes(clone), align.unwrap_or(1))
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+    }
+    Ok(())
+}
+
+/// A simulated machine does not trim, and stores no data to read back.
+fn check_simulated(job: &Job) -> Result<(), FioError> {
+    if job.trims() {
+        let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
+        return Err(job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device")));
+    }
+    if job.options.verify.is_some() {
+        return Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"));
+    }
+    Ok(())
 }
 
 /// Reduces an arrangement to the jobs that can run and the opened files.

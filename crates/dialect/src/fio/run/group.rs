@@ -38,9 +38,6 @@ struct RunOutcome {
     paused: Option<Pause>,
 }
 
-/// Linux's EINVAL.
-const INVALID: i32 = 22;
-
 /// A job that does not run (set index and index in it), and its error if it has one.
 pub(crate) type NotRun = ((usize, usize), Option<JobError>);
 
@@ -81,7 +78,6 @@ impl<'a, M: Machine> Group<'a, M> {
         }
         let facts = self.facts_of(&self.clones);
         add_new(warnings, &facts.warnings);
-        self.check_simulated(&facts)?;
         let (ran, left_out) = measure::unpaused(|| {
             let mut ran = self.run_once(&facts)?;
             // A short pause does not invalidate a long run.
@@ -102,6 +98,7 @@ impl<'a, M: Machine> Group<'a, M> {
                 *error = Some(JobError { errno: ILLEGAL_SEQUENCE, text });
             }
         }
+        let process_ns = usage.process_ns.take();
         let mut jobs = self.results(recorders, &watches, &usage, unix_ms, errors)?;
         let flush = |job: &JobResult| job.point.numbers.as_ref()?.achieved.sync_ns;
         usage.sync_ns = jobs.iter().filter_map(flush).max_by(f64::total_cmp).map(|ns| ns as u64);
@@ -126,7 +123,7 @@ impl<'a, M: Machine> Group<'a, M> {
             .iter()
             .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
             .collect();
-        Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
+        Ok(GroupResult { jobs, usage, process_ns, counts: after.0.since(before.0), disks, facts })
     }
 
     fn without_runs(&self) -> GroupResult {
@@ -134,6 +131,7 @@ impl<'a, M: Machine> Group<'a, M> {
         GroupResult {
             jobs: (0..self.jobs.len()).map(|index| self.without_a_run(index, unix_ms)).collect(),
             usage: Usage::default(),
+            process_ns: None,
             counts: Counts::default(),
             disks: Vec::new(),
             facts: facts_together(self.facts.iter()).unwrap_or_else(|| self.never_opened()),
@@ -193,7 +191,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let count = if split { 1 } else { clones.iter().take_while(alike).count() };
             let (own, others) = rest.split_at_mut(streams_of(job) as usize * count);
             (rest, clones) = (others, &clones[count..]);
-            let access = translate::access(job, self.file_bytes(first));
+            let access = translate::access(job, self.arrangement.file_bytes(first));
             let all = &job.options.processors;
             // As in fio, the clones of all jobs alternate.
             let own_one = (first.number as usize - 1) % all.len().max(1);
@@ -233,7 +231,10 @@ impl<'a, M: Machine> Group<'a, M> {
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {
                 Ok(part) => {
-                    whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
+                    // Processor time up to the last completion of all, like the elapsed time.
+                    if part.elapsed_ns >= whole.elapsed_ns {
+                        (whole.elapsed_ns, whole.process_ns) = (part.elapsed_ns, part.process_ns);
+                    }
                     // All parts share the counters of the same devices.
                     whole.device = part.device.filter(|_| same_devices);
                 }
@@ -248,47 +249,9 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    fn file_bytes(&self, clone: &ClonePlan) -> u64 {
-        clone.files.iter().map(|&file| self.arrangement.files[file].bytes).min().unwrap_or(0)
-    }
-
-    /// Size of all of a clone's files, which its stream sees as one.
-    fn bytes(&self, clone: &ClonePlan) -> u64 {
-        self.file_bytes(clone) * clone.files.len() as u64
-    }
-
-    /// Refuses workloads that make no sense on the files. Returns the jobs whose requests a file
-    /// would refuse, with the error.
-    pub(crate) fn check(&self) -> Result<Vec<NotRun>, FioError> {
-        let mut refused: Vec<NotRun> = Vec::new();
-        if self.clones.is_empty() {
-            return Ok(refused);
-        }
-        self.check_simulated(&self.facts_of(&self.clones))?;
-        for clone in &self.clones {
-            let job = self.job_of(clone);
-            let workload = translate::clone_workload(job, clone, seed(job, self.chance));
-            match self.checked(clone, &workload) {
-                Ok(_) => {}
-                // As in fio, an invalid direct request is an error of the run.
-                Err(FioError::Machine { source, .. }) if workload.check(self.bytes(clone), 1).is_ok() => {
-                    if refused.iter().all(|(known, _)| *known != clone.job) {
-                        refused.push((clone.job, Some(JobError { errno: INVALID, text: source.to_string() })));
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(refused)
-    }
-
-    /// Returns what a clone's files are on, once its workload is found valid there.
-    fn checked(&self, clone: &ClonePlan, workload: &Workload) -> Result<TargetFacts, FioError> {
-        let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
-        let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
-        let failed = |source: machine::Error| FioError::Machine { job: self.job_of(clone).shown(), source };
-        workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
-        Ok(facts)
+    /// What a clone's files are on, with their size as its streams see it.
+    fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
+        TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
 
     /// Returns how each clone shares files in which requests may overlap. This matters if a clone
@@ -326,7 +289,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
-            let facts = self.checked(clone, &workload)?;
+            let facts = self.facts_for(clone);
             let turns = translate::turns(job, clone, seed);
             let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
@@ -372,7 +335,7 @@ impl<'a, M: Machine> Group<'a, M> {
     fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[FioStream]) -> Result<Walk, FioError> {
         let job = self.job_of(clone);
         let turns = translate::turns(job, clone, seed(job, self.chance));
-        let sequence = Sequence::new(workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+        let sequence = Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
         let mut requests: u64 = own.iter().map(FioStream::completed_with_ramp).sum();
         let repeats = repeats(job);
@@ -398,25 +361,10 @@ impl<'a, M: Machine> Group<'a, M> {
         (mix.options.writes, mix.options.checks_mix) = (true, false);
         let workload = translate::clone_workload(&mix, clone, seed);
         let turns = translate::turns(&mix, clone, seed);
-        let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+        let sequence = Sequence::new(&workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
         let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
         Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
-    }
-
-    /// A simulated machine stores no data to read back.
-    fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
-        let simulated = facts.kind == TargetKind::Simulated;
-        if let Some(job) = self.jobs.iter().find(|job| job.trims() && simulated) {
-            let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
-            return Err(
-                job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device"))
-            );
-        }
-        let refused = self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| simulated);
-        refused.map_or(Ok(()), |job| {
-            Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"))
-        })
     }
 
     /// Reads back and checks what the jobs wrote, if requested; the results are by clone number.
@@ -456,7 +404,7 @@ impl<'a, M: Machine> Group<'a, M> {
             return Ok(Vec::new());
         }
         let part = |(clone, reader): (&&'a ClonePlan, _)| {
-            let access = translate::access(self.job_of(clone), self.file_bytes(clone));
+            let access = translate::access(self.job_of(clone), self.arrangement.file_bytes(clone));
             let sources = std::slice::from_mut(reader);
             (clone.job.1, Part { targets: self.targets_of(clone), access, sources, scheduling: Scheduling::default() })
         };

@@ -9,7 +9,7 @@ use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::surroundings::{Counts, DiskUse};
 use crate::fio::options::trace::Entry as TraceEntry;
 use crate::fio::plan::jobs::{Job, Plan};
-use machine::{MachineFacts, Nanos, TargetFacts, Usage};
+use machine::{CpuTimes, MachineFacts, Nanos, TargetFacts, Usage};
 use measure::histogram::Histogram;
 use results::Point;
 use std::path::PathBuf;
@@ -200,6 +200,9 @@ pub struct GroupResult {
     pub jobs: Vec<JobResult>,
     /// Resources used by all jobs, including the ramp.
     pub usage: Usage,
+    /// Processor time of the process up to the last completion, if known; `usage` has that of the
+    /// whole run.
+    pub process_ns: Option<Nanos>,
     /// The kernel's counters of this process during the run.
     pub counts: Counts,
     /// Activity of the underlying devices during the run.
@@ -209,9 +212,23 @@ pub struct GroupResult {
 }
 
 impl GroupResult {
+    /// User and system time of the process in [`Usage::elapsed_ns`]: without the time to start and
+    /// end the threads, which is most of a short run.
+    pub fn cpu_ns(&self) -> [f64; 2] {
+        part_of(self.usage.cpu, self.process_ns)
+    }
+
     pub fn requests(&self) -> u64 {
         self.jobs.iter().flat_map(|job| &job.clones).flat_map(|clone| clone.recorded.requests).sum()
     }
+}
+
+/// User and system time of a part of a run in which the process used `process_ns` in all.
+fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
+    let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
+    let whole = times[0] + times[1];
+    let part = process_ns.map_or(1.0, |ns| (ns as f64 / whole.max(1.0)).min(1.0));
+    times.map(|ns| ns * part)
 }
 
 /// The result of a whole run.
@@ -285,5 +302,18 @@ impl FioResult {
             }
         }
         entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_that_of_the_measured_time() {
+        let cpu = CpuTimes { user_ns: 300, system_ns: 100, ..CpuTimes::default() };
+        // Most of a short run is the start and the end of its threads.
+        assert_eq!(part_of(cpu, Some(40)), [30.0, 10.0]);
+        assert_eq!((part_of(cpu, None), part_of(cpu, Some(500))), ([300.0, 100.0], [300.0, 100.0]));
     }
 }
