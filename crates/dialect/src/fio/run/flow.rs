@@ -1,5 +1,7 @@
 //! Keeps the activity of jobs in proportion: fio's `flow`.
 
+use super::core::{Core, Issue};
+use super::filter::{Filter, ignores};
 use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +82,7 @@ impl Flow {
     }
 
     /// Begins. A stream that was not expected owes nothing for the time before.
-    pub(crate) fn join(&mut self, now: Nanos) {
+    fn join(&mut self, now: Nanos) {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
         // Another stream may have been first.
@@ -97,14 +99,14 @@ impl Flow {
     }
 
     /// Ends: the others no longer wait for it.
-    pub(crate) fn leave(&mut self) {
+    fn leave(&mut self) {
         if std::mem::take(&mut self.joined) {
             self.own().streams.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Returns a step that comes before the stream's own; `None`: ask the stream.
-    pub(crate) fn before(&self, now: Nanos) -> Option<Next> {
+    /// A pause if it is ahead.
+    fn pause(&self, now: Nanos) -> Option<Next> {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
         let slowest = self.group.slowest_other(self.member, now)?;
@@ -112,9 +114,29 @@ impl Flow {
         ahead.then_some(Next::WaitUntil(now + self.sleep))
     }
 
-    pub(crate) fn issued(&self) {
+    fn count(&self) {
         self.own().issued.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+impl Filter for Flow {
+    fn begin(&mut self, core: &Core) {
+        self.join(core.measured_from - core.ramp);
+    }
+
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        if core.is_over(now) { None } else { self.pause(now) }
+    }
+
+    fn issued(&mut self, _core: &mut Core, _issue: &Issue) {
+        self.count();
+    }
+
+    fn left(&mut self, _done: bool) {
+        self.leave();
+    }
+
+    ignores!(idle completed synced owes fails read_back fill check finish);
 }
 
 #[cfg(test)]
@@ -126,8 +148,8 @@ mod tests {
         let mut counts = vec![0; flows.len()];
         for turn in 0..turns {
             for (count, flow) in counts.iter_mut().zip(flows).filter(|(_, flow)| flow.joined) {
-                if flow.before(from + turn).is_none() {
-                    flow.issued();
+                if flow.pause(from + turn).is_none() {
+                    flow.count();
                     *count += 1;
                 }
             }
@@ -160,10 +182,10 @@ mod tests {
         let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(Flow::expect);
         flows[0].join(0);
-        let alone = (0..1000).filter(|_| flows[0].before(1).is_none().then(|| flows[0].issued()).is_some()).count();
+        let alone = (0..1000).filter(|_| flows[0].pause(1).is_none().then(|| flows[0].count()).is_some()).count();
         assert_eq!(alone as u64, 3 * AHEAD);
         flows[1].join(2);
-        assert!(flows[1].before(2).is_none(), "it has its share");
+        assert!(flows[1].pause(2).is_none(), "it has its share");
     }
 
     #[test]
@@ -172,10 +194,10 @@ mod tests {
         let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));
         for _ in 0..AHEAD {
-            assert_eq!(flows[0].before(1), None);
-            flows[0].issued();
+            assert_eq!(flows[0].pause(1), None);
+            flows[0].count();
         }
-        assert!(matches!(flows[0].before(2), Some(Next::WaitUntil(_))), "it is ahead");
-        assert_eq!(flows[0].before(SILENT_NS + 2), None, "the other member is silent");
+        assert!(matches!(flows[0].pause(2), Some(Next::WaitUntil(_))), "it is ahead");
+        assert_eq!(flows[0].pause(SILENT_NS + 2), None, "the other member is silent");
     }
 }

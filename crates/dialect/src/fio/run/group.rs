@@ -5,14 +5,17 @@ use super::contested::{Contest, Contested};
 use super::coordination::Watches;
 use super::failures::Failures;
 use super::failures::JobError;
-use super::fio_stream::FioStream;
+use super::finished::Finished;
+use super::fio_stream::{Company, FioStream};
 use super::flow::Flow;
 use super::guide::{Guide, TracePlayer, Writes};
 use super::pending_verify::Piece;
 use super::read_back::{Reader, Walk, Written};
 use super::result::{CloneStats, GroupResult, JobResult};
 use super::surroundings::{Counts, DiskUse, Surroundings};
+use super::syncs::Passes;
 use super::verify::{Check, VerifyStats};
+use super::verifying::Verification;
 use crate::fio::options::error::FioError;
 use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
 use crate::fio::plan::arrange::{Arrangement, ClonePlan};
@@ -88,8 +91,9 @@ impl<'a, M: Machine> Group<'a, M> {
             Ok::<_, FioError>((ran, paused))
         })?;
         add_new(warnings, &left_out);
-        let RunOutcome { mut recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
+        let RunOutcome { recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let mut recorders: Vec<Finished> = recorders.into_iter().map(FioStream::finish).collect();
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
             let complaint =
@@ -294,50 +298,41 @@ impl<'a, M: Machine> Group<'a, M> {
             let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
             let pass_bytes = turns.pass_bytes() / streams.len() as u64;
+            let cold = options.invalidate && !options.direct;
+            // A `time_based` job starts a new pass without an end.
+            let synced = options.end_fsync && !options.time_based;
+            let turns_end = (cold || synced) && several_passes && !job.is_guided();
+            let passes = if turns_end { Passes { bytes: pass_bytes, cold, synced } } else { Passes::default() };
             for stream in streams {
-                let mut recorder = FioStream::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
-                if let Some(contest) = &contests[place] {
-                    recorder.contests(contest.clone());
-                }
-                if let Some(stats) = &verified[clone.job.1] {
-                    // Every pass splits the file differently.
-                    let overlap = repeats(job) || (job.covers() && several_passes);
-                    recorder.verified_in(stats.clone(), backlog(job, clone), overlap);
-                    if job.keeps_writes() && options.do_verify && options.writes && backlog(job, clone).is_none() {
-                        recorder.keeps_writes(overlap);
-                    }
-                }
-                if let Some(watch) = &watches[clone.job.1] {
-                    recorder.watched_by(watch.clone(), options.steady.ramp_ns);
-                }
-                if let Some(guide) = self.guide(clone, seed)? {
-                    recorder.guided_by(guide);
-                }
-                if let Some((group, member)) = &flows[place] {
-                    recorder.flows_with(Flow::new(group.clone(), *member, options.flow_sleep_ns));
-                }
-                if let Some(exit) = &exits[clone.job.1] {
-                    recorder.exits_with(exit.clone());
-                }
-                let cold = options.invalidate && !options.direct;
-                // A `time_based` job starts a new pass without an end.
-                let synced = options.end_fsync && !options.time_based;
-                if (cold || synced) && several_passes && !job.is_guided() {
-                    recorder.passes(pass_bytes, cold, synced);
-                }
-                recorders.push(recorder);
+                // Every pass splits the file differently.
+                let repeats = repeats(job) || (job.covers() && several_passes);
+                let every = backlog(job, clone);
+                let keeps = job.keeps_writes() && options.do_verify && options.writes && every.is_none();
+                let verification =
+                    |stats: &Arc<VerifyStats>| Verification { stats: stats.clone(), every, repeats, keeps };
+                let flow = flows[place].as_ref();
+                let company = Company {
+                    watch: watches[clone.job.1].clone(),
+                    contest: contests[place].clone(),
+                    verify: verified[clone.job.1].as_ref().map(verification),
+                    exit: exits[clone.job.1].clone(),
+                    flow: flow.map(|(group, member)| Flow::new(group.clone(), *member, options.flow_sleep_ns)),
+                    passes,
+                    guide: self.guide(clone, seed)?,
+                };
+                recorders.push(FioStream::new(stream, job, turns.clone(), seed ^ u64::from(clone.number), company));
             }
         }
         Ok((recorders, watches))
     }
 
     /// The offsets that a clone's streams wrote, from their sequence.
-    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[FioStream]) -> Result<Walk, FioError> {
+    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[Finished]) -> Result<Walk, FioError> {
         let job = self.job_of(clone);
         let turns = translate::turns(job, clone, seed(job, self.chance));
         let sequence = Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
-        let mut requests: u64 = own.iter().map(FioStream::completed_with_ramp).sum();
+        let mut requests: u64 = own.iter().map(|one| one.stream.completed_with_ramp()).sum();
         let repeats = repeats(job);
         if !job.options.reads && job.sizes().is_none() && !repeats {
             // There is only one pass.
@@ -370,7 +365,7 @@ impl<'a, M: Machine> Group<'a, M> {
     /// Reads back and checks what the jobs wrote, if requested; the results are by clone number.
     fn read_back(
         &self,
-        recorders: &mut [FioStream],
+        recorders: &mut [Finished],
         verified: &Verified,
         errors: &mut [Option<JobError>],
     ) -> Result<Vec<(u32, CloneStats)>, FioError> {
@@ -384,15 +379,15 @@ impl<'a, M: Machine> Group<'a, M> {
             let wanted =
                 options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
             // As in fio, a job whose time is over or that filled the disk reads nothing back.
-            let done: u64 = own.iter().map(FioStream::completed_bytes_with_ramp).sum();
-            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(FioStream::is_complete);
-            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(FioStream::found_no_space);
+            let done: u64 = own.iter().map(|one| one.stream.completed_bytes_with_ramp()).sum();
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(|one| one.complete);
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(|one| one.no_space);
             let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
-            let contest = own.first().and_then(FioStream::contest);
-            let pieces: Vec<Piece> = own.iter_mut().filter_map(FioStream::take_kept_writes).flatten().collect();
+            let contest = own.first().and_then(|one| one.contest.clone());
+            let pieces: Vec<Piece> = own.iter_mut().flat_map(|one| std::mem::take(&mut one.kept)).collect();
             let written = match job.keeps_writes() {
                 true => Written::Pieces(pieces.into_iter()),
                 false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),

@@ -1,7 +1,7 @@
 //! Turns the records of a set's streams into the results of its jobs.
 
 use super::failures::{Failures, JobError};
-use super::fio_stream::FioStream;
+use super::finished::Finished;
 use super::group::{Group, seed, streams_of};
 use super::histogram_log::HistogramLog;
 use super::result::{CloneResult, CloneStats, JobResult};
@@ -23,7 +23,7 @@ impl<M: Machine> Group<'_, M> {
     /// Results of each job. The recorders are in clone order, with each clone's together.
     pub(crate) fn results(
         &self,
-        recorders: Vec<FioStream>,
+        recorders: Vec<Finished>,
         watches: &[Option<Arc<Watch>>],
         usage: &Usage,
         unix_ms: u64,
@@ -36,7 +36,7 @@ impl<M: Machine> Group<'_, M> {
             let together = streams_of(job);
             let JobRecords { streams, clones: results, times, bytes } = &mut all[clone.job.1];
             let mut result: Option<CloneResult> = None;
-            for (stream, record) in recorders.by_ref().take(together as usize).map(FioStream::into_parts) {
+            for Finished { stream, record, .. } in recorders.by_ref().take(together as usize) {
                 times.add(&record);
                 add_bytes(bytes, &stream, &record);
                 let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();

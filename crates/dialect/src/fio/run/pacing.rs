@@ -1,34 +1,53 @@
 //! Holds or ends a stream for reasons other than its workload: pauses, batches, the end of other
 //! jobs, a steady rate.
 
+use super::core::{Core, Issue};
+use super::filter::{Filter, ignores};
 use super::steady::Watch;
+use super::stream_stats::Done;
 use crate::fio::options::criterion::STEP_NS;
+use crate::fio::options::job_options::Options;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// `thinktime`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
-    pub(crate) ns: Nanos,
-    pub(crate) blocks: u64,
-    pub(crate) issued: u64,
-    pub(crate) until: Nanos,
+    ns: Nanos,
+    blocks: u64,
+    issued: u64,
+    until: Nanos,
 }
 
 impl Pauses {
-    /// Returns a step that comes before the stream's own; `None`: ask the stream. As in fio,
-    /// requests in flight finish first.
-    pub(crate) fn before(&mut self, now: Nanos, in_flight: u32) -> Option<Next> {
+    pub(crate) fn of(options: &Options) -> Pauses {
+        Pauses { ns: options.think_ns, blocks: options.think_blocks, issued: 0, until: 0 }
+    }
+}
+
+impl Filter for Pauses {
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        if core.is_over(now) {
+            return None;
+        }
         if self.issued < self.blocks {
             return (now < self.until).then_some(Next::WaitUntil(self.until));
         }
-        if in_flight > 0 {
+        // As in fio, requests in flight finish first.
+        if core.in_flight > 0 {
             return Some(Next::WaitForCompletion);
         }
         (self.issued, self.until) = (0, now + self.ns);
         Some(Next::WaitUntil(self.until))
     }
+
+    fn issued(&mut self, _core: &mut Core, _issue: &Issue) {
+        self.issued += 1;
+    }
+
+    ignores!(begin idle completed synced owes left fails read_back fill check finish);
 }
 
 /// The common end of jobs with `exitall`.
@@ -42,23 +61,33 @@ pub(crate) struct Exit {
     pub(crate) sets_on_error: Option<Arc<AtomicBool>>,
 }
 
-impl Exit {
-    pub(crate) fn is_due(&self) -> bool {
-        self.ends_if.iter().any(|flag| flag.load(Ordering::Relaxed))
+impl Filter for Exit {
+    fn before(&mut self, core: &mut Core, _now: Nanos) -> Option<Next> {
+        self.ends_if.iter().any(|flag| flag.load(Ordering::Relaxed)).then(|| core.over())
     }
+
+    fn left(&mut self, done: bool) {
+        self.sets.iter().filter(|_| done).for_each(|flag| flag.store(true, Ordering::Relaxed));
+    }
+
+    fn fails(&mut self) {
+        self.sets_on_error.iter().for_each(|flag| flag.store(true, Ordering::Relaxed));
+    }
+
+    ignores!(begin issued idle completed synced owes read_back fill check finish);
 }
 
 /// Submits and replaces requests in groups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batching {
-    pub(crate) submit: u32,
+    submit: u32,
     /// Completions to wait for before replacing any.
-    pub(crate) complete: u32,
-    pub(crate) filling: bool,
+    complete: u32,
+    filling: bool,
     /// Issued since the last submission.
-    pub(crate) row: u32,
+    row: u32,
     /// Completed since the last filling.
-    pub(crate) done: u32,
+    done: u32,
 }
 
 impl Batching {
@@ -73,11 +102,16 @@ impl Batching {
         let asked = options.batch.is_some() || complete > 1;
         (asked && depth > 1).then_some(Batching { submit, complete, filling: true, row: 0, done: 0 })
     }
+}
 
-    /// Returns a step that comes before the stream's own; `None`: ask the stream.
-    pub(crate) fn before(&mut self, now: Nanos, in_flight: u32, depth: u32) -> Option<Next> {
+impl Filter for Batching {
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        if core.ended {
+            return None;
+        }
+        let (in_flight, free) = (core.in_flight, core.depth() - core.in_flight);
         if !self.filling {
-            let enough = self.done >= self.complete.min(self.done + in_flight) && depth - in_flight >= self.submit;
+            let enough = self.done >= self.complete.min(self.done + in_flight) && free >= self.submit;
             if !enough && in_flight > 0 {
                 return Some(Next::WaitForCompletion);
             }
@@ -85,40 +119,81 @@ impl Batching {
         }
         if self.row == self.submit {
             self.row = 0;
-            self.filling = depth - in_flight >= self.submit;
+            self.filling = free >= self.submit;
             // No time passes: the machine submits what was issued.
             return Some(if self.filling { Next::WaitUntil(now) } else { Next::WaitForCompletion });
         }
         None
     }
 
-    /// Counts the step that the stream returned.
-    pub(crate) fn after(&mut self, next: Next) {
-        match next {
-            Next::Issue(_) | Next::Discard(_) => self.row += 1,
-            Next::WaitForCompletion | Next::Done => self.filling = false,
-            Next::WaitUntil(_) => {}
+    fn issued(&mut self, _core: &mut Core, _issue: &Issue) {
+        self.row += 1;
+    }
+
+    fn idle(&mut self, next: Next) {
+        if matches!(next, Next::WaitForCompletion | Next::Done) {
+            self.filling = false;
         }
     }
+
+    fn completed(&mut self, _core: &mut Core, _slot: u32, _whole: bool, _done: Option<&Done>) {
+        self.done += 1;
+    }
+
+    ignores!(begin synced owes left fails read_back fill check finish);
 }
 
+/// Reports a stream's rate to a watch, and ends the stream when the watch finds that rate steady.
 pub(crate) struct Watched {
-    pub(crate) watch: Arc<Watch>,
+    watch: Arc<Watch>,
     /// End of the current second, and its number.
-    pub(crate) end: Nanos,
-    pub(crate) second: u64,
-    pub(crate) sums: [u64; 2],
-    pub(crate) left: bool,
+    end: Nanos,
+    second: u64,
+    sums: [u64; 2],
+    left: bool,
 }
 
 impl Watched {
+    /// The first second begins `after` the start of the measured part.
+    pub(crate) fn new(watch: Arc<Watch>, after: Nanos) -> Watched {
+        Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false }
+    }
+
     /// Reports the seconds that have passed.
     #[inline]
-    pub(crate) fn report_until(&mut self, now: Nanos) {
+    fn report_until(&mut self, now: Nanos) {
         while now >= self.end {
             self.watch.add_second(self.second, std::mem::take(&mut self.sums));
             self.second += 1;
             self.end += STEP_NS;
         }
     }
+}
+
+impl Filter for Watched {
+    fn begin(&mut self, core: &Core) {
+        self.end += core.measured_from;
+    }
+
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        self.report_until(now);
+        self.watch.is_steady().then(|| core.over())
+    }
+
+    fn completed(&mut self, _core: &mut Core, _slot: u32, _whole: bool, done: Option<&Done>) {
+        let Some(done) = done else { return };
+        self.report_until(done.at);
+        if done.at + STEP_NS >= self.end {
+            self.sums[0] += 1;
+            self.sums[1] += u64::from(done.bytes);
+        }
+    }
+
+    fn left(&mut self, done: bool) {
+        if done && !std::mem::replace(&mut self.left, true) {
+            self.watch.leave();
+        }
+    }
+
+    ignores!(issued idle synced owes fails read_back fill check finish);
 }

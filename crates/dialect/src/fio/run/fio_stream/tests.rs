@@ -1,7 +1,8 @@
 use super::*;
 use crate::fio::plan::arrange::ClonePlan;
 use crate::fio::plan::jobs::job;
-use machine::Op;
+use crate::fio::run::syncs::Passes;
+use machine::{Completion, Next, Op, RequestSource, Stability};
 
 /// The steps of a job on one file until it is done: r and w are requests, S syncs, C cache drops,
 /// and a dot is a completion. With depth, requests complete only when no other can be issued.
@@ -18,10 +19,9 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
-    if job.options.invalidate {
-        recorder.passes(4 * 4096, true, false);
-    }
+    let bytes = if job.options.invalidate { 4 * 4096 } else { 0 };
+    let company = Company { passes: Passes { bytes, cold: true, synced: false }, ..Company::default() };
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, company);
     recorder.begin(0);
     let (mut text, mut outstanding) = (String::new(), Vec::new());
     loop {
@@ -76,7 +76,7 @@ fn a_trim_goes_before_its_write() {
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
         recorder.begin(0);
         let (mut trims, mut writes) = (Vec::new(), Vec::new());
         loop {
@@ -90,7 +90,7 @@ fn a_trim_goes_before_its_write() {
             list.push((request.offset, request.len));
             recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
         }
-        let record = recorder.into_parts().1;
+        let record = recorder.finish().record;
         assert_eq!(record.requests, [0, writes.len() as u64, trims.len() as u64]);
         (trims, writes)
     };
@@ -110,7 +110,7 @@ fn poisson_arrivals_have_the_right_mean_and_deviation() {
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 7);
+        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 7, Company::default());
         recorder.begin(0);
         let (mut now, mut times) = (0, Vec::new());
         loop {
@@ -143,7 +143,7 @@ fn latency_is_the_sum_of_submission_and_completion() {
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
     assert!(recorder.times_submission());
     recorder.begin(0);
     let done = |slot| Completion { slot, result: 4096 };
@@ -159,7 +159,7 @@ fn latency_is_the_sum_of_submission_and_completion() {
     recorder.complete(done(third.slot), 205);
     recorder.submitted(230);
     recorder.complete(done(slots[1]), 300);
-    let [submission, completion] = recorder.into_parts().1.phases.unwrap();
+    let [submission, completion] = recorder.finish().record.phases.unwrap();
     let all = |sides: &[measure::histogram::Histogram; 3]| (sides[0].count(), sides[0].sum(), sides[0].max());
     assert_eq!((all(&submission), all(&completion)), ((3, 65, 30), (3, 240, 170)));
 }
@@ -193,7 +193,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 12 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
     recorder.begin(0);
     let (mut outstanding, mut ended, mut goes_on) = (Vec::new(), 0, true);
     while goes_on {
@@ -212,7 +212,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
             Next::Done => break,
         }
     }
-    let record = recorder.into_parts().1;
+    let record = recorder.finish().record;
     (record.requests.iter().sum(), record.failures.count, goes_on)
 }
 
