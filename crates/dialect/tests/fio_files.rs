@@ -627,9 +627,18 @@ fn writes_go_to_the_jobs_offsets() {
 #[test]
 fn a_failed_run_removes_its_files() {
     let directory = tempfile::tempdir().unwrap();
-    // A direct request that every file system refuses is an error of its job.
-    let failed = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\nunlink=1\n", directory.path(), &[]).unwrap();
-    assert!(failed.entries().iter().all(|entry| entry.recorded.requests.iter().sum::<u64>() == 0));
+    // A direct request that every file system refuses ends the run before a job begins.
+    let kept = directory.path().join("kept");
+    fs::write(&kept, [7; 4096]).unwrap();
+    for (other, destroyed) in
+        [("", None), ("[b]\nfilename=kept\nrw=write\nbs=4k\nsize=4k\noverwrite=1\n", Some(kept.clone()))]
+    {
+        let jobs = format!("{other}[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\nunlink=1\n");
+        let refused = measured(&jobs, directory.path(), destroyed.as_slice()).unwrap_err();
+        assert!(refused.is_usage() && refused.to_string().contains("1000 B with direct I/O"), "{refused}");
+        assert_eq!(fs::read(&kept).unwrap(), [7; 4096], "the other job has not written");
+    }
+    fs::remove_file(&kept).unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     let failed = measured(
         "[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n",

@@ -1,6 +1,5 @@
 //! Option values that are enumerations or belong together.
 
-use super::super::histlog::HistogramLog;
 use machine::Engine;
 
 /// fio's engine names; the usual name of an engine comes first.
@@ -18,7 +17,7 @@ const ENGINES: [(&str, Engine); 10] = [
     ("null", Engine::Null),
 ];
 
-pub(super) fn parse_engine(text: &str) -> Result<Engine, String> {
+pub(crate) fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
     found.ok_or_else(|| format!("not supported; write one of {}", names()))
@@ -28,6 +27,9 @@ pub(super) fn parse_engine(text: &str) -> Result<Engine, String> {
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     ENGINES.iter().find(|(_, one)| *one == engine).map_or(engine.name(), |(name, _)| name)
 }
+
+/// `log_hist_coarseness` that leaves one bin in each power of two.
+pub(crate) const MAX_COARSENESS: u32 = 6;
 
 /// When a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,12 +201,6 @@ impl Default for Logs {
 }
 
 impl Logs {
-    /// The log of histograms, if requested.
-    pub(crate) fn histograms(&self) -> Option<HistogramLog> {
-        let wanted = self.histogram.is_some() && self.histogram_ms > 0;
-        wanted.then(|| HistogramLog::new(self.histogram_ms * 1_000_000, self.coarseness))
-    }
-
     pub fn any(&self) -> bool {
         self.bandwidth.is_some() || self.iops.is_some() || self.latency.is_some()
     }

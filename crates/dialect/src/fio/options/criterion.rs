@@ -1,0 +1,99 @@
+//! `steadystate`: the rate to watch and its limits.
+
+use super::value::{Reason, number};
+use machine::Nanos;
+
+/// Rates are collected once a second, as in fio.
+pub(crate) const STEP_NS: Nanos = 1_000_000_000;
+
+/// The watched rate and its limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Criterion {
+    /// Watch bandwidth instead of IOPS.
+    pub bandwidth: bool,
+    /// Use the slope of the regression line instead of the maximum deviation from the mean.
+    pub slope: bool,
+    /// The limit, in percent of the mean or in the unit of the rate.
+    pub limit: f64,
+    pub percent: bool,
+    /// Minimum time for which the rate must be steady; 0: do not watch.
+    pub duration_ns: Nanos,
+    /// Time before the first collection.
+    pub ramp_ns: Nanos,
+    /// `steadystate` was given, and not only its duration.
+    pub given: bool,
+}
+
+impl Default for Criterion {
+    fn default() -> Self {
+        Criterion {
+            bandwidth: false,
+            slope: true,
+            limit: 0.01,
+            percent: true,
+            duration_ns: 0,
+            ramp_ns: 0,
+            given: false,
+        }
+    }
+}
+
+impl Criterion {
+    pub(crate) fn set(&mut self, text: &str) -> Result<(), Reason> {
+        let wrong = || "write iops:2%, iops_slope:0.1%, bw:5% or bw_slope:0.1%".to_string();
+        let (what, limit) = text.split_once(':').ok_or_else(wrong)?;
+        (self.bandwidth, self.slope) = match what {
+            "iops" => (false, false),
+            "iops_slope" => (false, true),
+            "bw" => (true, false),
+            "bw_slope" => (true, true),
+            _ => return Err(wrong()),
+        };
+        let (digits, percent) = limit.strip_suffix('%').map_or((limit, false), |digits| (digits, true));
+        self.limit = match digits.parse::<f64>() {
+            Ok(limit) if limit.is_finite() && limit >= 0.0 => limit,
+            _ => return Err(format!("its limit is not a number of 0 or more; {}", wrong())),
+        };
+        (self.percent, self.given) = (percent, true);
+        Ok(())
+    }
+
+    pub fn watches(&self) -> bool {
+        self.duration_ns > 0
+    }
+
+    /// Number of rates that must be steady together.
+    pub(crate) fn window(&self) -> usize {
+        self.duration_ns.div_ceil(STEP_NS) as usize
+    }
+
+    /// The value in fio's notation.
+    pub fn shown(&self) -> String {
+        let unit = if self.bandwidth { "bw" } else { "iops" };
+        format!(
+            "{unit}{}:{:.6}{}",
+            if self.slope { "_slope" } else { "" },
+            self.limit,
+            if self.percent { "%" } else { "" }
+        )
+    }
+}
+
+pub(crate) fn whole_seconds(ns: Nanos) -> bool {
+    number(&(ns / STEP_NS).to_string(), 2, u64::from(u32::MAX)).is_ok() && ns.is_multiple_of(STEP_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invalid_criteria_are_refused() {
+        for text in ["iops", "iops:", "iops:-1", "lat:1%", "bw:x%", "iops:nan"] {
+            assert!(Criterion::default().set(text).unwrap_err().contains("write iops:2%"), "{text}");
+        }
+        let mut criterion = Criterion::default();
+        criterion.set("iops:5%").unwrap();
+        assert_eq!(criterion.shown(), "iops:5.000000%");
+    }
+}

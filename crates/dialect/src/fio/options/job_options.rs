@@ -1,0 +1,432 @@
+//! The options of one job, with fio's defaults.
+
+use super::cmdprio::CommandPriority;
+use super::criterion::Criterion;
+use super::kinds::{self, Distribution, ExitWhat, Fallocate, FileService, Logs, Strides, SyncMode, Unified};
+use super::latency_goal::LatencyGoal;
+use super::method::Method;
+use super::min_rates::MinRates;
+use super::pattern::Fill;
+use super::tolerated::Tolerated;
+use super::trace::{Replay, Trace};
+use super::value::{Amount, Reason, number, size};
+use machine::{Engine, IoClass, IoPriority};
+use std::sync::Arc;
+use workload::SizeMix;
+
+/// fio's default list.
+pub(crate) const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// The options of one job, with fio's defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    pub description: Option<String>,
+    pub reads: bool,
+    pub writes: bool,
+    /// Trims instead of writes, or before each write.
+    pub trims: bool,
+    /// `trimwrite`: a write of the same bytes follows each trim.
+    pub then_writes: bool,
+    pub random: bool,
+    /// `rw=read:8k`: gap after each sequential request, in bytes.
+    pub hole_bytes: u64,
+    /// `rw=read:-8k`: bytes by which a sequential request begins before the end of the last one; 0:
+    /// it follows it.
+    pub back_bytes: u64,
+    /// `random_generator=lfsr`: random offsets do not repeat, with or without a map.
+    pub every_place: bool,
+    /// `zonemode`, `zonesize`, `zonerange` and `zoneskip`.
+    pub strides: Strides,
+    /// `rw=randread:8`: sequential requests after each random offset.
+    pub run: u64,
+    /// `percentage_random` of reads and of writes.
+    pub random_percent: [u8; 2],
+    /// The value of `rw`, as fio names it.
+    pub mode: &'static str,
+    /// `rwmixread` (or 100 less `rwmixwrite`).
+    pub mix_read: u8,
+    /// Request sizes of reads and of writes: `bs`, `bsrange` or `bssplit`.
+    pub blocks: [SizeMix; 2],
+    /// Sizes of trims, and of the writes after them.
+    pub trim_blocks: SizeMix,
+    /// `bs_is_seq_rand`: sizes are for sequential and random requests instead of reads and writes.
+    pub blocks_by_order: bool,
+    /// `blockalign`.
+    pub align_bytes: Option<u64>,
+    pub size: Option<Amount>,
+    /// `filesize`: a range.
+    pub file_bytes: Option<[u64; 2]>,
+    pub io_size: Option<Amount>,
+    /// `number_ios`: maximum number of requests.
+    pub number_ios: Option<u64>,
+    pub loops: u64,
+    /// `directory`: clones alternate between several.
+    pub directories: Vec<String>,
+    /// `filename`: one or several, which alternate.
+    pub filenames: Vec<String>,
+    /// `nrfiles`: number of files, if their names are generated.
+    pub files: u32,
+    /// `file_service_type`.
+    pub service: FileService,
+    /// The number after its colon: consecutive requests to one file.
+    pub service_run: u64,
+    pub filename_format: String,
+    /// `unlink`: remove the file at the end, even if it existed before.
+    pub unlink: bool,
+    pub unlink_each_loop: bool,
+    /// `create_on_open`: lay nothing out before the job.
+    pub create_on_open: bool,
+    /// `create_only`: lay out the files and keep them, without I/O.
+    pub create_only: bool,
+    /// `allow_file_create`.
+    pub allow_create: bool,
+    /// `fill_device`: run until the disk is full.
+    pub fills: bool,
+    /// `pre_read`: read the file into the cache first.
+    pub pre_read: bool,
+    pub offset: Amount,
+    pub offset_increment: Amount,
+    /// `numjobs`.
+    pub clones: u32,
+    /// `iodepth`.
+    pub depth: u32,
+    /// `iodepth_batch`: requests submitted together; `None`: all that are ready.
+    pub batch: Option<u32>,
+    /// Buffers are registered with the kernel.
+    pub fixedbufs: bool,
+    /// `iodepth_batch_complete_min`: completions to wait for.
+    pub batch_complete: u32,
+    /// `iodepth_low`: requests in flight at which the queue is refilled.
+    pub low: Option<u32>,
+    /// `iodepth_batch_complete_max`: maximum completions per call.
+    pub batch_complete_most: Option<u32>,
+    /// `ioengine`.
+    pub engine: Engine,
+    /// Its name as written.
+    pub engine_name: String,
+    pub direct: bool,
+    /// `atomic`: implies `direct`, as in fio 3.33.
+    pub atomic: bool,
+    pub sync: SyncMode,
+    /// `fsync`: after this many writes; 0: never.
+    pub fsync: u64,
+    /// `fdatasync`, likewise.
+    pub fdatasync: u64,
+    /// `end_fsync` or `fsync_on_close`.
+    pub end_fsync: bool,
+    pub fallocate: Fallocate,
+    /// `overwrite`: fill the file before the job writes it.
+    pub overwrite: bool,
+    pub group_reporting: bool,
+    /// `stonewall`: start when the jobs before it have ended.
+    pub stonewall: bool,
+    /// `wait_for`: start when the named job has ended.
+    pub wait_for: Option<String>,
+    pub new_group: bool,
+    /// `exitall`: end other jobs when this one is done.
+    pub exitall: bool,
+    pub exit_what: ExitWhat,
+    /// `exitall_on_error`: end all other jobs when this one fails.
+    pub exitall_on_error: bool,
+    /// `continue_on_error`.
+    pub tolerated: Tolerated,
+    /// `cpus_allowed`; empty: all.
+    pub processors: Vec<u32>,
+    /// `prioclass`.
+    pub io_class: Option<IoClass>,
+    /// `prio`: from 0, the highest, to 7.
+    pub io_level: Option<u8>,
+    /// `cmdprio_percentage` and related options.
+    pub cmdprio: CommandPriority,
+    pub nice: Option<i32>,
+    /// `cpus_allowed_policy=split`: each clone gets one CPU.
+    pub split_processors: bool,
+    /// `io_submit_mode=offload`: threads make the calls of a blocking engine, one per request in
+    /// the queue depth.
+    pub offload: bool,
+    /// `flow`: weight among the jobs with the same `flow_id`; 0: none.
+    pub flow: u64,
+    pub flow_id: u64,
+    /// `flow_sleep`: how long a job waits when it is ahead of its share; 0: as short as possible.
+    pub flow_sleep_ns: u64,
+    /// `runtime`.
+    pub runtime_ns: u64,
+    pub time_based: bool,
+    /// `ramp_time`.
+    pub ramp_ns: u64,
+    /// `startdelay`: a range.
+    pub start_delay_ns: [u64; 2],
+    /// `steadystate` with its options.
+    pub steady: Criterion,
+    /// `latency_target` with its options, and `max_latency`.
+    pub latency: LatencyGoal,
+    /// `rate` in bytes per second of reads and of writes.
+    pub rate_bytes: [Option<u64>; 2],
+    pub rate_iops: [Option<u64>; 2],
+    /// `rate_process=poisson`: random arrivals.
+    pub poisson: bool,
+    /// `rate_min` and `rate_iops_min`: stop the job if its rate is lower.
+    pub min_rates: MinRates,
+    /// `thinktime`.
+    pub think_ns: u64,
+    /// `thinktime_blocks`: requests between pauses.
+    pub think_blocks: u64,
+    pub serialize_overlap: bool,
+    /// `random_distribution`.
+    pub distribution: Distribution,
+    /// `norandommap`: draw blocks with repetition.
+    pub no_random_map: bool,
+    /// `randseed`.
+    pub seed: Option<u64>,
+    /// `randrepeat`: use the same sequence in every run.
+    pub repeatable: bool,
+    /// `invalidate`: drop the file from the cache first.
+    pub invalidate: bool,
+    /// `fadvise_hint`.
+    pub hint: bool,
+    /// `buffer_compress_percentage`; `zero_buffers` is 100.
+    pub compressible_percent: u8,
+    /// `dedupe_percentage`.
+    pub duplicate_percent: u8,
+    /// `verify`: stamp blocks and check them.
+    pub verify: Option<Method>,
+    /// `verify_pattern`.
+    pub pattern: Fill,
+    /// `verify_pattern_interval`: bytes after which the pattern restarts; 0: at each request.
+    pub pattern_interval: u32,
+    /// `verify_offset`: offset of the header in its block.
+    pub verify_offset: u32,
+    /// `verify_state_save`: save how much was written to a file.
+    pub state_save: bool,
+    /// `verify_state_save` was given explicitly, so failing to write the file is an error.
+    pub state_asked: bool,
+    /// `verify_state_load`: verify only as much as the file says.
+    pub state_load: bool,
+    /// `verify_policy=fsynced`: ignore writes after the last sync.
+    pub state_synced: bool,
+    /// `read_iolog` with its options.
+    pub replay: Replay,
+    /// The trace to replay, with these options applied.
+    pub trace: Option<Arc<Trace>>,
+    /// `verify_only` of a mix: read its writes.
+    pub checks_mix: bool,
+    /// `verify_interval`: bytes for each header; `None`: a request.
+    pub verify_interval: Option<u32>,
+    /// `verify_backlog`: read back after this many writes; 0: all at the end.
+    pub verify_backlog: u64,
+    /// `verify_only`: check an earlier job's data without writing.
+    pub verify_only: bool,
+    /// `buffer_pattern`: repeating data of writes; empty: random data.
+    pub buffer_pattern: Vec<u8>,
+    /// `do_verify`: read back what was written at the end.
+    pub do_verify: bool,
+    /// `percentile_list`.
+    pub percentiles: Vec<f64>,
+    pub clat_percentiles: bool,
+    pub lat_percentiles: bool,
+    pub slat_percentiles: bool,
+    /// Submission is timed: neither `disable_slat` nor `gtod_reduce`.
+    pub times_submission: bool,
+    /// Neither `disable_clat` nor `gtod_reduce`.
+    pub reports_completion: bool,
+    /// Neither `disable_lat` nor `gtod_reduce`.
+    pub reports_latency: bool,
+    /// `unified_rw_reporting`.
+    pub unified: Unified,
+    /// `stats`: include the job in the report.
+    pub stats: bool,
+    pub logs: Logs,
+    pub kb_base: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            description: None,
+            reads: true,
+            writes: false,
+            trims: false,
+            then_writes: false,
+            random: false,
+            hole_bytes: 0,
+            back_bytes: 0,
+            every_place: false,
+            strides: Strides::default(),
+            run: 1,
+            random_percent: [100; 2],
+            mode: "read",
+            mix_read: 50,
+            blocks: [SizeMix::one(4096), SizeMix::one(4096)],
+            trim_blocks: SizeMix::one(4096),
+            blocks_by_order: false,
+            align_bytes: None,
+            size: None,
+            file_bytes: None,
+            io_size: None,
+            number_ios: None,
+            loops: 1,
+            directories: Vec::new(),
+            filenames: Vec::new(),
+            files: 1,
+            service: FileService::RoundRobin,
+            service_run: 1,
+            filename_format: "$jobname.$jobnum.$filenum".into(),
+            unlink: false,
+            unlink_each_loop: false,
+            create_on_open: false,
+            create_only: false,
+            allow_create: true,
+            fills: false,
+            pre_read: false,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            clones: 1,
+            depth: 1,
+            batch: None,
+            fixedbufs: false,
+            batch_complete: 1,
+            low: None,
+            batch_complete_most: None,
+            engine: Engine::Sync,
+            engine_name: "psync".into(),
+            direct: false,
+            atomic: false,
+            sync: SyncMode::None,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            fallocate: Fallocate::Reserve,
+            overwrite: false,
+            group_reporting: false,
+            stonewall: false,
+            wait_for: None,
+            new_group: false,
+            exitall: false,
+            exit_what: ExitWhat::Group,
+            exitall_on_error: false,
+            tolerated: Tolerated::default(),
+            processors: Vec::new(),
+            io_class: None,
+            io_level: None,
+            cmdprio: CommandPriority::default(),
+            nice: None,
+            split_processors: false,
+            offload: false,
+            flow: 0,
+            flow_id: 0,
+            flow_sleep_ns: 0,
+            runtime_ns: 0,
+            time_based: false,
+            ramp_ns: 0,
+            start_delay_ns: [0; 2],
+            steady: Criterion::default(),
+            latency: LatencyGoal::default(),
+            rate_bytes: [None; 2],
+            rate_iops: [None; 2],
+            poisson: false,
+            min_rates: MinRates::default(),
+            think_ns: 0,
+            think_blocks: 1,
+            serialize_overlap: false,
+            distribution: Distribution::Uniform,
+            no_random_map: false,
+            seed: None,
+            repeatable: true,
+            invalidate: true,
+            hint: true,
+            compressible_percent: 0,
+            duplicate_percent: 0,
+            verify: None,
+            pattern: Fill::default(),
+            pattern_interval: 0,
+            verify_offset: 0,
+            state_save: true,
+            state_asked: false,
+            state_load: false,
+            state_synced: false,
+            replay: Replay::default(),
+            trace: None,
+            checks_mix: false,
+            verify_interval: None,
+            verify_backlog: 0,
+            verify_only: false,
+            buffer_pattern: Vec::new(),
+            do_verify: true,
+            percentiles: PERCENTILES.to_vec(),
+            clat_percentiles: true,
+            lat_percentiles: false,
+            slat_percentiles: false,
+            times_submission: true,
+            reports_completion: true,
+            reports_latency: true,
+            unified: Unified::Apart,
+            stats: true,
+            logs: Logs::default(),
+            kb_base: 1024,
+        }
+    }
+}
+
+impl Options {
+    /// How blocks are verified.
+    pub(crate) fn verifies(&self) -> Option<Method> {
+        // The null engine stores no data to read.
+        self.verify.filter(|_| self.engine.does_io())
+    }
+
+    /// The priority of the job's requests. As in fio, a level without a class means best effort.
+    pub fn io_priority(&self) -> Option<IoPriority> {
+        (self.io_class.is_some() || self.io_level.is_some()).then(|| IoPriority {
+            class: self.io_class.unwrap_or(IoClass::BestEffort),
+            level: self.io_level.unwrap_or(0),
+        })
+    }
+
+    pub fn read_percent(&self) -> u8 {
+        match (self.reads, self.writes) {
+            (true, true) => self.mix_read,
+            (true, false) => 100,
+            _ => 0,
+        }
+    }
+
+    /// Parses `rw`: the operation and, after a colon, the gap between requests or the length of a
+    /// sequential run.
+    pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
+        let (mode, more) = text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));
+        (self.trims, self.then_writes) = (mode.contains("trim"), mode.ends_with("trimwrite"));
+        let (reads, writes, random, mode) = match mode {
+            "read" => (true, false, false, "read"),
+            "write" => (false, true, false, "write"),
+            "randread" => (true, false, true, "randread"),
+            "randwrite" => (false, true, true, "randwrite"),
+            "rw" | "readwrite" => (true, true, false, "rw"),
+            "randrw" => (true, true, true, "randrw"),
+            "trim" => (false, true, false, "trim"),
+            "randtrim" => (false, true, true, "randtrim"),
+            "trimwrite" => (false, true, false, "trimwrite"),
+            "randtrimwrite" => (false, true, true, "randtrimwrite"),
+            _ => {
+                let known = "read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim, randtrimwrite";
+                return Err(format!("invalid value; write one of {known}"));
+            }
+        };
+        (self.hole_bytes, self.back_bytes, self.run) = match more {
+            None => (0, 0, 1),
+            Some(more) if random => (0, 0, number(more, 1, u64::from(u32::MAX))?),
+            Some(more) => match more.strip_prefix('-') {
+                Some(back) => (0, size(back, self.kb_base)?, 1),
+                None => (size(more, self.kb_base)?, 0, 1),
+            },
+        };
+        (self.reads, self.writes, self.random, self.mode) = (reads, writes, random, mode);
+        Ok(())
+    }
+
+    pub(crate) fn set_engine(&mut self, text: &str) -> Result<(), Reason> {
+        self.engine = kinds::parse_engine(text)?;
+        self.engine_name = text.into();
+        Ok(())
+    }
+}

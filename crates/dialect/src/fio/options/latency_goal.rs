@@ -1,0 +1,39 @@
+//! The latency options of a job: `latency_target` and `max_latency`.
+
+use super::value::Reason;
+use machine::Nanos;
+
+/// The latency options of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyGoal {
+    /// `latency_target`, from issue to completion of a request; 0: no target.
+    pub target_ns: Nanos,
+    pub window_ns: Nanos,
+    /// `latency_percentile`: percentage of a window's requests that must meet the target.
+    pub percent: f64,
+    /// `latency_run`: keep searching until the job ends.
+    pub goes_on: bool,
+    /// `max_latency` of reads and of writes: a slower request ends the job with an error; 0: no
+    /// limit.
+    pub most_ns: [Nanos; 2],
+}
+
+impl Default for LatencyGoal {
+    fn default() -> Self {
+        LatencyGoal { target_ns: 0, window_ns: 0, percent: 100.0, goes_on: false, most_ns: [0; 2] }
+    }
+}
+
+impl LatencyGoal {
+    pub(crate) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
+        self.percent = match text.parse::<f64>() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => percent,
+            _ => return Err("it is not a number from 0 to 100; write 99.9".into()),
+        };
+        Ok(())
+    }
+
+    pub fn searches(&self) -> bool {
+        self.target_ns > 0
+    }
+}

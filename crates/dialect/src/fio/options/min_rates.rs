@@ -1,0 +1,26 @@
+//! `rate_min` and `rate_iops_min`.
+
+use machine::Nanos;
+
+/// Minimum rates of reads and of writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MinRates {
+    /// `rate_min`: bytes per second.
+    pub bytes: [Option<u64>; 2],
+    /// `rate_iops_min`: requests per second, ignored with `rate_min`.
+    pub requests: [Option<u64>; 2],
+    /// `rate_cycle`: minimum time over which a rate is measured.
+    pub cycle_ns: Nanos,
+}
+
+impl Default for MinRates {
+    fn default() -> Self {
+        MinRates { bytes: [None; 2], requests: [None; 2], cycle_ns: 1_000_000_000 }
+    }
+}
+
+impl MinRates {
+    pub fn any(&self) -> bool {
+        self.bytes != [None; 2] || self.requests != [None; 2]
+    }
+}

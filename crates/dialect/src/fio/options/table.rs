@@ -1,0 +1,466 @@
+//! fio's options, one row each: names, effect of a value, or why it has no effect here.
+//!
+//! The parser, the command line, the help, the hint for a misspelt option and the refusal of an
+//! unsupported one all use these rows.
+
+mod help;
+
+pub use help::help;
+
+use super::choices::{
+    MAX_FILES, distribution, interval, nice, paths, percentiles, power_of_two, processors, range, request, skipped,
+    small, split, trace,
+};
+use super::tolerated::Tolerated;
+
+use super::job_options::Options;
+use super::kinds::{ExitWhat, Fallocate, FileService, MAX_COARSENESS, SyncMode, Unified, WindowValue};
+use super::method::Method;
+use super::pattern::{pattern, plain_pattern};
+use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns};
+use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
+use OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
+use machine::IoClass;
+use workload::SizeMix;
+
+type ParseResult = Result<(), Reason>;
+
+/// Section of the help that lists an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Jobs,
+    Files,
+    Requests,
+    Access,
+    Time,
+    Data,
+    Report,
+}
+
+/// How an option handles its value.
+enum OptionKind {
+    Value(fn(&mut Options, &str) -> ParseResult),
+    Switch(fn(&mut Options, bool)),
+    /// 0 or 1, or on without a value; does not take the next argument as its value.
+    Flag(fn(&mut Options, bool)),
+    /// Any text, or none.
+    Text(fn(&mut Options, String)),
+    /// Only values that describe what halfpower does anyway. The hint is for other values.
+    OnlyValues(&'static [&'static str], &'static str),
+    /// A flag that is supported only when off, with a hint.
+    OnlyZero(&'static str),
+    /// Ignored: it has no counterpart here, or always applies. As in fio, a malformed value is an
+    /// error.
+    Ignored(Form),
+    Refused(&'static str),
+}
+
+/// Form of an ignored value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Flag,
+    Switch,
+    /// A whole number, or a size.
+    Number,
+    Words(&'static [&'static str]),
+    Text,
+}
+
+impl Form {
+    fn check(self, value: Option<&str>, kb_base: u64) -> ParseResult {
+        let given = value.filter(|value| !value.is_empty());
+        let text = given.ok_or("it has no value; write one after the =");
+        match self {
+            Form::Flag => switch(value).map(drop),
+            Form::Switch => switch(Some(text?)).map(drop),
+            Form::Number => {
+                text.map(|text| text.strip_prefix('-').unwrap_or(text)).map(|text| size(text, kb_base))?.map(drop)
+            }
+            Form::Words(words) => choice(text?, &words.iter().map(|&word| (word, ())).collect::<Vec<_>>()),
+            Form::Text => Ok(()),
+        }
+    }
+}
+
+/// One option, or several refused for the same reason.
+pub(crate) struct Row {
+    /// fio's name, then its aliases.
+    names: &'static str,
+    group: Group,
+    takes: OptionKind,
+}
+
+impl Row {
+    fn names(&self) -> std::str::SplitWhitespace<'static> {
+        self.names.split_whitespace()
+    }
+
+    fn is_served(&self) -> bool {
+        !matches!(self.takes, Refused(_))
+    }
+}
+
+const fn row(names: &'static str, group: Group, takes: OptionKind) -> Row {
+    Row { names, group, takes }
+}
+
+const LEAVE: &str = "leave it out";
+const SECOND_NS: u64 = 1_000_000_000;
+const MOST_DEPTH: u64 = workload::MAX_DEPTH as u64;
+const MOST_COUNT: u64 = u32::MAX as u64;
+
+#[rustfmt::skip] // A table reads best with an option a line.
+static ROWS: &[Row] = &[
+    // As in fio, a job is named after its section.
+    row("name", Jobs, Value(|_, _| Ok(()))),
+    row("description", Jobs, Text(|o, text| o.description = Some(text))),
+    row("numjobs", Jobs, Value(|o, text| put(&mut o.clones, number(text, 1, u64::from(workload::MAX_THREADS)).map(|n| n as u32)))),
+    row("stonewall wait_for_previous", Jobs, Flag(|o, on| o.stonewall = on)),
+    row("new_group", Jobs, Flag(|o, on| o.new_group = on)),
+    row("group_reporting", Jobs, Flag(|o, on| o.group_reporting = on)),
+    row("exitall", Jobs, Flag(|o, on| o.exitall = on)),
+    row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)])))),
+    row("exitall_on_error", Jobs, Flag(|o, on| o.exitall_on_error = on)),
+    row("thread threads", Jobs, Flag(|_, _| ())),
+    row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
+    row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
+    row("cpus_allowed_policy", Jobs, Value(|o, text| put(&mut o.split_processors, choice(text, &[("shared", false), ("split", true)])))),
+    row("wait_for", Jobs, Value(|o, text| put(&mut o.wait_for, Ok(Some(text.into()))))),
+    row("flow", Jobs, Value(|o, text| put(&mut o.flow, number(text, 0, MOST_COUNT)))),
+    row("flow_id", Jobs, Value(|o, text| put(&mut o.flow_id, number(text, 0, MOST_COUNT)))),
+    row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MOST_COUNT).map(|us| us * 1000)))),
+    row("flow_watermark", Jobs, Ignored(Form::Number)),
+    row("numa_cpu_nodes numa_mem_policy", Jobs, Refused("start halfpower under numactl")),
+    row("nice", Jobs, Value(|o, text| put(&mut o.nice, nice(text).map(Some)))),
+    row("prio", Jobs, Value(|o, text| put(&mut o.io_level, number(text, 0, 7).map(|level| Some(level as u8))))),
+    row("prioclass", Jobs, Value(|o, text| put(&mut o.io_class, choice(text, &[("1", IoClass::RealTime), ("2", IoClass::BestEffort), ("3", IoClass::Idle)]).map(Some)))),
+    row("cmdprio_percentage", Jobs, Value(|o, text| o.cmdprio.set_percent(text))),
+    row("cmdprio_class", Jobs, Value(|o, text| o.cmdprio.set_class(text))),
+    row("cmdprio", Jobs, Value(|o, text| o.cmdprio.set_level(text))),
+    row("cmdprio_bssplit", Jobs, Value(|o, text| o.cmdprio.set_by_size(text, o.kb_base))),
+    row("prio_hint cmdprio_hint", Jobs, Refused("fio 3.33 has no hints; give a priority, with prio and prioclass")),
+    row("uid gid", Jobs, Refused("start halfpower as that user")),
+    row("cgroup cgroup_weight cgroup_nodelete", Jobs, Refused("start halfpower in the control group")),
+    row("exec_prerun exec_postrun", Jobs, Refused("start the program before or after halfpower")),
+    row("profile lockmem ioscheduler", Jobs, Refused(LEAVE)),
+    //
+    row("filename", Files, Value(|o, text| put(&mut o.filenames, paths(text)))),
+    row("directory", Files, Value(|o, text| put(&mut o.directories, paths(text)))),
+    row("filename_format", Files, Value(|o, text| put(&mut o.filename_format, Ok(text.into())))),
+    row("unique_filename", Files, Ignored(Form::Switch)),
+    row("nrfiles nr_files", Files, Value(|o, text| put(&mut o.files, number(text, 1, MAX_FILES).map(|n| n as u32)))),
+    row("file_service_type", Files, Value(|o, text| {
+        let known = [("roundrobin", FileService::RoundRobin), ("sequential", FileService::Sequential), ("random", FileService::Random)];
+        let (service, requests) = text.split_once(':').unwrap_or((text, "1"));
+        put(&mut o.service_run, number(requests, 1, MOST_COUNT))?;
+        put(&mut o.service, choice(service, &known))
+    })),
+    row("openfiles", Files, Ignored(Form::Number)),
+    row("size", Files, Value(|o, text| put(&mut o.size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
+    row("filesize", Files, Value(|o, text| put(&mut o.file_bytes, ends(text, |text| size(text, o.kb_base)).map(Some)))),
+    row("io_size io_limit", Files, Value(|o, text| put(&mut o.io_size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
+    row("number_ios", Files, Value(|o, text| put(&mut o.number_ios, number(text, 0, u64::MAX).map(|n| Some(n).filter(|&n| n > 0))))),
+    row("loops", Files, Value(|o, text| put(&mut o.loops, number(text, 1, MOST_COUNT)))),
+    row("offset fileoffset", Files, Value(|o, text| put(&mut o.offset, amount(text, o.kb_base)))),
+    row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
+    row("offset_align", Files, OnlyValues(&["0"], "give an offset that is aligned")),
+    row("fallocate", Files, Value(|o, text| match text {
+        "keep" => Err("space beyond the end of a file is not supported; use native or none".into()),
+        _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
+            ("truncate", Fallocate::None), ("none", Fallocate::None), ("0", Fallocate::None)])),
+    })),
+    row("overwrite", Files, Switch(|o, on| o.overwrite = on)),
+    row("create_on_open", Files, Switch(|o, on| o.create_on_open = on)),
+    row("allow_file_create", Files, Switch(|o, on| o.allow_create = on)),
+    row("pre_read", Files, Switch(|o, on| o.pre_read = on)),
+    row("unlink", Files, Switch(|o, on| o.unlink = on)),
+    row("unlink_each_loop", Files, Switch(|o, on| o.unlink_each_loop = on)),
+    row("create_serialize create_fsync", Files, Ignored(Form::Switch)),
+    row("create_only", Files, Switch(|o, on| o.create_only = on)),
+    row("fill_device fill_fs", Files, Switch(|o, on| o.fills = on)),
+    row("file_append opendir", Files, OnlyValues(&["0"], "give size and offset")),
+    row("lockfile", Files, OnlyValues(&["none"], LEAVE)),
+    row("allow_mounted_write", Files, OnlyValues(&["0"], "--destroy-data names what may be overwritten")),
+    //
+    row("rw readwrite", Requests, Value(Options::set_mode)),
+    row("rwmixread", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| n as u8)))),
+    row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| 100 - n as u8)))),
+    row("bs blocksize", Requests, Value(|o, text| {
+        let one = |text: &str| size(text, o.kb_base).and_then(request).map(SizeMix::one);
+        let sizes = match text.split_once('-').filter(|(first, _)| !first.is_empty()) {
+            // As in fio: of two sizes with a dash, the first is for reads, the second for writes
+            // and trims;
+            Some((reads, others)) if !text.contains(',') => one(reads).and_then(|reads| one(others).map(|others| [reads, others.clone(), others])),
+            // with sizes for each direction, the second is ignored.
+            _ => by_direction_with_trims(text, |text| one(text.split_once('-').filter(|(first, _)| !first.is_empty()).map_or(text, |(first, _)| first))),
+        };
+        o.set_blocks(sizes)
+    })),
+    row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| range(text, o.kb_base))))),
+    row("bssplit", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| split(text, o.kb_base))))),
+    row("bs_is_seq_rand", Requests, Switch(|o, on| o.blocks_by_order = on)),
+    row("bs_unaligned blocksize_unaligned", Requests, OnlyZero("bsrange uses multiples of its first size")),
+    row("ba blockalign", Requests, Value(|o, text| {
+        let align = by_direction(text, |text| size(text, o.kb_base))?[usize::from(!o.reads)];
+        put(&mut o.align_bytes, Ok(Some(align)))
+    })),
+    row("random_distribution", Requests, Value(|o, text| put(&mut o.distribution, distribution(text)))),
+    row("percentage_random", Requests, Value(|o, text| put(&mut o.random_percent, by_direction(text, percent)))),
+    row("norandommap", Requests, Flag(|o, on| o.no_random_map = on)),
+    row("softrandommap", Requests, Ignored(Form::Switch)),
+    row("random_generator", Requests, Value(|o, text| {
+        put(&mut o.every_place, choice(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
+    })),
+    row("randseed", Requests, Value(|o, text| put(&mut o.seed, number(text, 0, u64::MAX).map(Some)))),
+    row("randrepeat allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
+    row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
+    row("rw_sequencer", Requests, OnlyValues(&["sequential"], LEAVE)),
+    row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, OnlyValues(&["0"], "a job trims with rw=trim or rw=trimwrite: leave it out")),
+    row("zonemode", Requests, Value(|o, text| match text {
+        "zbd" => Err("zoned block devices are not supported; use none or strided".into()),
+        _ => put(&mut o.strides.strided, choice(text, &[("none", Some(false)), ("strided", Some(true))])),
+    })),
+    row("zonesize", Requests, Value(|o, text| put(&mut o.strides.size, size(text, o.kb_base)))),
+    row("zonerange", Requests, Value(|o, text| put(&mut o.strides.range, size(text, o.kb_base)))),
+    row("zoneskip", Requests, Value(|o, text| put(&mut o.strides.skip, size(text, o.kb_base)))),
+    row("zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency",
+        Requests, OnlyValues(&["0"], "zoned block devices are not supported: leave it out")),
+    row("read_iolog", Requests, Value(|o, text| put(&mut o.replay.trace, trace(text)))),
+    row("read_iolog_chunked", Requests, Ignored(Form::Switch)),
+    row("replay_no_stall", Requests, Switch(|o, on| o.replay.no_stall = on)),
+    row("replay_time_scale", Requests, Value(|o, text| put(&mut o.replay.time_percent, number(text, 1, MOST_COUNT)))),
+    row("replay_redirect", Requests, Value(|o, text| put(&mut o.replay.redirect, Ok(Some(text.into()))))),
+    row("replay_align", Requests, Value(|o, text| put(&mut o.replay.align, power_of_two(text, o.kb_base)))),
+    row("replay_scale", Requests, Value(|o, text| put(&mut o.replay.scale, number(text, 1, MOST_COUNT)))),
+    row("replay_skip", Requests, Value(|o, text| put(&mut o.replay.skip, skipped(text)))),
+    row("merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters", Requests, Refused(LEAVE)),
+    row("write_iolog", Requests, Value(|o, text| put(&mut o.logs.requests, Ok(Some(text.into()))))),
+    //
+    row("ioengine", Access, Value(Options::set_engine)),
+    row("iodepth", Access, Value(|o, text| put(&mut o.depth, number(text, 1, MOST_DEPTH).map(|n| n as u32)))),
+    row("iodepth_batch iodepth_batch_submit", Access, Value(|o, text| put(&mut o.batch, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth_batch_complete_min iodepth_batch_complete", Access, Value(|o, text| put(&mut o.batch_complete, number(text, 0, MOST_DEPTH).map(|n| n as u32)))),
+    row("iodepth_batch_complete_max", Access, Value(|o, text| put(&mut o.batch_complete_most, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth_low", Access, Value(|o, text| put(&mut o.low, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
+    row("direct", Access, Switch(|o, on| o.direct = on)),
+    row("buffered", Access, Switch(|o, on| o.direct = !on)),
+    row("sync", Access, Value(|o, text| {
+        put(&mut o.sync, choice(text, &[("none", SyncMode::None), ("0", SyncMode::None), ("sync", SyncMode::Full), ("1", SyncMode::Full), ("dsync", SyncMode::Data)]))
+    })),
+    row("fsync", Access, Value(|o, text| put(&mut o.fsync, number(text, 0, MOST_COUNT)))),
+    row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MOST_COUNT)))),
+    row("end_fsync fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
+    row("sync_file_range write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),
+    row("atomic", Access, Switch(|o, on| o.atomic = on)),
+    row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
+    row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", false), ("none", false), ("1", true)])))),
+    row("write_hint", Access, OnlyValues(&["none"], LEAVE)),
+    row("mem iomem", Access, OnlyValues(&["malloc", "mmap", "shm"], "a run of fio's jobs uses ordinary pages, as fio does by default; leave it out")),
+    row("mem_align iomem_align hugepage-size", Access, Ignored(Form::Number)),
+    row("io_submit_mode", Access, Value(|o, text| put(&mut o.offload, choice(text, &[("inline", false), ("offload", true)])))),
+    row("fixedbufs", Access, Flag(|o, on| o.fixedbufs = on)),
+    row("userspace_reap registerfiles", Access, Ignored(Form::Flag)),
+    row("nowait", Access, Ignored(Form::Switch)),
+    row("nonvectored sqthread_poll_cpu force_async uncached hipri_percentage", Access, Ignored(Form::Number)),
+    row("hipri sqthread_poll", Access, OnlyZero("requests complete by interrupt: leave it out")),
+    row("thp", Access, OnlyValues(&["0"], "mapped memory has ordinary pages: leave it out")),
+    row("cmd_type", Access, Refused("requests go through the block layer or a file: leave it out")),
+    //
+    row("runtime timeout", Time, Value(|o, text| put(&mut o.runtime_ns, time_ns(text, SECOND_NS)))),
+    row("time_based", Time, Flag(|o, on| o.time_based = on)),
+    row("ramp_time", Time, Value(|o, text| put(&mut o.ramp_ns, time_ns(text, SECOND_NS)))),
+    row("startdelay start_delay", Time, Value(|o, text| put(&mut o.start_delay_ns, ends(text, |text| time_ns(text, SECOND_NS))))),
+    row("thinktime", Time, Value(|o, text| put(&mut o.think_ns, time_ns(text, 1000)))),
+    row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, number(text, 0, MOST_COUNT).map(|n| n.max(1))))),
+    row("thinktime_blocks_type", Time, OnlyValues(&["complete"], LEAVE)),
+    row("thinktime_spin thinktime_iotime", Time, OnlyValues(&["0"], "the pause follows thinktime_blocks requests: leave it out")),
+    row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
+    row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
+    row("rate_process", Time, Value(|o, text| put(&mut o.poisson, choice(text, &[("linear", false), ("poisson", true)])))),
+    row("rate_cycle ratecycle", Time, Value(|o, text| put(&mut o.min_rates.cycle_ns, number(text, 0, MOST_COUNT).map(|ms| ms * 1_000_000)))),
+    row("rate_min ratemin", Time, Value(|o, text| put(&mut o.min_rates.bytes, rates(text, o.kb_base)))),
+    row("rate_iops_min", Time, Value(|o, text| put(&mut o.min_rates.requests, rates(text, o.kb_base)))),
+    row("rate_ignore_thinktime", Time, OnlyValues(&["0"], LEAVE)),
+    row("max_latency", Time, Value(|o, text| put(&mut o.latency.most_ns, by_direction(text, |text| time_ns(text, 1000))))),
+    row("latency_target", Time, Value(|o, text| put(&mut o.latency.target_ns, time_ns(text, 1000)))),
+    row("latency_window", Time, Value(|o, text| put(&mut o.latency.window_ns, time_ns(text, 1000)))),
+    row("latency_percentile", Time, Value(|o, text| o.latency.set_percent(text))),
+    row("latency_run", Time, Switch(|o, on| o.latency.goes_on = on)),
+    row("steadystate ss", Time, Value(|o, text| o.steady.set(text))),
+    row("steadystate_duration ss_dur", Time, Value(|o, text| put(&mut o.steady.duration_ns, time_ns(text, SECOND_NS)))),
+    row("steadystate_ramp_time ss_ramp", Time, Value(|o, text| put(&mut o.steady.ramp_ns, time_ns(text, SECOND_NS)))),
+    row("clocksource", Time, Ignored(Form::Words(&["gettimeofday", "clock_gettime", "cpu"]))),
+    row("gtod_cpu", Time, Ignored(Form::Number)),
+    //
+    row("refill_buffers", Data, Flag(|_, _| ())),
+    row("scramble_buffers", Data, Ignored(Form::Switch)),
+    row("zero_buffers", Data, Flag(|o, on| o.compressible_percent = if on { 100 } else { 0 })),
+    row("buffer_pattern", Data, Value(|o, text| put(&mut o.buffer_pattern, plain_pattern(text)))),
+    row("buffer_compress_percentage", Data, Value(|o, text| put(&mut o.compressible_percent, number(text, 0, 100).map(|n| n as u8)))),
+    row("buffer_compress_chunk", Data, Ignored(Form::Number)),
+    row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
+    row("dedupe_mode", Data, OnlyValues(&["repeat"], "duplicates repeat earlier blocks: leave it out")),
+    row("dedupe_working_set_percentage dedupe_global", Data, OnlyValues(&["0"], LEAVE)),
+    row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
+    row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
+    row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
+    row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
+    row("verify_only", Data, Flag(|o, on| o.verify_only = on)),
+    row("verify_fatal verify_dump", Data, Ignored(Form::Switch)),
+    row("verify_async verifysort verifysort_nr", Data, Ignored(Form::Number)),
+    row("verify_async_cpus", Data, Ignored(Form::Text)),
+    row("verify_backlog", Data, Value(|o, text| put(&mut o.verify_backlog, size(text, o.kb_base)))),
+    row("verify_backlog_batch", Data, Ignored(Form::Number)),
+    row("verify_offset", Data, Value(|o, text| put(&mut o.verify_offset, small(text, o.kb_base)))),
+    row("verify_pattern_interval", Data, Value(|o, text| put(&mut o.pattern_interval, small(text, o.kb_base)))),
+    row("verify_state_save", Data, Switch(|o, on| (o.state_save, o.state_asked) = (on, on))),
+    row("verify_state_load", Data, Switch(|o, on| o.state_load = on)),
+    row("verify_policy", Data, Value(|o, text| put(&mut o.state_synced, choice(text, &[("completed", false), ("fsynced", true)])))),
+    row("experimental_verify", Data, Ignored(Form::Switch)),
+    row("verify_header_seed verify_write_sequence", Data, OnlyValues(&["0", "1"], LEAVE)),
+    row("continue_on_error", Data, Value(|o, text| {
+        let ignored = o.tolerated.ignored;
+        put(&mut o.tolerated, choice(text, &Tolerated::CHOICES).map(|chosen| Tolerated { ignored, ..chosen }))
+    })),
+    row("ignore_error", Data, Value(|o, text| o.tolerated.ignore(text))),
+    row("error_dump", Data, Ignored(Form::Switch)),
+    //
+    row("percentile_list", Report, Value(|o, text| put(&mut o.percentiles, percentiles(text)))),
+    row("clat_percentiles", Report, Switch(|o, on| o.clat_percentiles = on)),
+    row("lat_percentiles", Report, Switch(|o, on| o.lat_percentiles = on)),
+    row("slat_percentiles", Report, Switch(|o, on| o.slat_percentiles = on)),
+    row("write_bw_log", Report, Text(|o, text| o.logs.bandwidth = Some(text))),
+    row("write_iops_log", Report, Text(|o, text| o.logs.iops = Some(text))),
+    row("write_lat_log", Report, Text(|o, text| o.logs.latency = Some(text))),
+    row("log_avg_msec", Report, Value(|o, text| put(&mut o.logs.average_ms, number(text, 0, 86_400_000)))),
+    row("log_offset", Report, Switch(|o, on| o.logs.offset = on)),
+    row("log_unix_epoch", Report, Switch(|o, on| o.logs.epoch = on)),
+    row("per_job_logs", Report, Switch(|o, on| o.logs.per_job = on)),
+    row("write_hist_log", Report, Text(|o, text| o.logs.histogram = Some(text))),
+    row("log_hist_msec", Report, Value(|o, text| put(&mut o.logs.histogram_ms, number(text, 0, 86_400_000)))),
+    row("log_hist_coarseness", Report, Value(|o, text| put(&mut o.logs.coarseness, number(text, 0, MAX_COARSENESS.into()).map(|n| n as u32)))),
+    row("log_entries log_compression", Report, Ignored(Form::Number)),
+    row("log_compression_cpus", Report, Ignored(Form::Text)),
+    row("log_store_compressed", Report, Ignored(Form::Switch)),
+    row("log_prio", Report, Switch(|o, on| o.logs.priority = on)),
+    row("log_window_value log_max_value", Report, Value(|o, text| {
+        let known = [("avg", WindowValue::Mean), ("max", WindowValue::Greatest), ("both", WindowValue::Both), ("0", WindowValue::Mean), ("1", WindowValue::Greatest)];
+        put(&mut o.logs.window, choice(text, &known))
+    })),
+    row("log_issue_time", Report, Switch(|o, on| o.logs.issue_time = on)),
+    row("log_alternate_epoch log_alternate_epoch_clock_id", Report,
+        OnlyValues(&["0"], "logs have fio's four columns and with log_offset the offset: leave it out")),
+    row("bwavgtime iopsavgtime", Report, OnlyValues(&["500"], LEAVE)),
+    row("stats", Report, Switch(|o, on| o.stats = on)),
+    row("unified_rw_reporting", Report, Value(|o, text| {
+        let known = [("none", Unified::Apart), ("0", Unified::Apart), ("mixed", Unified::Mixed), ("1", Unified::Mixed), ("both", Unified::Both), ("2", Unified::Both)];
+        put(&mut o.unified, choice(text, &known))
+    })),
+    row("disable_slat", Report, Switch(|o, on| o.times_submission = !on)),
+    row("disable_clat", Report, Switch(|o, on| o.reports_completion = !on)),
+    row("disable_lat", Report, Switch(|o, on| o.reports_latency = !on)),
+    row("gtod_reduce", Report, Switch(|o, on| (o.times_submission, o.reports_completion, o.reports_latency) = (!on, !on, !on))),
+    row("disable_bw_measurement disable_bw disk_util block_error_percentiles", Report, Ignored(Form::Switch)),
+    row("significant_figures", Report, Ignored(Form::Number)),
+    row("unit_base", Report, OnlyValues(&["0", "8"], "rates are in bytes: leave it out")),
+    row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
+];
+
+fn put<T>(place: &mut T, value: Result<T, Reason>) -> ParseResult {
+    *place = value?;
+    Ok(())
+}
+
+fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        format!("invalid value; write one of {}", words.join(", "))
+    })
+}
+
+fn find(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.names().any(|known| known == name))
+}
+
+/// The first name of an option.
+pub(crate) fn canonical(name: &str) -> &str {
+    match find(name) {
+        Some(Row { takes: OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_), .. }) | None => name,
+        Some(row) => row.names().next().unwrap_or(name),
+    }
+}
+
+/// Whether an option is on without a value, so it does not take the next argument.
+pub(crate) fn is_flag(name: &str) -> bool {
+    find(name).is_some_and(|row| matches!(row.takes, Flag(_) | OnlyZero(_) | Ignored(Form::Flag)))
+}
+
+impl Options {
+    /// Applies one option.
+    ///
+    /// # Errors
+    /// An invalid value, an unsupported or unknown option; only the reason.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
+        let Some(row) = find(name) else { return Err(unknown(name)) };
+        match row.takes {
+            Value(set) => {
+                let text = value.filter(|value| !value.is_empty());
+                set(self, text.ok_or("it has no value; write one after the =")?)
+            }
+            Switch(set) | Flag(set) => switch(value).map(|on| set(self, on)),
+            Text(set) => {
+                set(self, value.unwrap_or_default().into());
+                Ok(())
+            }
+            Ignored(form) => form.check(value, self.kb_base),
+            OnlyZero(hint) => match switch(value)? {
+                true => Err(format!("halfpower serves only 0 here; {hint}")),
+                false => Ok(()),
+            },
+            OnlyValues(values, _) if values.contains(&value.unwrap_or("1")) => Ok(()),
+            OnlyValues(values, hint) => Err(format!("halfpower serves only {} here; {hint}", values.join(" or "))),
+            Refused(hint) => Err(format!("halfpower does not serve it; {hint}")),
+        }
+    }
+}
+
+impl Options {
+    /// Stores the sizes of reads, of writes and of trims.
+    fn set_blocks(&mut self, sizes: Result<[SizeMix; 3], Reason>) -> ParseResult {
+        let [read, write, trim] = sizes?;
+        (self.blocks, self.trim_blocks) = ([read, write], trim);
+        Ok(())
+    }
+}
+
+/// A percentage; empty: 100.
+fn percent(text: &str) -> Result<u8, Reason> {
+    if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
+}
+
+/// Rates of reads and of writes; 0 and empty: no limit.
+fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
+    by_direction(text, |text| match text {
+        "" => Ok(None),
+        text => size(text, kb_base).map(|rate| Some(rate).filter(|&rate| rate > 0)),
+    })
+}
+
+/// Explains why an option without a row is refused.
+fn unknown(name: &str) -> Reason {
+    match nearest(name) {
+        Some(near) => format!("there is no such option; did you mean {near}?"),
+        None => "halfpower does not know it; leave it out".into(),
+    }
+}
+
+/// The supported option with the closest spelling, if any is close.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_").to_ascii_lowercase();
+    let known = ROWS.iter().filter(|row| row.is_served()).flat_map(Row::names);
+    let (distance, near) = known.map(|known| (strsim::levenshtein(&name, known), known)).min()?;
+    (distance <= 2 && distance * 3 <= name.len().max(2)).then_some(near)
+}
+
+#[cfg(test)]
+mod tests;

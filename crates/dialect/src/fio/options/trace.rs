@@ -1,0 +1,328 @@
+//! Traces of requests: fio's `write_iolog` and `read_iolog`.
+//!
+//! A trace is text. The first line is `fio version 3 iolog`. Each other line has a time in
+//! microseconds since the start, a file, an action and, for requests, offset and length in bytes.
+//! Version 2 has `wait` lines instead of times.
+
+use super::jobfile::cut;
+use super::value::Reason;
+use files::{Input, next_line};
+use machine::units::show_size;
+use machine::{Nanos, Op, Stability};
+use std::fmt::Write;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Maximum entries of a trace, which is held in memory.
+const MAX_ENTRIES: usize = 50_000_000;
+
+/// Traces are read a line at a time.
+const TRACE: Input = Input::new("a trace", 16 << 30);
+
+/// Maximum length of a line: a name, an action and two numbers.
+const MAX_LINE_BYTES: usize = 8192;
+
+/// Maximum files of a trace.
+const MAX_FILES: usize = 1024;
+const MICROSECOND_NS: u64 = 1000;
+
+/// The action of a trace line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Request(Op),
+    /// Bring written data to stable storage.
+    Sync(Stability),
+    Trim,
+}
+
+/// One action of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// When to issue it, since the start.
+    pub at_ns: Nanos,
+    pub action: Action,
+    /// Index in the trace's list of files.
+    pub file: u16,
+    pub offset: u64,
+    pub len: u32,
+}
+
+/// A trace as recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trace {
+    /// Its files in the order in which they were added.
+    pub files: Vec<String>,
+    pub entries: Vec<Entry>,
+    /// Whether requests have times: version 3, or `wait` lines.
+    pub timed: bool,
+}
+
+impl Trace {
+    /// Reads a trace from a file.
+    ///
+    /// # Errors
+    /// It cannot be read or is not a trace; only the reason.
+    pub(crate) fn load(path: &str) -> Result<Trace, Reason> {
+        let cannot = |error: std::io::Error| format!("cannot read {}: {error}", cut(path));
+        Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
+    }
+
+    /// Parses the lines of a trace.
+    ///
+    /// # Errors
+    /// As [`Trace::load`].
+    pub fn read(mut text: impl BufRead) -> Result<Trace, Reason> {
+        const OTHER: &str = "it is not a trace in text: its first line is not 'fio version 3 iolog' (a trace of blktrace is turned into one with fio's own read_iolog and write_iolog)";
+        let mut first = Vec::new();
+        (&mut text).take(64).read_until(b'\n', &mut first).map_err(|error| format!("it cannot be read: {error}"))?;
+        let timed = match String::from_utf8_lossy(&first).trim_end() {
+            "fio version 2 iolog" => false,
+            "fio version 3 iolog" => true,
+            _ => return Err(OTHER.into()),
+        };
+        let mut trace = Trace { timed, ..Trace::default() };
+        let mut waited_ns = 0;
+        for index in 0.. {
+            let wrong = |why: &str| format!("line {}: {why}", index + 2);
+            let line = next_line(&mut text, MAX_LINE_BYTES);
+            let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))? else { break };
+            trace.take(&line, timed, &mut waited_ns).map_err(|why| wrong(&why))?;
+            if trace.entries.len() > MAX_ENTRIES {
+                return Err(format!("it has more than {MAX_ENTRIES} requests; replay a part of it"));
+            }
+        }
+        if trace.entries.is_empty() {
+            return Err("it holds no request".into());
+        }
+        Ok(trace)
+    }
+
+    fn take(&mut self, line: &str, timed: bool, waited_ns: &mut Nanos) -> Result<(), Reason> {
+        let mut words = line.split_whitespace();
+        let Some(mut word) = words.next() else { return Ok(()) };
+        let number = |word: &str| word.parse::<u64>().map_err(|_| format!("'{}' is not a number from 0 up", cut(word)));
+        let mut at_ns = *waited_ns;
+        if timed {
+            at_ns = number(word)?.saturating_mul(MICROSECOND_NS);
+            word = words.next().ok_or("it has no file after its time")?;
+        }
+        let (name, action) = (word, words.next().ok_or("it has no action after its file")?);
+        let rest: Vec<u64> = words.map(number).collect::<Result<_, _>>()?;
+        let action = match (action, rest.as_slice()) {
+            ("add", []) => return self.add(name),
+            ("open" | "close", []) => return Ok(()),
+            ("wait", [us, ..]) if !timed => {
+                *waited_ns = waited_ns.saturating_add(us.saturating_mul(MICROSECOND_NS));
+                self.timed = true;
+                return Ok(());
+            }
+            ("read", [_, _]) => Action::Request(Op::Read),
+            ("write", [_, _]) => Action::Request(Op::Write),
+            ("trim", [_, _]) => Action::Trim,
+            ("sync", _) => Action::Sync(Stability::File),
+            ("datasync", _) => Action::Sync(Stability::Data),
+            _ => return Err(format!("'{}' with {} numbers is no action of a trace", cut(action), rest.len())),
+        };
+        let place = self.files.iter().position(|known| known == name);
+        let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
+        let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
+        // A trim transfers no data.
+        let most = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
+        let moves = !matches!(action, Action::Sync(_));
+        if moves && !(1..=u64::from(most)).contains(&len) {
+            return Err(format!("a request of {len} B is not from 1 B to {}", show_size(most.into())));
+        }
+        offset.checked_add(len).ok_or("it ends beyond 64 bits")?;
+        let len = if moves { len as u32 } else { 0 };
+        self.entries.push(Entry { at_ns, action, file: file as u16, offset, len });
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str) -> Result<(), Reason> {
+        if self.files.iter().all(|known| known != name) {
+            self.files.push(name.into());
+        }
+        if self.files.len() > MAX_FILES { Err(format!("it has more than {MAX_FILES} files")) } else { Ok(()) }
+    }
+}
+
+/// How to replay a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    pub trace: Option<Arc<Trace>>,
+    /// `replay_no_stall`: ignore the trace's times.
+    pub no_stall: bool,
+    /// `replay_time_scale`: percent of the recorded rate.
+    pub time_percent: u64,
+    /// `replay_redirect`: send everything to this file.
+    pub redirect: Option<String>,
+    /// `replay_align`: round offsets down to this power of two; 0: do not.
+    pub align: u64,
+    /// `replay_scale`: divide offsets by this; 0: do not.
+    pub scale: u64,
+    /// `replay_skip`: skip reads, writes, trims, syncs.
+    pub skip: [bool; 4],
+}
+
+impl Default for Replay {
+    fn default() -> Self {
+        Replay { trace: None, no_stall: false, time_percent: 100, redirect: None, align: 0, scale: 0, skip: [false; 4] }
+    }
+}
+
+impl Replay {
+    /// Whether the trace has trims that are not skipped.
+    pub(crate) fn trims(&self) -> bool {
+        let trims = |trace: &Arc<Trace>| trace.entries.iter().any(|entry| entry.action == Action::Trim);
+        !self.skip[2] && self.trace.as_ref().is_some_and(trims)
+    }
+
+    /// The trace with these options applied; `None`: no replay.
+    pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
+        let trace = self.trace.as_ref()?;
+        let wanted = |entry: &&Entry| match entry.action {
+            Action::Request(op) => !self.skip[op as usize],
+            Action::Trim => !self.skip[2],
+            Action::Sync(_) => !self.skip[3],
+        };
+        let one = |entry: &Entry| {
+            let at_ns = u128::from(entry.at_ns) * 100 / u128::from(self.time_percent.max(1));
+            let offset = entry.offset / self.scale.max(1);
+            Entry {
+                at_ns: if self.no_stall { 0 } else { u64::try_from(at_ns).unwrap_or(u64::MAX) },
+                offset: offset - if self.align > 0 { offset % self.align } else { 0 },
+                file: if self.redirect.is_some() { 0 } else { entry.file },
+                ..*entry
+            }
+        };
+        Some(Arc::new(Trace {
+            files: self.redirect.as_ref().map_or_else(|| trace.files.clone(), |path| vec![path.clone()]),
+            entries: trace.entries.iter().filter(wanted).map(one).collect(),
+            timed: trace.timed && !self.no_stall,
+        }))
+    }
+}
+
+/// Formats a trace: the issued requests by time, each with the path of its file.
+pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
+    entries.sort_by_key(|(_, entry)| entry.at_ns);
+    let mut text = String::from("fio version 3 iolog\n");
+    let mut files: Vec<&PathBuf> = Vec::new();
+    for (path, _) in entries.iter() {
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    // Writing to a String cannot fail.
+    for path in &files {
+        let _ = writeln!(text, "0 {0} add\n0 {0} open", path.display());
+    }
+    for (path, entry) in entries.iter() {
+        let action = match entry.action {
+            Action::Request(Op::Read) => "read",
+            Action::Request(Op::Write) => "write",
+            Action::Trim => "trim",
+            Action::Sync(Stability::Data) => "datasync",
+            Action::Sync(_) => "sync",
+        };
+        let at = entry.at_ns / MICROSECOND_NS;
+        let _ = writeln!(text, "{at} {} {action} {} {}", path.display(), entry.offset, entry.len);
+    }
+    let last = entries.last().map_or(0, |(_, entry)| entry.at_ns / MICROSECOND_NS);
+    for path in &files {
+        let _ = writeln!(text, "{last} {} close", path.display());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Trace, Reason> {
+        Trace::read(text.as_bytes())
+    }
+
+    #[test]
+    fn both_versions_parse() {
+        // As Debian's fio 3.33 writes it.
+        let three = "fio version 3 iolog\n2 /tmp/d add\n190 /tmp/d open\n198 /tmp/d read 0 4096\n657 /tmp/d write 28672 8192\n660 /tmp/d sync 0 0\n1594 /tmp/d close\n";
+        let trace = read(three).unwrap();
+        assert_eq!((trace.files.as_slice(), trace.entries.len(), trace.timed), (&["/tmp/d".to_string()][..], 3, true));
+        let write = Entry { at_ns: 657_000, action: Action::Request(Op::Write), file: 0, offset: 28672, len: 8192 };
+        assert_eq!((trace.entries[1], trace.entries[2].action), (write, Action::Sync(Stability::File)));
+        let two = "fio version 2 iolog\n/a add\n/a open\n/a read 0 512\n/a wait 250 0\n/a datasync\n/a trim 0 4096\n";
+        let trace = read(two).unwrap();
+        assert_eq!((trace.entries[0].at_ns, trace.entries[1].at_ns), (0, 250_000));
+        assert_eq!(trace.entries[2].action, Action::Trim);
+        let large = "fio version 2 iolog\n/a add\n/a trim 0 2147483648\n/a write 0 2147483648\n";
+        assert!(read(large).unwrap_err().contains("line 4"), "only a write needs a buffer");
+    }
+
+    #[test]
+    fn invalid_traces_are_refused_with_the_line() {
+        for (text, why) in [
+            ("", "first line"),
+            ("fio version 1 iolog\n", "first line"),
+            ("fio version 3 iolog\n", "no request"),
+            ("fio version 3 iolog\n0 /a read 0 512\n", "line 2: the file /a was not added"),
+            ("fio version 3 iolog\n0 /a add\n0 /a read 0\n", "line 3: 'read' with 1 numbers"),
+            ("fio version 3 iolog\n0 /a add\nx /a read 0 512\n", "line 3: 'x' is not a number"),
+            ("fio version 3 iolog\n0 /a add\n0 /a read 0 0\n", "a request of 0 B"),
+            ("fio version 3 iolog\n0 /a add\n0 /a wait 5 0\n", "no action"),
+            ("fio version 3 iolog\n0 /a add\n0 /a read 18446744073709551615 512\n", "beyond 64 bits"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(why), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn replay_options_scale_redirect_and_skip() {
+        let text = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a read 5000 512\n100 /b write 8192 512\n200 /b trim 0 512\n300 /a sync 0 0\n";
+        let replay = Replay { trace: Some(Arc::new(read(text).unwrap())), ..Replay::default() };
+        assert!(replay.trims() && !Replay { skip: [false, false, true, false], ..replay.clone() }.trims());
+        let changed = Replay {
+            time_percent: 200,
+            redirect: Some("/c".into()),
+            align: 4096,
+            skip: [false, false, true, true],
+            ..replay.clone()
+        };
+        let trace = changed.settled().unwrap();
+        let shown: Vec<(u64, u64, u16)> =
+            trace.entries.iter().map(|entry| (entry.at_ns, entry.offset, entry.file)).collect();
+        assert_eq!((trace.files.as_slice(), shown), (&["/c".to_string()][..], vec![(0, 4096, 0), (50_000, 8192, 0)]));
+        let halved = Replay { scale: 2, no_stall: true, skip: [true, false, true, false], ..replay }.settled().unwrap();
+        assert_eq!((halved.entries[0].offset, halved.entries.len(), halved.timed), (4096, 2, false));
+    }
+
+    proptest! {
+        #[test]
+        fn traces_round_trip(
+            entries in prop::collection::vec((0u64..1 << 40, 0u8..4, 0u64..1 << 50, 1u32..1 << 30), 1..50)
+        ) {
+            let entry = |&(at_us, action, offset, len): &(u64, u8, u64, u32)| {
+                let action = [
+                    Action::Request(Op::Read),
+                    Action::Request(Op::Write),
+                    Action::Sync(Stability::File),
+                    Action::Sync(Stability::Data),
+                ][usize::from(action)];
+                let (offset, len) = if matches!(action, Action::Sync(_)) { (0, 0) } else { (offset, len) };
+                (PathBuf::from("/some/file"), Entry { at_ns: at_us * 1000, action, file: 0, offset, len })
+            };
+            let mut written: Vec<(PathBuf, Entry)> = entries.iter().map(entry).collect();
+            let read = Trace::read(text(&mut written).as_bytes()).unwrap();
+            let sorted: Vec<Entry> = written.into_iter().map(|(_, entry)| entry).collect();
+            prop_assert_eq!(read.entries, sorted);
+        }
+
+        #[test]
+        fn no_text_panics(text in "(fio version [23] iolog\n)?([0-9]{0,3} ?/a (add|read|write|wait|trim|sync)? ?[0-9]{0,20} ?[0-9]{0,20}\n){0,5}") {
+            let _ = Trace::read(text.as_bytes());
+        }
+    }
+}

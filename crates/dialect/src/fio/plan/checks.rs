@@ -1,0 +1,445 @@
+//! Checks a job's options for conflicts, and warns of differences from fio.
+
+use super::jobs::Job;
+use crate::fio::options::criterion::whole_seconds;
+use crate::fio::options::error::FioError;
+use crate::fio::options::jobfile::cut;
+use crate::fio::options::kinds::{Distribution, FileService, SyncMode};
+use crate::fio::options::method::Method;
+use machine::units::show_size;
+
+/// Refuses conflicting options, and warns of some that fio accepts silently.
+pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    check_requests(job, warnings)?;
+    check_engine(job, warnings)?;
+    check_time(job, warnings)?;
+    let options = &job.options;
+    if !options.random && options.distribution != Distribution::Uniform {
+        warnings.push(format!(
+            "{}: random_distribution has no effect on the sequential rw={}",
+            job.shown(),
+            options.mode
+        ));
+    }
+    for part in options.filename_format.split('$').skip(1) {
+        if !["jobname", "jobnum", "filenum"].iter().any(|word| part.starts_with(word)) {
+            return Err(
+                job.wrong(format!("filename_format: '${}' is unknown; use $jobname, $jobnum and $filenum", cut(part)))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A trace is replayed unchanged.
+fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.replay.trims() {
+        warnings.push(format!("{}: in halfpower's own figures (point) the trims count as writes", job.shown()));
+    }
+    if !(options.reads || options.writes) {
+        return Err(job.wrong("read_iolog: replay_skip leaves nothing of the trace to replay; skip less"));
+    }
+    if options.verify.is_some() {
+        return Err(job.wrong("verify with read_iolog: the writes of a trace are not read back; leave verify out"));
+    }
+    let rated = job.rate_iops().is_some() || options.think_ns > 0 || options.strides.are_on();
+    if rated || options.number_ios.is_some() || options.io_size.is_some() {
+        return Err(job.wrong(
+            "read_iolog with rate, thinktime, zonesize, number_ios or io_size: the trace sets the order and the times; leave these out",
+        ));
+    }
+    if job.is_threaded() {
+        return Err(job
+            .wrong("read_iolog with threads: only one of them would replay the trace; use psync, libaio or io_uring"));
+    }
+    Ok(())
+}
+
+fn check_trims(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.verify.is_some() && !options.then_writes {
+        return Err(job.wrong("verify: nothing can be read back of what is trimmed; leave it out, or use rw=trimwrite"));
+    }
+    if job.is_threaded() && options.then_writes {
+        return Err(
+            job.wrong(format!("rw={} with threads is not supported; use psync, libaio or io_uring", options.mode))
+        );
+    }
+    warnings.push(format!(
+        "{}: in halfpower's own figures ({}",
+        job.shown(),
+        if options.then_writes {
+            "point) a trim and its write are one write"
+        } else {
+            "point) the trims count as writes"
+        }
+    ));
+    Ok(())
+}
+
+fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.trace.is_some() {
+        return check_trace(job, warnings);
+    }
+    if options.trims {
+        check_trims(job, warnings)?;
+    }
+    if options.fills {
+        check_filling(job)?;
+    }
+    if options.align_bytes == Some(0) {
+        return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
+    }
+    if options.create_on_open && options.writes && !options.reads && !options.overwrite {
+        warnings.push(format!(
+            "{}: create_on_open=1: the file has its length from the beginning (in fio it grows with each write)",
+            job.shown()
+        ));
+    }
+    if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
+        warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
+    }
+    if options.min_rates.any() && job.is_threaded() {
+        warnings.push(format!("{}: rate_min: threads below the minimum continue (fio would end the job)", job.shown()));
+    }
+    check_order(job, warnings)?;
+    check_verify(job, warnings)
+}
+
+fn check_filling(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
+    let calls = options.engine.does_io() && !options.engine.is_mapped();
+    if !grows || !calls || options.create_only || job.file_count() > 1 || options.loops > 1 {
+        return Err(job.wrong(
+            "fill_device=1 needs one file that is written once from its start (rw=write, no mmap or null); change the job, or give size",
+        ));
+    }
+    Ok(())
+}
+
+/// Verified blocks have one size and do not overlap.
+fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
+        return Err(job.wrong("verify_pattern and buffer_pattern are both given; leave one out"));
+    }
+    let Some(method) = options.verify else { return Ok(()) };
+    if !options.engine.does_io() {
+        warnings.push(format!(
+            "{}: verify with ioengine=null stores no data, so nothing is verified (fio does not warn)",
+            job.shown()
+        ));
+        return Ok(());
+    }
+    if options.state_asked && job.is_threaded() {
+        return Err(job
+            .wrong("verify_state_save with threads: their progress is not one number; use psync, libaio or io_uring"));
+    }
+    if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
+        return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
+    }
+    check_overlaps(job)?;
+    let (request, least) = (job.least_request_bytes(), method.least_bytes());
+    let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
+    if block < least {
+        return Err(job.wrong(format!(
+            "verify: a block of {} has no room for its header; use {least} B or more",
+            show_size(block)
+        )));
+    }
+    if request % block != 0 {
+        warnings.push(format!(
+            "{}: verify_interval={block} does not divide requests of {request} B: each has one header (fio does not warn)",
+            job.shown()
+        ));
+    }
+    let (header, at) = (method.header_bytes() as u64, u64::from(options.verify_offset));
+    if at > 0 && header > 0 && (at < header || at + header > block) {
+        return Err(job.wrong(format!(
+            "verify_offset={at}: a header of {header} B would overlap its usual place or leave the block of {block} B; give {header} to {}",
+            block.saturating_sub(header)
+        )));
+    }
+    Ok(())
+}
+
+/// To be read back, requests that differ in size or may overlap must be known.
+fn check_overlaps(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    if job.overlaps() && options.writes && job.is_threaded() {
+        return Err(job.wrong(
+            "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: the order of overlapping writes is unknown; use psync, libaio or io_uring",
+        ));
+    }
+    if job.keeps_writes() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
+        return Err(job.wrong(
+            "verify_only or verify_state_load with requests of several sizes in random order: only writes of this run can be read back; leave it out, or give one bs",
+        ));
+    }
+    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
+    let known = job.keeps_writes() || (one_pass && options.verify_backlog == 0);
+    if job.sizes().is_some() && options.writes && !known {
+        return Err(job.wrong(
+            "verify of sequential writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks `rw=MODE:VALUE`, `number_ios` and `percentage_random`.
+fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
+    if options.run > 1 && !simple {
+        return Err(
+            job.wrong("the value after the colon of rw needs one file and one bs; give each file a job of its own")
+        );
+    }
+    let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
+    let back = options.back_bytes;
+    if back > 0 && (!simple || !options.offset.is_nothing() || !options.offset_increment.is_nothing()) {
+        return Err(job.wrong(
+            "a negative value after the colon of rw needs one file from its beginning and one bs; give each file a job of its own, without offset",
+        ));
+    }
+    if back > 0 && back < job.request_bytes() {
+        return Err(job.wrong(format!(
+            "rw={}:-{}: requests of {} would go beyond the end of the file; go back by a request at least",
+            options.mode,
+            show_size(back),
+            show_size(job.request_bytes())
+        )));
+    }
+    if options.service_run > 1 && options.random && job.file_count() > 1 {
+        warnings.push(format!(
+            "{}: file_service_type with a number: random requests change the file one by one",
+            job.shown()
+        ));
+    }
+    if options.hole_bytes > 0 && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn) {
+        return Err(job.wrong(
+            "the value after the colon of rw needs one bs, and files that take turns (roundrobin); give each file a job of its own",
+        ));
+    }
+    check_places(job, simple)?;
+    if options.number_ios.is_some() && job.sizes().is_some() {
+        return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
+    }
+    let all_random = !options.random || options.random_percent == [100; 2];
+    if options.blocks_by_order && !all_random {
+        return Err(job.wrong(
+            "bs_is_seq_rand with percentage_random: each request would have the size of its order; leave one out",
+        ));
+    }
+    if !all_random && (job.file_count() > 1 || options.run > 1) {
+        return Err(job.wrong(
+            "percentage_random needs one file and no value after the colon of rw; give each file a job of its own",
+        ));
+    }
+    if options.serialize_overlap
+        && (!simple || (options.random && (options.no_random_map || options.run > 1 || !all_random)))
+    {
+        return Err(job.wrong(
+            "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks zones of the file, strided or drawn.
+fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.strides.are_on() {
+        let (size, mixed) = (options.strides.size, options.reads && options.writes);
+        let uniform = options.distribution == Distribution::Uniform && options.random_percent == [100; 2];
+        let served = if options.random { uniform && options.run == 1 } else { !mixed && options.hole_bytes == 0 };
+        if !served || !simple {
+            return Err(job.wrong(
+                "zonemode=strided needs one file, one bs, and one direction or places that are all alike; give each its own job, or zonemode=none",
+            ));
+        }
+        let range = options.strides.range.max(if options.random { 0 } else { size });
+        if options.random && !range.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(format!(
+                "zonerange={range}: random places in it are whole requests of {} B; give a multiple",
+                job.request_bytes()
+            )));
+        }
+        if size == 0 || !size.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(format!(
+                "zonesize={size}: a zone holds whole requests of {} B; give a multiple",
+                job.request_bytes()
+            )));
+        }
+    }
+    let zones = matches!(options.distribution, Distribution::ManyZones(_)) && options.random;
+    if zones && (job.file_count() > 1 || options.run > 1 || options.random_percent != [100; 2]) {
+        return Err(job.wrong(
+            "random_distribution with several zones needs one file, and all requests in random places; give each file a job of its own",
+        ));
+    }
+    Ok(())
+}
+
+fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let (engine, depth) = (&options.engine_name, options.depth);
+    if depth > 1 && job.effective_depth() == 1 {
+        warnings.push(format!(
+            "{}: iodepth={depth} with ioengine={engine}: its calls block, so one request is outstanding at a time (fio does not warn); use libaio or io_uring, or numjobs={depth}",
+            job.shown()
+        ));
+    }
+    if !options.direct && options.engine.is_async() && !options.engine.queues_buffered() {
+        warnings.push(format!(
+            "{}: ioengine={engine} without direct=1: Linux serves such requests during submission, one after the other (fio does not warn); use direct=1 or io_uring",
+            job.shown()
+        ));
+    }
+    if let Some(most) = options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth()) {
+        return Err(job.wrong(format!(
+            "iodepth_batch_complete_max={most} with iodepth={depth}: all available completions are taken at once; give {depth} or more, or leave it out"
+        )));
+    }
+    check_offload(job)?;
+    check_priorities(job)?;
+    if options.atomic {
+        warnings.push(format!(
+            "{}: atomic=1: plain direct requests, as fio 3.33 makes them (it opens with a flag that Linux ignores): nothing is written with RWF_ATOMIC, and nothing waits for stable storage; sync=dsync would",
+            job.shown()
+        ));
+    }
+    if job.is_threaded() && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
+        return Err(job.wrong(
+            "iodepth_batch with ioengine=posixaio or io_submit_mode=offload: their threads submit one request each; use libaio or io_uring",
+        ));
+    }
+    if options.engine.has_workers() {
+        warnings.push(format!(
+            "{}: ioengine=posixaio: {depth} threads with a blocking call each; the C library, which fio uses, has one thread a file and so a depth of 1 at the device",
+            job.shown()
+        ));
+    }
+    if job.is_threaded() && (options.fsync > 0 || options.fdatasync > 0) {
+        return Err(job.wrong(
+            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
+        ));
+    }
+    if options.engine.is_mapped() {
+        if options.direct {
+            return Err(
+                job.wrong("direct=1 with ioengine=mmap: mapped memory is the page cache; use direct=0, or psync")
+            );
+        }
+        if options.sync != SyncMode::None {
+            return Err(
+                job.wrong("sync with ioengine=mmap: stores to memory are never synchronous; use fsync=1, or psync")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_priorities(job: &Job) -> Result<(), FioError> {
+    let (priorities, engine) = (&job.options.cmdprio, job.options.engine);
+    if priorities.is_given_twice() {
+        return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both given; leave one out"));
+    }
+    if priorities.is_on() && !engine.takes_priorities() {
+        return Err(job.wrong(format!(
+            "cmdprio_percentage or cmdprio_bssplit with ioengine={}: its requests have the priority of their thread; use libaio or io_uring",
+            job.options.engine_name
+        )));
+    }
+    Ok(())
+}
+
+/// Only blocking engines need threads; the others queue their requests themselves.
+fn check_offload(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let served = !options.engine.does_io() || (options.engine.max_depth() == 1 && !options.engine.is_mapped());
+    if options.offload && !served {
+        return Err(job.wrong(format!(
+            "io_submit_mode=offload with ioengine={}: it queues its requests itself; leave the option out, or use psync",
+            options.engine_name
+        )));
+    }
+    Ok(())
+}
+
+fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.time_based && options.runtime_ns == 0 {
+        warnings.push(format!(
+            "{}: time_based without a runtime: the job ends with its size, as in fio; write runtime=60",
+            job.shown()
+        ));
+    }
+    if options.rate_bytes.iter().any(Option::is_some) && options.rate_iops.iter().any(Option::is_some) {
+        return Err(job.wrong("rate and rate_iops are both given; leave one out"));
+    }
+    check_rates(job, warnings)?;
+    check_steady(job)?;
+    check_latency(job)?;
+    if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
+        return Err(job.wrong("the rate exceeds 10^9 requests per second; lower rate or rate_iops"));
+    }
+    Ok(())
+}
+
+/// In a mix, the rates of both directions set its ratio.
+fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let (reads, writes) = match (options.reads && options.writes, job.rates()) {
+        (false, _) | (true, [None, None]) => return Ok(()),
+        (true, [Some(reads), Some(writes)]) => (reads, writes),
+        (true, _) => {
+            return Err(job.wrong(format!(
+                "rate or rate_iops of one direction with rw={}: give both (rate=1m,2m), or make a reading and a writing job",
+                options.mode
+            )));
+        }
+    };
+    let percent = reads / (reads + writes) * 100.0;
+    let whole = (percent - percent.round()).abs() <= 1e-9 && (1.0..=99.0).contains(&percent);
+    if !whole && (options.verify.is_some() || job.sizes().is_some()) {
+        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests, which must be a whole percentage with verify or several sizes; choose other rates, or make a reading and a writing job")));
+    }
+    if percent != f64::from(options.mix_read) {
+        warnings.push(format!(
+            "{}: with these rates {percent:.4} % of the requests are reads, not the {} % of rwmixread (fio does not warn)",
+            job.shown(),
+            options.mix_read
+        ));
+    }
+    Ok(())
+}
+
+fn check_latency(job: &Job) -> Result<(), FioError> {
+    let goal = &job.options.latency;
+    if goal.searches() && goal.window_ns == 0 {
+        return Err(
+            job.wrong("latency_target without latency_window: no time to test a depth; write latency_window=1s")
+        );
+    }
+    if goal.searches() && job.is_threaded() {
+        return Err(job.wrong(
+            "latency_target with ioengine=posixaio or io_submit_mode=offload, whose depth is threads, is not supported; use libaio or io_uring",
+        ));
+    }
+    Ok(())
+}
+
+fn check_steady(job: &Job) -> Result<(), FioError> {
+    let steady = &job.options.steady;
+    if steady.given && !steady.watches() {
+        return Err(job.wrong("steadystate has no effect without steadystate_duration; write steadystate_duration=10"));
+    }
+    if steady.watches() && !whole_seconds(steady.duration_ns) {
+        return Err(job.wrong("steadystate_duration: rates are collected once a second; give 2 or more whole seconds"));
+    }
+    Ok(())
+}

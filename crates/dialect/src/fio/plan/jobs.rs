@@ -1,0 +1,386 @@
+//! Turns sections into jobs: what runs, in which order, and what runs together.
+
+use super::checks::check;
+use crate::fio::options::error::FioError;
+use crate::fio::options::job_options::Options;
+use crate::fio::options::jobfile::{At, Section, Setting, cut};
+use crate::fio::options::kinds::Distribution;
+use crate::fio::options::trace::{Action, Entry, Trace};
+use crate::fio::options::value::Amount;
+use machine::Op;
+use machine::units::show_size;
+use workload::{SizeMix, Sizes};
+
+/// A job with its options.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub name: String,
+    /// Where it is defined.
+    pub at: At,
+    /// Its options, including the global ones.
+    pub options: Options,
+    /// Its own options as written, for the report.
+    pub given: Vec<(String, String)>,
+    /// fio's number of its reporting group.
+    pub group_id: u32,
+}
+
+impl Job {
+    pub(crate) fn shown(&self) -> String {
+        format!("{}: job '{}'", self.at, cut(&self.name))
+    }
+
+    pub(crate) fn wrong(&self, why: impl std::fmt::Display) -> FioError {
+        FioError::Usage(format!("{}: {why}", self.shown()))
+    }
+
+    /// Requests that each stream keeps outstanding: 1 if the engine blocks.
+    pub fn effective_depth(&self) -> u32 {
+        if self.options.offload { self.options.depth } else { self.options.depth.min(self.options.engine.max_depth()) }
+    }
+
+    /// Whether it follows a trace or another job's writes instead of its own sequence.
+    pub(crate) fn is_guided(&self) -> bool {
+        self.options.trace.is_some() || self.options.checks_mix
+    }
+
+    pub(crate) fn trims(&self) -> bool {
+        self.options.trims || self.options.replay.trims()
+    }
+
+    /// Reads and total requests per cycle, if both directions have a rate.
+    pub(crate) fn rated_mix(&self) -> Option<(u64, u64)> {
+        match self.rates() {
+            // In millionths of a request: the rounding error is far below one request per run.
+            [Some(reads), Some(writes)] => Some(((reads * 1e6) as u64, ((reads + writes) * 1e6) as u64)),
+            _ => None,
+        }
+    }
+
+    /// Whether to save how far it wrote.
+    pub(crate) fn saves_state(&self) -> bool {
+        let options = &self.options;
+        options.state_save
+            && !self.is_threaded()
+            && options.verify.is_some()
+            && options.writes
+            && options.trace.is_none()
+    }
+
+    /// Whether submission is timed: requests must be submitted by a call that does not wait for
+    /// them.
+    pub(crate) fn times_submission(&self) -> bool {
+        self.options.times_submission && self.options.engine.is_async() && self.options.engine.does_io()
+    }
+
+    /// Whether threads make its calls, one request each.
+    pub fn is_threaded(&self) -> bool {
+        let options = &self.options;
+        options.engine.has_workers() || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
+    }
+
+    /// Request sizes of the operations that the job uses.
+    fn used(&self) -> impl Iterator<Item = &SizeMix> {
+        let used = [self.options.reads, self.options.writes];
+        self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
+    }
+
+    /// Size of its requests; the maximum if they differ.
+    pub fn request_bytes(&self) -> u64 {
+        self.used().filter_map(SizeMix::bounds).map(|(_, most)| u64::from(most)).max().unwrap_or(0)
+    }
+
+    /// Size of its smallest requests.
+    pub fn least_request_bytes(&self) -> u64 {
+        let least = self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min();
+        least.unwrap_or(0).max(1)
+    }
+
+    /// Its mix of sizes; `None`: all requests have the same size.
+    pub fn sizes(&self) -> Option<Sizes> {
+        let one = |mix: &SizeMix| mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes());
+        let [read, write] = &self.options.blocks;
+        (!self.used().all(one)).then(|| Sizes { read: read.clone(), write: write.clone() })
+    }
+
+    pub(crate) fn sizes_shown(&self) -> String {
+        let least = self.least_request_bytes();
+        if least == self.request_bytes() {
+            show_size(least)
+        } else {
+            format!("{} to {}", show_size(least), show_size(self.request_bytes()))
+        }
+    }
+
+    /// Whether offsets are random and requests either differ in size or are longer than their
+    /// alignment.
+    fn may_overlap(&self) -> bool {
+        let options = &self.options;
+        let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
+        options.random && options.trace.is_none() && (self.sizes().is_some() || closer)
+    }
+
+    /// Whether such offsets are distributed evenly over its files.
+    pub(crate) fn spreads(&self) -> bool {
+        let options = &self.options;
+        self.may_overlap() && options.distribution == Distribution::Uniform && options.random_percent == [100; 2]
+    }
+
+    /// Whether such requests use no byte twice in a pass.
+    pub(crate) fn covers(&self) -> bool {
+        self.spreads() && !self.options.no_random_map
+    }
+
+    /// Whether a request may overlap part of another one.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.may_overlap() && !self.covers()
+    }
+
+    /// Whether to record the offsets written, because the sequence cannot reproduce them for
+    /// reading back.
+    pub(crate) fn keeps_writes(&self) -> bool {
+        self.may_overlap()
+    }
+
+    pub fn file_count(&self) -> u32 {
+        if self.options.filenames.is_empty() { self.options.files } else { self.options.filenames.len() as u32 }
+    }
+
+    /// Rate limits in requests per second, of reads and of writes.
+    pub(crate) fn rates(&self) -> [Option<f64>; 2] {
+        let of = |side: usize| {
+            let by_bytes = self.options.rate_bytes[side].map(|rate| rate as f64 / self.options.blocks[side].mean());
+            self.options.rate_iops[side].map(|rate| rate as f64).or(by_bytes)
+        };
+        [of(0).filter(|_| self.options.reads), of(1).filter(|_| self.options.writes)]
+    }
+
+    /// Rate limit of each clone in requests per second, reads and writes together.
+    pub fn rate_iops(&self) -> Option<f64> {
+        match self.rates() {
+            [Some(reads), Some(writes)] => Some(reads + writes),
+            [one, other] => one.or(other),
+        }
+    }
+
+    /// Percentage of reads; if both directions have a rate, the rates set it.
+    pub fn read_percent(&self) -> u8 {
+        match self.rates() {
+            [Some(reads), Some(writes)] => (reads / (reads + writes) * 100.0).round() as u8,
+            _ => self.options.read_percent(),
+        }
+    }
+}
+
+/// Everything to run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Sets of jobs that run together, one set after the other; never empty.
+    pub groups: Vec<Vec<Job>>,
+    /// The global options as written.
+    pub global: Vec<(String, String)>,
+    /// Settings that fio would silently ignore or change.
+    pub warnings: Vec<String>,
+}
+
+/// Applies settings; `kb_base` first, because it defines the units of the others.
+fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
+    let (bases, others): (Vec<&Setting>, Vec<&Setting>) =
+        settings.iter().partition(|setting| setting.name == "kb_base");
+    for setting in bases.into_iter().chain(others) {
+        options.set(&setting.name, setting.value.as_deref()).map_err(|reason| {
+            let value = setting.value.as_ref().map_or(String::new(), |value| format!("={}", cut(value)));
+            FioError::Usage(format!("{}: option {}{value}: {reason}", setting.at, cut(&setting.name)))
+        })?;
+    }
+    Ok(())
+}
+
+/// The options of the global sections.
+pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
+    let mut options = Options::default();
+    sections.iter().try_for_each(|section| apply(&mut options, &section.settings))?;
+    Ok(options)
+}
+
+/// Size of a file that is written until the disk is full.
+const MORE_THAN_FITS: u64 = 1 << 50;
+
+/// Resolves options that depend on each other.
+fn settle(options: &mut Options) {
+    if options.blocks_by_order {
+        let of_order = options.blocks[usize::from(options.random)].clone();
+        (options.blocks, options.trim_blocks) = ([of_order.clone(), of_order.clone()], of_order);
+    }
+    if options.trims {
+        // As in fio, the write after a trim is as long as the trim.
+        options.blocks[1] = options.trim_blocks.clone();
+    }
+    let used = [options.reads, options.writes];
+    if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
+        options.random = false;
+    }
+    options.no_random_map &= !options.every_place;
+    // As in fio, an alignment of its own disables the map of used blocks.
+    let least = options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
+    options.no_random_map |= options.random && options.align_bytes.is_some() && options.align_bytes != least;
+    options.tolerated = options.tolerated.settled();
+    options.direct |= options.atomic;
+    if options.fills && options.size.is_none() && options.file_bytes.is_none() {
+        options.size = Some(Amount::Bytes(MORE_THAN_FITS));
+    }
+    // Without a runtime, the size ends the job.
+    options.time_based &= options.runtime_ns > 0;
+    if options.verify_only && options.verify.is_some() && options.writes {
+        // Verify what a reading job verifies or, in a mix, what was written.
+        options.checks_mix = options.reads;
+        (options.reads, options.writes) = (true, false);
+    }
+    options.trace = options.replay.settled();
+    if let Some(trace) = options.trace.clone() {
+        settle_trace(options, &trace);
+    }
+}
+
+/// Takes operations, files and their sizes from a trace.
+fn settle_trace(options: &mut Options, trace: &Trace) {
+    let op_of = |entry: &Entry| match entry.action {
+        Action::Request(op) => Some(op),
+        _ => None,
+    };
+    let does = |op: Op| trace.entries.iter().any(|entry| op_of(entry) == Some(op));
+    let requests = || trace.entries.iter().filter(|entry| op_of(entry).is_some());
+    // Trims need a file opened for writing.
+    (options.reads, options.writes, options.random) = (does(Op::Read), does(Op::Write) || options.replay.trims(), true);
+    // A trim transfers no data, so it needs no buffer.
+    let largest = requests().map(|entry| entry.len).max().unwrap_or(4096);
+    let end = trace.entries.iter().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
+    options.blocks = [SizeMix::one(largest), SizeMix::one(largest)];
+    // Files that alternate all have the same size.
+    options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
+    (options.offset, options.offset_increment) = (Amount::Bytes(0), Amount::Bytes(0));
+    if !options.engine.does_io() {
+        // The engine opens no file; the files in the trace stay untouched.
+        (options.filenames, options.files) = (Vec::new(), trace.files.len() as u32);
+    } else {
+        (options.filenames, options.directories) = (trace.files.clone(), Vec::new());
+        options.files = 1;
+    }
+}
+
+/// Settings as written; the last value of a name takes the place of the first.
+fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
+    for setting in settings {
+        // fio shows an option without a value as 1.
+        let value = setting.value.clone().unwrap_or_else(|| "1".into());
+        match given.iter_mut().find(|(name, _)| *name == setting.name) {
+            Some((_, old)) => *old = value,
+            None => given.push((setting.name.clone(), value)),
+        }
+    }
+}
+
+impl Plan {
+    /// Parses sections; a non-empty `only` selects the jobs with these names.
+    ///
+    /// # Errors
+    /// An unsupported or invalid option, with its location; no job at all.
+    pub fn new(sections: &[Section], only: &[String]) -> Result<Plan, FioError> {
+        let mut plan = Plan { groups: Vec::new(), global: Vec::new(), warnings: Vec::new() };
+        let mut defaults = Options::default();
+        let mut group_id = 0;
+        // Number of sets up to the one that the last stonewall started.
+        let mut begun_together = 0;
+        for section in sections {
+            if section.is_global() {
+                apply(&mut defaults, &section.settings)?;
+                record(&mut plan.global, &section.settings);
+                continue;
+            }
+            let mut options = defaults.clone();
+            apply(&mut options, &section.settings)?;
+            settle(&mut options);
+            if !only.is_empty() && !only.contains(&section.name) {
+                continue;
+            }
+            let mut given = Vec::new();
+            record(&mut given, &section.settings);
+            let first = plan.groups.is_empty();
+            if !first && (options.stonewall || options.new_group) {
+                group_id += 1;
+            }
+            let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
+            plan.check_wait(&job)?;
+            if first || job.options.stonewall {
+                plan.groups.push(Vec::new());
+                begun_together = plan.groups.len();
+            } else if plan.begins_a_group(&job, begun_together)? {
+                plan.groups.push(Vec::new());
+            }
+            check(&job, &mut plan.warnings)?;
+            plan.groups.last_mut().expect("a group was just made").push(job);
+        }
+        if plan.groups.is_empty() {
+            return Err(FioError::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()));
+        }
+        Ok(plan)
+    }
+
+    /// Refuses a job that waits for one not defined before it.
+    fn check_wait(&self, job: &Job) -> Result<(), FioError> {
+        let missing = job.options.wait_for.as_ref().filter(|waited| !self.jobs().any(|one| one.name == **waited));
+        match missing {
+            Some(waited) if *waited == job.name => {
+                Err(job.wrong(format!("wait_for={}: a job cannot wait for itself; name a job before it", cut(waited))))
+            }
+            Some(waited) => Err(job.wrong(format!(
+                "wait_for={}: no job before it has this name; name one of those before it",
+                cut(waited)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a job that waits for another starts a new set; `begun_together` is the number of
+    /// sets when the last stonewall's jobs started. Sets run one after the other, so the job waits
+    /// for the whole previous set, which must contain only the job it names.
+    fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
+        let Some(waited) = &job.options.wait_for else {
+            let why =
+                "it would run beside jobs that wait for others (wait_for); give it a stonewall, or put it before them";
+            return if self.groups.len() > begun_together { Err(job.wrong(why)) } else { Ok(false) };
+        };
+        let named = |jobs: &Vec<Job>| jobs.iter().any(|one| one.name == *waited);
+        let last = self.groups.len() - 1;
+        if self.groups.iter().rposition(named).is_some_and(|group| group < last) {
+            // That job has ended when this set starts.
+            return Ok(false);
+        }
+        match self.groups[last].iter().find(|one| one.name != *waited) {
+            Some(other) => Err(job.wrong(format!(
+                "wait_for={}: it would begin while job '{}' still runs, which is not supported; order them with stonewall",
+                cut(waited),
+                cut(&other.name)
+            ))),
+            None => Ok(true),
+        }
+    }
+
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.groups.iter().flatten()
+    }
+
+    pub fn writes(&self) -> bool {
+        self.jobs().any(|job| job.options.writes)
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn job(settings: &str) -> Job {
+    let settings = settings.split_whitespace().map(|setting| {
+        let (name, value) = setting.split_once('=').unwrap();
+        Setting { name: name.into(), value: Some(value.into()), at: At::CommandLine }
+    });
+    let section = Section { name: "j".into(), settings: settings.collect(), at: At::CommandLine };
+    Plan::new(&[section], &[]).unwrap().groups.remove(0).remove(0)
+}

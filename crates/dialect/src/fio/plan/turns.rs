@@ -1,0 +1,425 @@
+//! Maps requests to the files of a job and to offsets in them: `file_service_type`, and the two
+//! cursors of a sequential mix.
+
+use super::arrange::without_holes;
+use super::jobs::Job;
+use crate::fio::options::kinds::{Distribution, FileService, Zone};
+use machine::{Op, Request};
+use spread::Spread;
+use std::sync::{Arc, Mutex, PoisonError};
+use workload::{FreeMap, Normal, Permutation, rng};
+
+mod spread;
+
+/// Sends the requests of a stream to the files of its job.
+///
+/// The stream sees all files as one region and alternates between them request by request. If the
+/// files follow one another, it sees a single file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileTurns {
+    files: u64,
+    request_bytes: u64,
+    /// First byte and length of the part of each file that is used.
+    part: (u64, u64),
+    service: FileService,
+    /// Consecutive requests that go to one file.
+    service_run: u64,
+    seed: u64,
+    /// Length of a sequential run and of the gap after it, in bytes; gap 0: none.
+    stride: (u64, u64),
+    /// Zones in which random offsets are drawn.
+    zones: Vec<Zone>,
+    /// Draws offsets from a normal distribution and hashes them.
+    bell: Option<Normal>,
+    /// Random offsets of one zone after the other.
+    rounds: Option<Rounds>,
+    /// Offsets are multiples of this many bytes.
+    align: u64,
+    /// Requests differ in size, and each goes to the next file.
+    differ: bool,
+    /// The same within a single file.
+    spread: Option<Arc<Spread>>,
+    /// Sequential requests after each random offset.
+    run: u64,
+    /// Percent of reads and of writes at random offsets; the others continue where the last one
+    /// ended.
+    random_percent: [u8; 2],
+    /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
+    /// 0: no overlap.
+    backward: (u64, u64),
+    /// Each direction of a mix covers the whole file, with gaps.
+    mixes_holes: bool,
+    /// Ends a pass of such a mix when one direction reaches the end; `None`: the size ends it.
+    ends: Option<Ends>,
+    /// Reads and total requests per cycle, if the rates of a mix set its ratio.
+    mix: Option<(u64, u64)>,
+    /// Nothing else about this mix depends on earlier requests.
+    random_mix: bool,
+    /// State that the stream's offset does not determine; shared by the threads of a stream.
+    state: Option<Arc<Mutex<State>>>,
+}
+
+/// Ends of the passes of a mix with gaps.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    /// At this offset nothing is left for the direction's next request.
+    at: u64,
+    passes: u64,
+}
+
+impl Ends {
+    /// For `len` bytes and this many passes; `None` if the cursors restart until the size is
+    /// reached.
+    fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Ends> {
+        let (request, stride) = (job.request_bytes(), job.request_bytes() + job.options.hole_bytes);
+        let fit = len.checked_sub(request)? / stride + 1;
+        let ends = (len - request).is_multiple_of(stride) || fit * stride < len;
+        ends.then_some(Ends { at: fit * stride, passes: passes.unwrap_or(u64::MAX) })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Rounds {
+    requests: u64,
+    places: u64,
+    /// Bytes from the start of one zone to the next.
+    step: u64,
+    zones: u64,
+    /// A block may be drawn again before all were visited.
+    repeats: bool,
+}
+
+impl Rounds {
+    fn new(job: &Job, len: u64) -> Option<Rounds> {
+        let (options, strides) = (&job.options, &job.options.strides);
+        if !(options.random && strides.are_on()) {
+            return None;
+        }
+        let request = job.request_bytes();
+        // A remainder at the end too short for a zone is used.
+        let range = if strides.range > 0 { strides.range } else { strides.size }.min(len).max(request);
+        let step = range + strides.skip;
+        Some(Rounds {
+            requests: (strides.size / request).max(1),
+            places: range / request,
+            step,
+            zones: (len - range.min(len)) / step + 1,
+            repeats: options.no_random_map,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Unvisited blocks of each file, if each is visited once.
+    maps: Vec<FreeMap>,
+    /// Order of the blocks in the current zone, and the zone's number.
+    order: Option<(u64, Permutation)>,
+    /// Requests so far, if the drawing depends on it.
+    drawn: u64,
+    issued: u64,
+    /// Requests whose direction the rates set.
+    mixed: u64,
+    passes: u64,
+    /// The current file, and the number of consecutive requests it got.
+    stay: (u64, u64),
+    /// Requests left in the sequential run, and the next offset.
+    run: (u64, u64),
+    /// Requests so far, and the offsets at which the next sequential read and write continue.
+    follow: (u64, [u64; 2]),
+    /// Bytes read and written in each file, if the directions have their own cursors.
+    cursors: Vec<[u64; 2]>,
+}
+
+impl FileTurns {
+    /// Starts at the beginning of this many files; `part` is the first byte and length used of
+    /// each.
+    #[cfg(test)]
+    pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
+        FileTurns::of_passes(job, files, part, seed, Some(1))
+    }
+
+    /// The same for a number of passes; `None`: endless.
+    pub(crate) fn of_passes(job: &Job, files: u64, part: (u64, u64), seed: u64, passes: Option<u64>) -> FileTurns {
+        let options = &job.options;
+        let in_row = files > 1 && options.service_run > 1 && !options.random;
+        let differ = files > 1 && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
+        let own_cursors = !options.random
+            && ((options.reads && options.writes)
+                || differ
+                || in_row
+                || options.back_bytes > 0
+                || (files > 1 && options.service == FileService::Random));
+        let mixes_holes = options.hole_bytes > 0 && options.reads && options.writes && files == 1 && !options.random;
+        let zones = match &options.distribution {
+            Distribution::ManyZones(zones) if options.random => zones.clone(),
+            _ => Vec::new(),
+        };
+        let cursors = vec![[0; 2]; if own_cursors { files as usize } else { 0 }];
+        // A remainder too short for a whole request is not used.
+        let request = job.request_bytes();
+        let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
+        let some_follow = options.random && options.random_percent != [100; 2];
+        let in_turn = files > 1 && options.service == FileService::Sequential;
+        let rounds = Rounds::new(job, part.1);
+        let spread = Spread::new(job, part.1, passes).map(Arc::new);
+        // The sequence itself can do whole percentages.
+        let mix = job.rated_mix().filter(|(reads, all)| reads * 100 % all != 0);
+        // With a map, each block is visited once.
+        let bell = match options.distribution {
+            Distribution::Normal { deviation, center }
+                if options.random && options.no_random_map && files == 1 && job.sizes().is_none() =>
+            {
+                Some(Normal::new((part.1 / request.max(1)).max(1), center, deviation))
+            }
+            _ => None,
+        };
+        let draws = rounds.is_some()
+            || bell.is_some()
+            || own_cursors
+            || options.run > 1
+            || some_follow
+            || in_turn
+            || differ
+            || spread.is_some()
+            || !zones.is_empty();
+        let maps = spread.as_ref().map_or(Vec::new(), |spread| spread.maps(files));
+        let stateful = draws || mix.is_some();
+        FileTurns {
+            files,
+            request_bytes: request,
+            part: (part.0, part.1 - rest),
+            service: options.service,
+            service_run: if in_row { options.service_run } else { 1 },
+            backward: (part.1, if options.random { 0 } else { options.back_bytes }),
+            ends: if mixes_holes { Ends::new(job, part.1, passes) } else { None },
+            mixes_holes,
+            mix,
+            random_mix: options.random && !draws,
+            seed,
+            rounds,
+            stride: if options.strides.are_on() && !options.random {
+                (options.strides.size, options.strides.left_out())
+            } else {
+                (request, options.hole_bytes)
+            },
+            zones,
+            bell,
+            align: options.align_bytes.unwrap_or(0).max(job.least_request_bytes()),
+            differ,
+            spread,
+            run: options.run,
+            random_percent: if options.random { options.random_percent } else { [100; 2] },
+            state: stateful.then(|| Arc::new(Mutex::new(State { cursors, maps, ..State::default() }))),
+        }
+    }
+
+    /// First byte and length of the region that the stream sees.
+    pub(crate) fn region(&self) -> (u64, u64) {
+        if (self.service == FileService::Sequential && self.files > 1) || self.differ {
+            return self.part;
+        }
+        if self.stride.1 > 0 && !self.mixes_holes {
+            return (self.part.0.saturating_mul(self.files), self.pass_bytes());
+        }
+        (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
+    }
+
+    pub(crate) fn pass_bytes(&self) -> u64 {
+        if self.stride.1 > 0 && !self.mixes_holes {
+            return without_holes(self.part.1, self.request_bytes, self.stride).saturating_mul(self.files);
+        }
+        self.part.1.saturating_mul(self.files)
+    }
+
+    /// Moves a request to its own file and sets its size there; `false`: the files are full, and
+    /// the stream ends.
+    #[inline(always)]
+    pub(crate) fn place(&self, request: &mut Request) -> bool {
+        if self.state.is_some() {
+            return self.place_by_state(request);
+        }
+        self.in_turn(request)
+    }
+
+    /// Moves a request to the next file in turn.
+    #[inline(always)]
+    fn in_turn(&self, request: &mut Request) -> bool {
+        if self.files > 1 {
+            let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
+            request.target = (turn % self.files) as u32;
+            request.offset = turn / self.files * self.request_bytes + within;
+        }
+        if self.stride.1 > 0 {
+            request.offset += (request.offset - self.part.0) / self.stride.0 * self.stride.1;
+        }
+        true
+    }
+
+    fn file_in_row(&self, state: &mut State, at: u64) -> u64 {
+        let left = |file: u64| state.cursors[file as usize].iter().sum::<u64>() < self.part.1;
+        let (file, done) = state.stay;
+        if done > 0 && done < self.service_run && left(file) {
+            state.stay.1 += 1;
+            return file;
+        }
+        let first = match self.service {
+            FileService::Random => rng::below(rng::hash(self.seed, at), self.files),
+            _ if done == 0 => 0,
+            _ => (file + 1) % self.files,
+        };
+        let next = (0..self.files).map(|turn| (first + turn) % self.files).find(|&file| left(file)).unwrap_or(first);
+        state.stay = (next, 1);
+        next
+    }
+
+    /// Offset in its part of the next request that overlaps the end of the one before.
+    fn backward(&self, cursor: u64) -> u64 {
+        let (whole, back) = self.backward;
+        match cursor {
+            0 => 0,
+            _ => cursor.checked_sub(back).unwrap_or(whole.saturating_sub(back)),
+        }
+    }
+
+    /// Offset in its part of request `number`: picks a zone by its share of the requests, then any
+    /// block in it.
+    fn in_a_zone(&self, number: u64, len: u64) -> u64 {
+        let drawn = rng::hash(self.seed, number);
+        let chance = rng::below(drawn, 100);
+        let (mut from, mut access) = (0, 0);
+        let places = (self.part.1 - len) / self.align + 1;
+        for zone in &self.zones {
+            let to = from + u64::from(zone.share);
+            access += u64::from(zone.access);
+            if chance < access {
+                let (low, high) = (places * from / 100, (places * to / 100).max(places * from / 100 + 1));
+                return (low + rng::below(rng::hash(drawn, 1), high - low)).min(places - 1) * self.align;
+            }
+            from = to;
+        }
+        0
+    }
+
+    /// Offset in its part of the next request when zones are visited in turn.
+    fn in_a_round(&self, rounds: Rounds, state: &mut State) -> u64 {
+        let number = state.drawn;
+        state.drawn += 1;
+        let (zone, within) = (number / rounds.requests, number % rounds.requests);
+        let place = if rounds.repeats {
+            rng::below(rng::hash(self.seed, number), rounds.places)
+        } else {
+            // A zone that gets more requests than it has blocks is visited again.
+            let pass = zone * rounds.requests.div_ceil(rounds.places) + within / rounds.places;
+            if state.order.as_ref().is_none_or(|(known, _)| *known != pass) {
+                state.order = Some((pass, Permutation::new(rounds.places, rng::hash(self.seed, pass))));
+            }
+            state.order.as_ref().map_or(0, |(_, order)| order.at(within % rounds.places))
+        };
+        zone % rounds.zones * rounds.step + place * self.request_bytes
+    }
+
+    fn place_by_state(&self, request: &mut Request) -> bool {
+        let Some(state) = &self.state else { return true };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, share) = self.part;
+        if let Some((reads, all)) = self.mix {
+            let turn = u128::from(state.mixed) * u128::from(reads) % u128::from(all);
+            request.op = if turn < u128::from(reads) { Op::Read } else { Op::Write };
+            state.mixed += 1;
+            if self.random_mix {
+                return self.in_turn(request);
+            }
+        }
+        if let Some(spread) = &self.spread {
+            return self.place_spread(spread, &mut state, request);
+        }
+        if self.random_percent != [100; 2] {
+            let side = request.op as usize;
+            let (drawn, len) = (state.follow.0, u64::from(request.len));
+            state.follow.0 += 1;
+            if rng::below(rng::hash(self.seed, drawn), 100) >= u64::from(self.random_percent[side]) {
+                let next = state.follow.1[side].max(first);
+                request.offset = if next + len > first + share { first } else { next };
+            }
+            state.follow.1[side] = request.offset + len;
+            return true;
+        }
+        if self.run > 1 {
+            let (done, next) = state.run;
+            let ends = next + u64::from(request.len) > first + share;
+            if done > 0 && !ends {
+                request.offset = next;
+            }
+            state.run = ((done + 1) % self.run, request.offset + u64::from(request.len));
+            return true;
+        }
+        if let Some(rounds) = self.rounds {
+            request.offset = first + self.in_a_round(rounds, &mut state);
+            return true;
+        }
+        if let Some(bell) = &self.bell {
+            // As in fio, the rank is hashed: blocks hit by several ranks are more popular, others
+            // are never used.
+            let rank = bell.draw(self.seed, state.drawn);
+            let places = self.part.1 / self.request_bytes;
+            request.offset = first + rng::below(rng::hash(self.seed, rank), places) * self.request_bytes;
+            state.drawn += 1;
+            return true;
+        }
+        if !self.zones.is_empty() {
+            request.offset = first + self.in_a_zone(state.drawn, u64::from(request.len));
+            state.drawn += 1;
+            return true;
+        }
+        let side = usize::from(request.op == Op::Write);
+        if self.ends.is_some_and(|ends| state.passes >= ends.passes) {
+            return false;
+        }
+        let ended = self.ends.is_some_and(|ends| state.cursors[0][side] >= ends.at);
+        if ended || state.issued >= self.pass_bytes() {
+            (state.issued, state.stay) = (0, (0, 0));
+            state.passes += 1;
+            if self.ends.is_some_and(|ends| state.passes >= ends.passes) {
+                return false;
+            }
+            if self.backward.1 == 0 {
+                state.cursors.iter_mut().for_each(|cursor| *cursor = [0; 2]);
+            }
+        }
+        let at = std::mem::replace(&mut state.issued, 0);
+        state.issued = at + u64::from(request.len);
+        let file = match self.service {
+            FileService::Sequential => at / share,
+            _ if self.service_run > 1 => self.file_in_row(&mut state, at),
+            FileService::RoundRobin if self.differ => {
+                state.drawn += 1;
+                (state.drawn - 1) % self.files
+            }
+            FileService::RoundRobin => at / self.request_bytes % self.files,
+            FileService::Random => {
+                let drawn = rng::below(rng::hash(self.seed, at), self.files);
+                let left = |file: &u64| state.cursors[*file as usize].iter().sum::<u64>() < share;
+                (0..self.files).map(|turn| (drawn + turn) % self.files).find(left).unwrap_or(drawn)
+            }
+        };
+        request.target = file as u32;
+        if let Some(cursor) = state.cursors.get_mut(file as usize) {
+            let cursor = &mut cursor[side];
+            if self.backward.1 > 0 {
+                *cursor = self.backward(*cursor);
+            }
+            if *cursor + u64::from(request.len) > share {
+                // With several sizes, none may fit at the end.
+                *cursor = 0;
+            }
+            request.offset = first + *cursor;
+            // The gap after each request is not part of it.
+            *cursor += u64::from(request.len) + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

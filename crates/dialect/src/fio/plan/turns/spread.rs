@@ -1,0 +1,95 @@
+//! Random offsets of requests that differ in size, or that are longer than their alignment.
+
+use super::{FileTurns, State};
+use crate::fio::options::kinds::FileService;
+use crate::fio::plan::jobs::Job;
+use machine::{Op, Request};
+use workload::{FreeMap, SizeDraw, rng};
+
+/// Rules for placing such requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Spread {
+    align: u64,
+    min_bytes: u64,
+    places: u64,
+    sizes: [SizeDraw; 2],
+    /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
+    /// free space.
+    covers: bool,
+    /// Passes over all files after which the stream ends.
+    passes: u64,
+}
+
+/// Attempts to draw a size that fits at the end of a file, before the request takes all that is
+/// left.
+const DRAWS: u64 = 64;
+
+impl Spread {
+    /// For a job that makes `passes` over `len` bytes of each file; `None`: endless.
+    pub(crate) fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Spread> {
+        if !job.spreads() {
+            return None;
+        }
+        let least = job.least_request_bytes();
+        let align = job.options.align_bytes.unwrap_or(least).max(1);
+        let places = if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
+        Some(Spread {
+            align,
+            min_bytes: least,
+            places: places.max(1),
+            sizes: job.options.blocks.each_ref().map(SizeDraw::new),
+            covers: job.covers(),
+            passes: passes.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Maps of the unvisited blocks of each file, if the job needs them.
+    pub(crate) fn maps(&self, files: u64) -> Vec<FreeMap> {
+        vec![FreeMap::new(self.places); if self.covers { files as usize } else { 0 }]
+    }
+}
+
+impl FileTurns {
+    /// Picks the file of the next request, with free space in it if that matters.
+    fn file_of_spread(&self, state: &State, number: u64) -> u64 {
+        let first = match self.service {
+            FileService::RoundRobin => number % self.files,
+            FileService::Random => rng::below(rng::hash(self.seed, !number), self.files),
+            FileService::Sequential if state.maps.is_empty() => state.issued / self.part.1 % self.files,
+            FileService::Sequential => 0,
+        };
+        let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
+        (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
+    }
+
+    /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are
+    /// full.
+    pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
+        if spread.covers && state.maps.iter().all(FreeMap::is_full) {
+            state.passes += 1;
+            if state.passes >= spread.passes {
+                return false;
+            }
+            state.maps = spread.maps(self.files);
+        }
+        let number = state.drawn;
+        state.drawn += 1;
+        let (file, chance) = (self.file_of_spread(state, number), rng::hash(self.seed, number));
+        let drawn = rng::below(chance, spread.places);
+        let map = state.maps.get_mut(file as usize);
+        let place = map.as_ref().map_or(Some(drawn), |map| map.next_free(drawn)).unwrap_or(drawn);
+        let rest = self.part.1 - place * spread.align;
+        let sizes = &spread.sizes[usize::from(request.op == Op::Write)];
+        let again = (0..DRAWS).map(|draw| u64::from(sizes.at(rng::hash(chance, draw))));
+        let mut len = std::iter::once(u64::from(request.len)).chain(again).find(|&len| len <= rest);
+        if let Some(map) = map {
+            let wanted = len.unwrap_or(rest).div_ceil(spread.min_bytes);
+            let free = map.take(place, wanted) * spread.min_bytes;
+            len = Some(len.unwrap_or(rest).min(free));
+        }
+        request.len = len.unwrap_or(rest / spread.min_bytes * spread.min_bytes) as u32;
+        (request.target, request.offset) = (file as u32, self.part.0 + place * spread.align);
+        state.issued += u64::from(request.len);
+        true
+    }
+}

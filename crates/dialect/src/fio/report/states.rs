@@ -1,0 +1,21 @@
+//! `verify_state_save`: the states after a run.
+
+use crate::fio::plan::state::{VerifyState, state_path};
+use crate::fio::run::result::FioResult;
+use std::path::{Path, PathBuf};
+
+/// The states to save after a run, with their paths.
+pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, String)> {
+    let jobs = result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());
+    jobs.flat_map(|job| {
+        job.clones.iter().zip(0..).filter_map(|(clone, index)| {
+            let state = VerifyState {
+                requests: clone.progress?,
+                request_bytes: job.job.request_bytes(),
+                random: job.job.options.random,
+            };
+            Some((state_path(directory, &job.job, index), state.to_string()))
+        })
+    })
+    .collect()
+}

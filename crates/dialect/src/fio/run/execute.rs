@@ -1,0 +1,308 @@
+//! Runs a plan on a machine: creates the files, then runs the sets of jobs one after the other.
+
+use super::failures::JobError;
+use super::group::{Group, NotRun};
+use super::result::FioResult;
+use super::surroundings::Surroundings;
+use crate::fio::options::error::FioError;
+use crate::fio::options::kinds::{ExitWhat, engine_name};
+use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan};
+use crate::fio::plan::jobs::{Job, Plan};
+use crate::fio::plan::translate;
+use crate::parse::is_twin;
+use machine::{Buffers, Machine, TargetFacts, TargetKind, TargetSpec};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Refuses what this machine cannot do, before anything is written.
+///
+/// # Errors
+/// An engine that is not available here.
+pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
+    let engines = machine.capabilities().engines;
+    for job in plan.jobs() {
+        // An engine without I/O needs no support; in virtual time it would take no time.
+        let nothing = !translate::engine(job).does_io() && !machine.facts().simulated;
+        if !nothing && !engines.contains(&translate::engine(job)) {
+            let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+            let engine = &job.options.engine_name;
+            return Err(
+                job.wrong(format!("ioengine={engine} is not available on this machine; it has {}", names.join(", ")))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Replaces io_uring with libaio or threads if the system refuses it: job files for other computers
+/// often name it. Each replacement adds a warning to the plan.
+pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
+    let engines = machine.capabilities().engines;
+    let mut said = None;
+    for job in plan.groups.iter_mut().flatten() {
+        let Some(instead) = job.options.engine.replacement(&engines) else { continue };
+        said = said.or_else(|| instead.fallback(&engines));
+        (job.options.engine, job.options.engine_name) = (instead, engine_name(instead).into());
+    }
+    plan.warnings.extend(said);
+}
+
+/// Refuses sets of jobs whose buffers do not fit in memory.
+fn check_memory<M: Machine>(machine: &M, plan: &Plan, arrangement: &Arrangement) -> Result<(), FioError> {
+    for (number, jobs) in plan.groups.iter().enumerate() {
+        let clones = arrangement.clones.iter().filter(|clone| clone.job.0 == number);
+        let buffers: Vec<Buffers> =
+            clones.map(|clone| translate::clone_workload(&jobs[clone.job.1], clone, 0).buffers()).collect();
+        let names: Vec<String> = jobs.iter().map(Job::shown).collect();
+        machine.check_memory(&buffers).map_err(|source| FioError::Machine { job: names.join(", "), source })?;
+    }
+    Ok(())
+}
+
+/// Runs sets of jobs one after the other. The files are created first and removed afterwards unless
+/// `keep` is set; `on_group` is called before each set. A failed job has its error in its result,
+/// and the others continue.
+///
+/// # Errors
+/// A file that cannot be created or opened, a workload that makes no sense on its file, a
+/// user's interrupt.
+pub fn run<M: Machine>(
+    machine: &M,
+    surroundings: &dyn Surroundings,
+    plan: &Plan,
+    arrangement: &Arrangement,
+    destroy_signed: bool,
+    keep: bool,
+    on_group: &mut dyn FnMut(&[Job]),
+) -> Result<FioResult, FioError> {
+    let began = machine.now();
+    let mut warnings = plan.warnings.clone();
+    let mut groups = Vec::with_capacity(plan.groups.len());
+    let specs: Vec<TargetSpec> = arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
+    check_memory(machine, plan, arrangement)?;
+    let _made = MadeDirectories::make(arrangement)?;
+    let asked = arrangement;
+    let (mut targets, not_laid_out, places) = lay_out(machine, &specs, plan, asked)?;
+    let only_created = |clone: &&ClonePlan| plan.groups[clone.job.0][clone.job.1].options.create_only;
+    let mut not_run: Vec<NotRun> = asked.clones.iter().filter(only_created).map(|clone| (clone.job, None)).collect();
+    not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
+    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    let all = All { machine, plan, asked, targets: &targets, facts: &facts, surroundings };
+    let arrangement = &runnable(asked, &not_run, &places);
+    for (number, jobs) in plan.groups.iter().enumerate() {
+        on_group(jobs);
+        groups.push(all.group(number, (arrangement, &not_run), surroundings.unix_ms()).run(&mut warnings)?);
+        if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
+            break;
+        }
+    }
+    // Files of create_only are kept.
+    let created = asked.clones.iter().filter(only_created).flat_map(|clone| &clone.files);
+    let created: Vec<usize> = created.filter_map(|&file| places[file]).collect();
+    for (place, target) in targets.iter_mut().enumerate() {
+        if keep || created.contains(&place) {
+            machine.keep(target);
+        }
+    }
+    Ok(FioResult {
+        plan: plan.clone(),
+        groups,
+        warnings,
+        machine: machine.facts(),
+        ended_unix_ms: surroundings.unix_ms(),
+        elapsed_ns: machine.now().saturating_sub(began),
+    })
+}
+
+struct All<'a, M: Machine> {
+    machine: &'a M,
+    plan: &'a Plan,
+    asked: &'a Arrangement,
+    targets: &'a [M::Target],
+    facts: &'a [TargetFacts],
+    surroundings: &'a dyn Surroundings,
+}
+
+impl<M: Machine> All<'_, M> {
+    /// Builds a set from the jobs that can run and those that cannot.
+    fn group<'g>(
+        &'g self,
+        number: usize,
+        (arrangement, not_run): (&'g Arrangement, &'g [NotRun]),
+        chance: u64,
+    ) -> Group<'g, M> {
+        Group {
+            machine: self.machine,
+            jobs: &self.plan.groups[number],
+            number,
+            asked: self.asked,
+            not_run,
+            clones: arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect(),
+            arrangement,
+            targets: self.targets,
+            facts: self.facts,
+            surroundings: self.surroundings,
+            chance,
+        }
+    }
+}
+
+/// Opened files, the jobs whose files could not be created, and the index of each planned file
+/// among the opened ones.
+type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
+
+/// Opens and lays out the files. If they do not all fit, it tries each job's files separately. As
+/// in fio, jobs whose files do not fit fail, and the others run.
+fn lay_out<M: Machine>(
+    machine: &M,
+    specs: &[TargetSpec],
+    plan: &Plan,
+    arrangement: &Arrangement,
+) -> Result<LaidOut<M::Target>, FioError> {
+    // All jobs are checked before the first file is laid out.
+    let open = |files: &[usize]| {
+        let mut refused = None;
+        let specs: Vec<TargetSpec> = files.iter().map(|&file| specs[file].clone()).collect();
+        let mut check = |facts: &[TargetFacts]| {
+            check_jobs(plan, arrangement, files, facts).map_err(|error| {
+                let why = machine::Error::Unsupported(error.to_string());
+                refused = Some(error);
+                why
+            })
+        };
+        let opened = machine.open_all(&specs, &mut check);
+        refused.map_or(Ok(opened), Err)
+    };
+    let failed = |source: machine::Error| FioError::Machine { job: "laying out files".into(), source };
+    let every: Vec<usize> = (0..specs.len()).collect();
+    match open(&every)? {
+        Ok(targets) => return Ok((targets, Vec::new(), every.into_iter().map(Some).collect())),
+        Err(machine::Error::Full { .. } | machine::Error::Unsupported(_)) => {}
+        // Other errors mean that nothing must be written.
+        Err(source) => return Err(failed(source)),
+    }
+    let (mut targets, mut places, mut errors) = (Vec::new(), vec![None; specs.len()], Vec::new());
+    for (group, jobs) in plan.groups.iter().enumerate() {
+        for job in 0..jobs.len() {
+            let own = arrangement.clones.iter().filter(|clone| clone.job == (group, job));
+            let mut files: Vec<usize> =
+                own.flat_map(|clone| clone.files.iter().copied()).filter(|&file| places[file].is_none()).collect();
+            files.sort_unstable();
+            files.dedup();
+            match open(&files)? {
+                Ok(opened) => {
+                    files.iter().zip(targets.len()..).for_each(|(&file, place)| places[file] = Some(place));
+                    targets.extend(opened);
+                }
+                Err(error @ (machine::Error::Interrupted | machine::Error::Refused { .. })) => {
+                    return Err(failed(error));
+                }
+                Err(error) => errors.push(((group, job), error.into())),
+            }
+        }
+    }
+    Ok((targets, errors, places))
+}
+
+/// Refuses jobs that make no sense on their files; `facts` are those of `files`.
+fn check_jobs(plan: &Plan, arrangement: &Arrangement, files: &[usize], facts: &[TargetFacts]) -> Result<(), FioError> {
+    let of = |file: &usize| files.iter().position(|known| known == file).map(|index| &facts[index]);
+    for clone in &arrangement.clones {
+        let job = &plan.groups[clone.job.0][clone.job.1];
+        let Some(facts) = clone.files.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+        if job.options.create_only {
+            continue;
+        }
+        if facts.iter().any(|facts| facts.kind == TargetKind::Simulated) {
+            check_simulated(job)?;
+        }
+        let workload = translate::clone_workload(job, clone, 0);
+        let align = facts.iter().map(|facts| facts.direct_align_bytes).filter(|_| workload.buffering.is_direct()).max();
+        workload
+            .check(arrangement.bytes(clone), align.unwrap_or(1))
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+    }
+    Ok(())
+}
+
+/// A simulated machine does not trim, and stores no data to read back.
+fn check_simulated(job: &Job) -> Result<(), FioError> {
+    if job.trims() {
+        let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
+        return Err(job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device")));
+    }
+    if job.options.verify.is_some() {
+        return Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"));
+    }
+    Ok(())
+}
+
+/// Reduces an arrangement to the jobs that can run and the opened files.
+fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -> Arrangement {
+    let mut files: Vec<(usize, FilePlan)> =
+        places.iter().zip(&asked.files).filter_map(|(place, file)| Some(((*place)?, file.clone()))).collect();
+    files.sort_by_key(|(place, _)| *place);
+    let runs = |clone: &&ClonePlan| not_run.iter().all(|(job, _)| *job != clone.job);
+    let placed = |clone: &ClonePlan| ClonePlan {
+        files: clone.files.iter().filter_map(|&file| places[file]).collect(),
+        ..clone.clone()
+    };
+    Arrangement {
+        files: files.into_iter().map(|(_, file)| file).collect(),
+        clones: asked.clones.iter().filter(runs).map(placed).collect(),
+    }
+}
+
+/// Directories created for the files; dropping it removes the empty ones.
+struct MadeDirectories(Vec<PathBuf>);
+
+impl MadeDirectories {
+    fn make(arrangement: &Arrangement) -> Result<MadeDirectories, FioError> {
+        let mut made = MadeDirectories(Vec::new());
+        for file in arrangement.files.iter().filter(|file| file.made.is_some() && !is_twin(&file.path)) {
+            let missing = file.path.ancestors().skip(1).take_while(|up| !up.as_os_str().is_empty() && !up.exists());
+            let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+            for directory in missing.into_iter().rev() {
+                fs::create_dir(&directory).map_err(|error| {
+                    FioError::Usage(format!("cannot create the directory {}: {error}", directory.display()))
+                })?;
+                made.0.push(directory);
+            }
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        for directory in self.0.iter().rev() {
+            // It fails if the directory is not empty, which then stays.
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+/// Specifies how to open a file, and how to create it if missing.
+fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
+    let simulated = is_twin(&file.path);
+    TargetSpec {
+        places: vec![file.path.clone()],
+        destroy: if file.written && !simulated && file.made.is_none() { vec![file.path.clone()] } else { Vec::new() },
+        destroy_signed,
+        as_is: true,
+        create: file.made.is_some(),
+        new_file: file.made.unwrap_or_default(),
+        // A simulated volume gets the size it needs. A file without I/O only needs its name.
+        size: Some(match file {
+            FilePlan { grows: true, .. } => GROWING_BYTES,
+            FilePlan { idle: true, bytes, .. } => (*bytes).min(IDLE_BYTES),
+            _ => file.bytes,
+        }),
+        ..TargetSpec::default()
+    }
+}
+
+/// Initial length of a file that grows as it is written: the minimum of a test file.
+const GROWING_BYTES: u64 = 4096;
+/// Length of a file without I/O: such jobs may name sizes that do not fit on any file system.
+const IDLE_BYTES: u64 = 1 << 20;

@@ -1,0 +1,61 @@
+//! Failed requests, and why a job failed.
+
+use crate::fio::options::tolerated::{Errors, ILLEGAL_SEQUENCE};
+use machine::Completion;
+
+/// Linux's EIO.
+pub(crate) const IO_ERROR: i32 = 5;
+/// Linux's ENOSPC and EDQUOT.
+pub(crate) const NO_SPACE: i32 = 28;
+const OVER_QUOTA: i32 = 122;
+
+/// Why a job failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobError {
+    /// The system's number, as fio reports it.
+    pub errno: i32,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+impl From<machine::Error> for JobError {
+    fn from(error: machine::Error) -> Self {
+        let errno = match &error {
+            machine::Error::Full { .. } => Some(NO_SPACE),
+            machine::Error::Request { source, .. } | machine::Error::Io { source, .. } => source.raw_os_error(),
+            _ => None,
+        };
+        JobError { errno: errno.unwrap_or(IO_ERROR), text: error.to_string() }
+    }
+}
+
+/// Tolerated failures. Their requests count as done, but their bytes and latencies are not
+/// reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Failures {
+    pub count: u64,
+    /// System error number of the first one; 0: no failure.
+    pub first: i32,
+}
+
+impl Failures {
+    /// Adds later failures; the first error number stays.
+    pub(crate) fn add(&mut self, other: Failures) {
+        self.count += other.count;
+        if self.first == 0 {
+            self.first = other.first;
+        }
+    }
+
+    pub(crate) fn is_full(completion: Completion) -> bool {
+        matches!(-completion.result, NO_SPACE | OVER_QUOTA)
+    }
+
+    /// Returns the failure if fio tolerates it: any ignored error or, without `ignore_error`,
+    /// an I/O error of the device.
+    pub(crate) fn passing(completion: Completion, ignored: Errors) -> Option<Failures> {
+        let first = -completion.result;
+        let passes = if ignored.is_empty() { matches!(first, IO_ERROR | ILLEGAL_SEQUENCE) } else { ignored.has(first) };
+        passes.then_some(Failures { count: 1, first })
+    }
+}

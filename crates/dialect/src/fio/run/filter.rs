@@ -1,0 +1,93 @@
+//! Features of a job that hold, watch or end its stream. A stream has only those that were asked
+//! for, in this order: steady rate, verification, common end, pauses, flow, limits, syncs,
+//! batches, priorities, trace.
+
+use super::core::{Core, Issue};
+use super::finished::Finished;
+use super::stream_stats::Done;
+use machine::{Completion, Nanos, Next, Request, Stability};
+
+/// One feature. No method has a default, so that a new one is considered for every feature:
+/// [`ignores`](ignores!) lists those that a feature does not need.
+pub(crate) trait Filter: Send {
+    /// The stream starts.
+    fn begin(&mut self, core: &Core);
+
+    /// A step before the next request; `None`: go on.
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next>;
+
+    fn issued(&mut self, core: &mut Core, issue: &Issue);
+
+    /// The stream issues nothing at this time.
+    fn idle(&mut self, next: Next);
+
+    /// A request ended; `done` is absent if it failed or is not in the measured part. `whole`: not
+    /// a trim whose write follows.
+    fn completed(&mut self, core: &mut Core, slot: u32, whole: bool, done: Option<&Done>);
+
+    fn synced(&mut self, core: &mut Core, what: Stability, began: Nanos, ended: Nanos);
+
+    /// A sync that the stream owes at its end.
+    fn owes(&mut self, core: &Core) -> Option<Stability>;
+
+    /// The stream will issue nothing more; `done`: it made all of its requests.
+    fn left(&mut self, done: bool);
+
+    /// The stream fails.
+    fn fails(&mut self);
+
+    /// A read of the verification ended ([`Core::reads_back`]).
+    fn read_back(&mut self, completion: Completion, now: Nanos);
+
+    /// Changes the data of a write.
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]);
+
+    fn check(&mut self, core: &mut Core, slot: u32, data: &[u8]);
+
+    fn finish(self: Box<Self>, finished: &mut Finished);
+}
+
+/// Methods of [`Filter`] in which a feature does nothing.
+macro_rules! ignores {
+    ($($method:ident)*) => { $($crate::fio::run::filter::ignores!(@ $method);)* };
+    (@ begin) => { fn begin(&mut self, _: &$crate::fio::run::core::Core) {} };
+    (@ before) => {
+        fn before(&mut self, _: &mut $crate::fio::run::core::Core, _: machine::Nanos) -> Option<machine::Next> {
+            None
+        }
+    };
+    (@ issued) => {
+        fn issued(&mut self, _: &mut $crate::fio::run::core::Core, _: &$crate::fio::run::core::Issue) {}
+    };
+    (@ idle) => { fn idle(&mut self, _: machine::Next) {} };
+    (@ completed) => {
+        fn completed(
+            &mut self,
+            _: &mut $crate::fio::run::core::Core,
+            _: u32,
+            _: bool,
+            _: Option<&$crate::fio::run::stream_stats::Done>,
+        ) {}
+    };
+    (@ synced) => {
+        fn synced(
+            &mut self,
+            _: &mut $crate::fio::run::core::Core,
+            _: machine::Stability,
+            _: machine::Nanos,
+            _: machine::Nanos,
+        ) {}
+    };
+    (@ owes) => {
+        fn owes(&mut self, _: &$crate::fio::run::core::Core) -> Option<machine::Stability> {
+            None
+        }
+    };
+    (@ left) => { fn left(&mut self, _: bool) {} };
+    (@ fails) => { fn fails(&mut self) {} };
+    (@ read_back) => { fn read_back(&mut self, _: machine::Completion, _: machine::Nanos) {} };
+    (@ fill) => { fn fill(&mut self, _: &machine::Request, _: &mut [u8]) {} };
+    (@ check) => { fn check(&mut self, _: &mut $crate::fio::run::core::Core, _: u32, _: &[u8]) {} };
+    (@ finish) => { fn finish(self: Box<Self>, _: &mut $crate::fio::run::finished::Finished) {} };
+}
+pub(crate) use ignores;

@@ -1,0 +1,17 @@
+//! A stream that has ended.
+
+use super::contested::Contest;
+use super::pending_verify::Piece;
+use super::stream_stats::StreamStats;
+use measure::Stream;
+
+pub(crate) struct Finished {
+    pub(crate) stream: Stream,
+    pub(crate) record: StreamStats,
+    /// It ran out of room, or some failed requests counted as done.
+    pub(crate) complete: bool,
+    pub(crate) no_space: bool,
+    /// Its writes in the order in which to read them, if it kept them.
+    pub(crate) kept: Vec<Piece>,
+    pub(crate) contest: Option<Contest>,
+}

@@ -1,0 +1,140 @@
+//! One stream of a fio job: its requests, and the features that were asked for.
+
+mod source;
+
+use super::contested::Contest;
+use super::core::{Core, Submissions, Trims};
+use super::filter::Filter;
+use super::finished::Finished;
+use super::flow::Flow;
+use super::guide::Guide;
+use super::limits::Limits;
+use super::pacing::{Batching, Exit, Pauses, Watched};
+use super::priorities::Priorities;
+use super::steady::Watch;
+use super::stream_stats::StreamStats;
+use super::syncs::{Passes, Syncs};
+use super::trace_log::TraceLog;
+use super::verifying::{Verification, Verifying};
+use crate::fio::options::tolerated::Tolerated;
+use crate::fio::plan::jobs::Job;
+use crate::fio::plan::translate;
+use crate::fio::plan::turns::FileTurns;
+use machine::{Nanos, RequestSource};
+use measure::Stream;
+use std::sync::Arc;
+use workload::rng;
+
+pub(crate) struct FioStream {
+    core: Core,
+    filters: Vec<Box<dyn Filter>>,
+    delay: Nanos,
+    starts: Nanos,
+    begun: bool,
+}
+
+/// What a stream shares with others, or what only its set of jobs knows.
+#[derive(Default)]
+pub(crate) struct Company {
+    /// Ends when this watch finds a steady rate.
+    pub(crate) watch: Option<Arc<Watch>>,
+    /// Files in which requests may overlap.
+    pub(crate) contest: Option<Contest>,
+    pub(crate) verify: Option<Verification>,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) flow: Option<Flow>,
+    pub(crate) passes: Passes,
+    pub(crate) guide: Option<Guide>,
+}
+
+impl FioStream {
+    /// Wraps the stream of a job whose requests go to files in these turns; `chance` seeds its
+    /// start delay.
+    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64, company: Company) -> FioStream {
+        let options = &job.options;
+        if options.poisson {
+            stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
+        }
+        if (options.reads && options.writes && !options.random && job.sizes().is_some()) || job.spreads() {
+            // fio cuts a request at the end of its file (which the two cursors of a mix do not
+            // reach) or of the free space, but not when its byte budget runs out.
+            stream.end_with_a_whole_request();
+        }
+        let delay = delay_of(options.start_delay_ns, chance);
+        let depth = stream.depth();
+        let mut core = Core::new(stream, StreamStats::new(job), turns);
+        core.ramp = options.ramp_ns;
+        core.submissions =
+            job.times_submission().then(|| Submissions { open: Vec::with_capacity(depth as usize), reported: false });
+        core.trims = job.trims().then_some(Trims {
+            then_write: options.then_writes,
+            next_is_one: options.trims,
+            under_way: None,
+            trimmed: None,
+        });
+        core.fills = options.fills;
+        core.pattern = options.buffer_pattern.as_slice().into();
+        // Data read back later must have been written.
+        core.tolerated =
+            Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated };
+        core.guide = company.guide;
+        let flow = company.flow.map(|mut flow| {
+            if delay == 0 {
+                flow.expect();
+            }
+            flow
+        });
+        let verifying = Verifying::of(company.verify, company.contest, &mut core);
+        let filters: [Option<Box<dyn Filter>>; 10] = [
+            company.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
+            verifying.map(|one| Box::new(one) as _),
+            company.exit.map(|exit| Box::new(exit) as _),
+            translate::pauses(job).then(|| Box::new(Pauses::of(options)) as _),
+            flow.map(|flow| Box::new(flow) as _),
+            Limits::of(job, depth).map(|limits| Box::new(limits) as _),
+            Syncs::of(job, depth, company.passes).map(|syncs| Box::new(syncs) as _),
+            Batching::of(job, depth).map(|batches| Box::new(batches) as _),
+            Priorities::of(options, chance, &mut core).map(|priorities| Box::new(priorities) as _),
+            TraceLog::of(options).map(|trace| Box::new(trace) as _),
+        ];
+        FioStream { core, filters: filters.into_iter().flatten().collect(), delay, starts: 0, begun: false }
+    }
+
+    pub(crate) fn finish(self) -> Finished {
+        let Core { stream, record, ended, no_space, .. } = self.core;
+        let complete = ended || record.failures.count > 0;
+        let mut finished = Finished { stream, record, complete, no_space, kept: Vec::new(), contest: None };
+        self.filters.into_iter().for_each(|filter| filter.finish(&mut finished));
+        finished
+    }
+
+    #[cold]
+    fn start(&mut self, now: Nanos) {
+        self.begun = true;
+        self.core.start(now);
+        self.filters.iter_mut().for_each(|filter| filter.begin(&self.core));
+    }
+
+    #[cold]
+    fn leave(&mut self, done: bool) {
+        self.core.leaves = false;
+        self.filters.iter_mut().for_each(|filter| filter.left(done));
+    }
+
+    /// Announces a failure that a feature found.
+    #[inline(always)]
+    fn announce(&mut self) {
+        if std::mem::take(&mut self.core.fails) {
+            self.filters.iter_mut().for_each(|filter| filter.fails());
+        }
+    }
+}
+
+const PURPOSE_ARRIVALS: u64 = 0xa771;
+
+fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
+    least + rng::below(rng::mix(chance), most - least + 1)
+}
+
+#[cfg(test)]
+mod tests;

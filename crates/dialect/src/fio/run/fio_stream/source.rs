@@ -1,0 +1,183 @@
+//! A stream as a request source: its core, with the features asked for around it.
+
+use super::FioStream;
+use crate::fio::run::core::Step;
+use crate::fio::run::verify::repeat;
+use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
+
+impl RequestSource for FioStream {
+    fn depth(&self) -> u32 {
+        self.core.stream.depth()
+    }
+
+    fn max_request(&self) -> u32 {
+        self.core.stream.max_request()
+    }
+
+    fn writes(&self) -> bool {
+        self.core.stream.writes()
+    }
+
+    #[inline(always)]
+    fn sync_due(&self) -> Option<Stability> {
+        self.core.due
+    }
+
+    fn synced(&mut self, began: Nanos, ended: Nanos) {
+        let Some(what) = self.core.synced(began, ended) else { return };
+        self.filters.iter_mut().for_each(|filter| filter.synced(&mut self.core, what, began, ended));
+    }
+
+    fn fill_buffers(&mut self, buffers: &mut [u8]) {
+        self.core.stream.fill_buffers(buffers);
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.starts = now + self.delay;
+        if self.delay == 0 {
+            self.start(now);
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, now: Nanos) -> Next {
+        match self.next_request(now) {
+            Next::Done => self.at_end(now),
+            next => next,
+        }
+    }
+
+    #[inline(always)]
+    fn gives_priorities(&self) -> bool {
+        self.core.gives_priorities
+    }
+
+    fn priority(&self, slot: u32) -> u16 {
+        // Reads of the verification are recorded as such.
+        if self.core.reads_back { 0 } else { self.core.slots[slot as usize].given }
+    }
+
+    #[inline(always)]
+    fn times_submission(&self) -> bool {
+        self.core.submissions.is_some()
+    }
+
+    #[inline(always)]
+    fn submitted(&mut self, now: Nanos) {
+        self.core.submitted(now);
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        if self.core.reads_back {
+            self.filters.iter_mut().for_each(|filter| filter.read_back(completion, now));
+            return;
+        }
+        let (whole, done) = self.core.complete(completion, now);
+        if self.filters.is_empty() {
+            return;
+        }
+        for filter in &mut self.filters {
+            filter.completed(&mut self.core, completion.slot, whole, done.as_ref());
+        }
+        self.announce();
+    }
+
+    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
+        let tolerated = self.core.failed(completion, now);
+        if tolerated {
+            for filter in &mut self.filters {
+                filter.completed(&mut self.core, completion.slot, true, None);
+            }
+        } else {
+            self.core.fails = true;
+            self.announce();
+        }
+        tolerated
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+        if self.core.pattern.is_empty() {
+            self.core.stream.fill(request, buffer);
+        } else {
+            repeat(&self.core.pattern, buffer);
+        }
+        self.filters.iter_mut().for_each(|filter| filter.fill(request, buffer));
+    }
+
+    fn checks(&self) -> bool {
+        self.core.checks
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        for filter in &mut self.filters {
+            filter.check(&mut self.core, slot, data);
+        }
+        self.announce();
+    }
+}
+
+impl FioStream {
+    #[inline(always)]
+    fn next_request(&mut self, now: Nanos) -> Next {
+        self.core.end_of_completions();
+        if !self.begun {
+            if now < self.starts {
+                return Next::WaitUntil(self.starts);
+            }
+            self.start(now);
+        }
+        if !self.filters.is_empty()
+            && let Some(next) = self.held(now)
+        {
+            return next;
+        }
+        match self.core.next(now) {
+            Step::Issue(issue, next) => {
+                for filter in &mut self.filters {
+                    filter.issued(&mut self.core, &issue);
+                }
+                next
+            }
+            Step::Idle(next) => {
+                self.core.end_of_row();
+                self.filters.iter_mut().for_each(|filter| filter.idle(next));
+                if let Next::Done = next {
+                    // A stream that was ended from outside has not made all of its requests.
+                    self.leave(!self.core.ended);
+                }
+                next
+            }
+            Step::Full(next) => {
+                self.leave(true);
+                next
+            }
+        }
+    }
+
+    /// A step of a feature that comes before the next request.
+    fn held(&mut self, now: Nanos) -> Option<Next> {
+        let mut filters = self.filters.iter_mut();
+        let next = filters.find_map(|filter| filter.before(&mut self.core, now))?;
+        if self.core.leaves {
+            self.leave(true);
+        }
+        self.core.end_of_row();
+        if let Next::Done = next {
+            self.leave(false);
+        }
+        Some(next)
+    }
+
+    /// Makes the sync that the stream owes before it ends.
+    #[cold]
+    fn at_end(&mut self, now: Nanos) -> Next {
+        self.core.due = self.filters.iter_mut().find_map(|filter| filter.owes(&self.core));
+        if self.core.due.is_none() {
+            return Next::Done;
+        }
+        self.core.between_passes = true;
+        Next::WaitUntil(now)
+    }
+}

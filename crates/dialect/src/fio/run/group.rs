@@ -1,0 +1,466 @@
+//! A set of jobs that run together: their streams, one run of them, and reading back afterwards.
+
+use super::backlog::BacklogInterval;
+use super::contested::{Contest, Contested};
+use super::coordination::Watches;
+use super::failures::Failures;
+use super::failures::JobError;
+use super::finished::Finished;
+use super::fio_stream::{Company, FioStream};
+use super::flow::Flow;
+use super::guide::{Guide, TracePlayer, Writes};
+use super::pending_verify::Piece;
+use super::read_back::{Reader, Walk, Written};
+use super::result::{CloneStats, GroupResult, JobResult};
+use super::surroundings::{Counts, DiskUse, Surroundings};
+use super::syncs::Passes;
+use super::verify::{Check, VerifyStats};
+use super::verifying::Verification;
+use crate::fio::options::error::FioError;
+use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
+use crate::fio::plan::arrange::{Arrangement, ClonePlan};
+use crate::fio::plan::jobs::Job;
+use crate::fio::plan::translate;
+use machine::{Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage};
+use measure::streams;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use workload::{Cursor, Pattern, Sequence, Workload};
+
+/// Repeat a run if the program was paused for one part in this many.
+const TOLERATED: u64 = 100;
+
+struct RunOutcome {
+    recorders: Vec<FioStream>,
+    watches: Watches,
+    verified: Verified,
+    before: (Counts, Vec<DiskUse>),
+    unix_ms: u64,
+    errors: Vec<Option<JobError>>,
+    usage: Usage,
+    paused: Option<Pause>,
+}
+
+/// A job that does not run (set index and index in it), and its error if it has one.
+pub(crate) type NotRun = ((usize, usize), Option<JobError>);
+
+type Verified = Vec<Option<Arc<VerifyStats>>>;
+
+pub(crate) struct Group<'a, M: Machine> {
+    pub(crate) machine: &'a M,
+    pub(crate) jobs: &'a [Job],
+    pub(crate) number: usize,
+    /// The arrangement of all sets, and the jobs that do not run, with the error if there is one.
+    pub(crate) asked: &'a Arrangement,
+    pub(crate) not_run: &'a [NotRun],
+    pub(crate) clones: Vec<&'a ClonePlan>,
+    pub(crate) arrangement: &'a Arrangement,
+    /// Every file of the arrangement, and what it is on.
+    pub(crate) targets: &'a [M::Target],
+    pub(crate) facts: &'a [TargetFacts],
+    pub(crate) surroundings: &'a dyn Surroundings,
+    /// Seed of jobs that must not repeat (`randrepeat=0`).
+    pub(crate) chance: u64,
+}
+
+impl<'a, M: Machine> Group<'a, M> {
+    pub(crate) fn job_of(&self, clone: &ClonePlan) -> &'a Job {
+        &self.jobs[clone.job.1]
+    }
+
+    /// Combined storage facts of all files of these clones.
+    pub(crate) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
+        let mut files: Vec<usize> = Vec::new();
+        clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
+        facts_together(files.iter().map(|&file| &self.facts[file])).unwrap_or_else(|| self.never_opened())
+    }
+
+    pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
+        if self.clones.is_empty() {
+            return Ok(self.without_runs());
+        }
+        let facts = self.facts_of(&self.clones);
+        add_new(warnings, &facts.warnings);
+        let (ran, left_out) = measure::unpaused(|| {
+            let mut ran = self.run_once(&facts)?;
+            // A short pause does not invalidate a long run.
+            let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
+            if let (Some(pause), None) = (ran.paused, paused) {
+                ran.usage.warnings.push(format!("{pause} during the run; its figures include that time"));
+            }
+            Ok::<_, FioError>((ran, paused))
+        })?;
+        add_new(warnings, &left_out);
+        let RunOutcome { recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
+        let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let mut recorders: Vec<Finished> = recorders.into_iter().map(FioStream::finish).collect();
+        let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
+        for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
+            let complaint =
+                stats.as_ref().filter(|_| !job.options.tolerated.verify).and_then(|stats| stats.complaint());
+            if let (None, Some(text)) = (&error, complaint) {
+                *error = Some(JobError { errno: ILLEGAL_SEQUENCE, text });
+            }
+        }
+        let process_ns = usage.process_ns.take();
+        let mut jobs = self.results(recorders, &watches, &usage, unix_ms, errors)?;
+        let flush = |job: &JobResult| job.point.numbers.as_ref()?.achieved.sync_ns;
+        usage.sync_ns = jobs.iter().filter_map(flush).max_by(f64::total_cmp).map(|ns| ns as u64);
+        for (number, recorded) in read_back {
+            let clone = jobs.iter_mut().flat_map(|job| &mut job.clones).find(|clone| clone.number == number);
+            clone.into_iter().for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
+        }
+        for (job, stats) in jobs.iter_mut().zip(&verified) {
+            let Some(stats) = stats else { continue };
+            stats.unjudged().iter().for_each(|text| add_new(warnings, &[format!("{}: {text}", job.job.shown())]));
+            job.verified_bytes = Some(stats.bytes());
+            if let Some(text) = stats.complaint().filter(|_| job.job.options.tolerated.verify) {
+                job.faults = Failures { count: stats.faults(), first: ILLEGAL_SEQUENCE };
+                add_new(warnings, &[format!("{}: {text}", job.job.shown())]);
+            }
+        }
+        for numbers in jobs.iter().filter_map(|job| job.point.numbers.as_ref()) {
+            add_new(warnings, &numbers.warnings);
+        }
+        let disks = after
+            .1
+            .iter()
+            .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
+            .collect();
+        Ok(GroupResult { jobs, usage, process_ns, counts: after.0.since(before.0), disks, facts })
+    }
+
+    fn without_runs(&self) -> GroupResult {
+        let unix_ms = self.surroundings.unix_ms();
+        GroupResult {
+            jobs: (0..self.jobs.len()).map(|index| self.without_a_run(index, unix_ms)).collect(),
+            usage: Usage::default(),
+            process_ns: None,
+            counts: Counts::default(),
+            disks: Vec::new(),
+            facts: facts_together(self.facts.iter()).unwrap_or_else(|| self.never_opened()),
+        }
+    }
+
+    /// Facts of files that could not be created: only their planned sizes.
+    fn never_opened(&self) -> TargetFacts {
+        let files = &self.asked.files;
+        let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+        TargetFacts {
+            name: names.join(", "),
+            kind: TargetKind::TestFile,
+            size_bytes: files.iter().map(|file| file.bytes).max().unwrap_or(0),
+            writable: true,
+            direct: false,
+            direct_refused: None,
+            direct_align_bytes: 0,
+            physical_block_bytes: 0,
+            block_bytes: 0,
+            members: 1,
+            chunk_bytes: None,
+            raid5: None,
+            in_memory: false,
+            devices: Vec::new(),
+            layers: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn run_once(&self, facts: &TargetFacts) -> Result<RunOutcome, FioError> {
+        let verified: Verified = self
+            .jobs
+            .iter()
+            .map(|job| Check::of(&job.options).map(|check| Arc::new(VerifyStats::new(check))))
+            .collect();
+        let (mut recorders, watches) = self.recorders(&verified)?;
+        let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let unix_ms = self.surroundings.unix_ms();
+        let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
+        let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
+        Ok(RunOutcome { recorders, watches, verified, before, unix_ms, errors, usage, paused })
+    }
+
+    /// The parts of the run, each with its job's index: clones of a job on the same files are
+    /// streams of one part.
+    fn parts<'r>(&self, recorders: &'r mut [FioStream]) -> Vec<(usize, Part<'r, M::Target, FioStream>)>
+    where
+        'a: 'r,
+    {
+        let mut parts = Vec::new();
+        let (mut rest, mut clones) = (recorders, self.clones.as_slice());
+        while let Some(first) = clones.first() {
+            let job = self.job_of(first);
+            let split = job.options.split_processors && !job.options.processors.is_empty();
+            let alike = |clone: &&&ClonePlan| clone.files == first.files && clone.job == first.job;
+            let count = if split { 1 } else { clones.iter().take_while(alike).count() };
+            let (own, others) = rest.split_at_mut(streams_of(job) as usize * count);
+            (rest, clones) = (others, &clones[count..]);
+            let access = translate::access(job, self.arrangement.file_bytes(first));
+            let all = &job.options.processors;
+            // As in fio, the clones of all jobs alternate.
+            let own_one = (first.number as usize - 1) % all.len().max(1);
+            let processors = if split { &all[own_one..=own_one] } else { all };
+            let scheduling = Scheduling { processors, io_priority: job.options.io_priority(), nice: job.options.nice };
+            let part = Part { targets: self.targets_of(first), access, sources: own, scheduling };
+            parts.push((first.job.1, part));
+        }
+        parts
+    }
+
+    /// Runs parts, each with its job's index. If a part fails, its job gets the error.
+    fn run_parts<S: RequestSource>(
+        &self,
+        parts: Vec<(usize, Part<'_, M::Target, S>)>,
+        errors: &mut [Option<JobError>],
+    ) -> Result<(Usage, Option<Pause>), FioError> {
+        let (jobs, mut parts): (Vec<usize>, Vec<_>) = parts.into_iter().unzip();
+        let options = RunOptions { on_failure: OnFailure::EndPart, ..RunOptions::default() };
+        let failed = |source: machine::Error| {
+            let names: Vec<String> = self.jobs.iter().map(Job::shown).collect();
+            FioError::Machine { job: names.join(", "), source }
+        };
+        let devices = |part: &Part<'_, M::Target, S>| -> BTreeSet<String> {
+            part.targets.iter().flat_map(|target| self.machine.target_facts(target).devices).collect()
+        };
+        let same_devices = parts.iter().all(|part| devices(part) == devices(&parts[0]));
+        let run = self.machine.run(&mut parts, options).map_err(failed)?;
+        let mut whole = Usage {
+            began: run.began,
+            since_start_ns: run.since_start_ns,
+            cpu: run.cpu,
+            block_bytes: run.block_bytes,
+            ..Usage::default()
+        };
+        (whole.warnings, whole.disturbance) = (run.warnings, run.disturbance);
+        for (job, part) in jobs.into_iter().zip(run.parts) {
+            match part {
+                Ok(part) => {
+                    // Processor time up to the last completion of all, like the elapsed time.
+                    if part.elapsed_ns >= whole.elapsed_ns {
+                        (whole.elapsed_ns, whole.process_ns) = (part.elapsed_ns, part.process_ns);
+                    }
+                    // All parts share the counters of the same devices.
+                    whole.device = part.device.filter(|_| same_devices);
+                }
+                Err(machine::Error::Interrupted) => return Err(failed(machine::Error::Interrupted)),
+                Err(error) => drop(errors[job].get_or_insert_with(|| error.into())),
+            }
+        }
+        Ok((whole, run.paused))
+    }
+
+    fn targets_of(&self, clone: &ClonePlan) -> Vec<&'a M::Target> {
+        clone.files.iter().map(|&file| &self.targets[file]).collect()
+    }
+
+    /// What a clone's files are on, with their size as its streams see it.
+    fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
+        TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
+    }
+
+    /// Returns how each clone shares files in which requests may overlap. This matters if a clone
+    /// verifies and either several streams use its files and one writes, or it has several
+    /// overlapping writes in flight.
+    fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
+        let all: Arc<Contested> = Arc::default();
+        let maker = |clone: &ClonePlan| {
+            let own = &verified[clone.job.1].as_ref()?.check;
+            verified.iter().position(|other| other.as_ref().is_some_and(|other| other.check == *own))
+        };
+        let shares = |clone: &ClonePlan, other: &ClonePlan| clone.files.iter().any(|file| other.files.contains(file));
+        let contested = |clone: &ClonePlan| {
+            let users: Vec<&ClonePlan> = self.clones.iter().copied().filter(|other| shares(clone, other)).collect();
+            let in_flight: u32 = users.iter().map(|user| self.job_of(user).effective_depth()).sum();
+            let jobs = || users.iter().map(|user| self.job_of(user));
+            let passes = users.iter().any(|user| user.passes > 1 || user.limit_bytes.is_none());
+            let again = users.len() > 1 || passes || jobs().any(|job| repeats(job) || job.options.io_size.is_some());
+            in_flight > 1 && again && jobs().any(changes) && users.iter().any(|user| verified[user.job.1].is_some())
+        };
+        let contest =
+            |clone: &&ClonePlan| contested(clone).then(|| Contest::new(all.clone(), &clone.files, maker(clone)));
+        self.clones.iter().map(contest).collect()
+    }
+
+    fn recorders(&self, verified: &Verified) -> Result<(Vec<FioStream>, Watches), FioError> {
+        let watches = self.watches();
+        let exits = self.exits();
+        let flows = self.flows();
+        let contests = self.contests(verified);
+        let mut recorders = Vec::new();
+        for (place, clone) in self.clones.iter().enumerate() {
+            let job = self.job_of(clone);
+            let options = &job.options;
+            let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let facts = self.facts_for(clone);
+            let turns = translate::turns(job, clone, seed);
+            let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
+            let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
+            let pass_bytes = turns.pass_bytes() / streams.len() as u64;
+            let cold = options.invalidate && !options.direct;
+            // A `time_based` job starts a new pass without an end.
+            let synced = options.end_fsync && !options.time_based;
+            let turns_end = (cold || synced) && several_passes && !job.is_guided();
+            let passes = if turns_end { Passes { bytes: pass_bytes, cold, synced } } else { Passes::default() };
+            for stream in streams {
+                // Every pass splits the file differently.
+                let repeats = repeats(job) || (job.covers() && several_passes);
+                let every = backlog(job, clone);
+                let keeps = job.keeps_writes() && options.do_verify && options.writes && every.is_none();
+                let verification =
+                    |stats: &Arc<VerifyStats>| Verification { stats: stats.clone(), every, repeats, keeps };
+                let flow = flows[place].as_ref();
+                let company = Company {
+                    watch: watches[clone.job.1].clone(),
+                    contest: contests[place].clone(),
+                    verify: verified[clone.job.1].as_ref().map(verification),
+                    exit: exits[clone.job.1].clone(),
+                    flow: flow.map(|(group, member)| Flow::new(group.clone(), *member, options.flow_sleep_ns)),
+                    passes,
+                    guide: self.guide(clone, seed)?,
+                };
+                recorders.push(FioStream::new(stream, job, turns.clone(), seed ^ u64::from(clone.number), company));
+            }
+        }
+        Ok((recorders, watches))
+    }
+
+    /// The offsets that a clone's streams wrote, from their sequence.
+    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[Finished]) -> Result<Walk, FioError> {
+        let job = self.job_of(clone);
+        let turns = translate::turns(job, clone, seed(job, self.chance));
+        let sequence = Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let mut requests: u64 = own.iter().map(|one| one.stream.completed_with_ramp()).sum();
+        let repeats = repeats(job);
+        if !job.options.reads && job.sizes().is_none() && !repeats {
+            // There is only one pass.
+            requests = requests.min(turns.pass_bytes() / job.request_bytes());
+        }
+        // With several sizes, the last request may have been cut short.
+        Ok(Walk::new(sequence, turns, requests, job.sizes().and(clone.limit_bytes), repeats))
+    }
+
+    /// Returns what a clone follows instead of its own sequence.
+    fn guide(&self, clone: &ClonePlan, seed: u64) -> Result<Option<Guide>, FioError> {
+        let job = self.job_of(clone);
+        if let Some(trace) = &job.options.trace {
+            let passes = if job.options.time_based { u64::MAX } else { job.options.loops };
+            return Ok(Some(Guide::Trace(TracePlayer::new(trace.clone(), passes))));
+        }
+        if !job.options.checks_mix {
+            return Ok(None);
+        }
+        let mut mix = job.clone();
+        (mix.options.writes, mix.options.checks_mix) = (true, false);
+        let workload = translate::clone_workload(&mix, clone, seed);
+        let turns = translate::turns(&mix, clone, seed);
+        let sequence = Sequence::new(&workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
+        Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
+    }
+
+    /// Reads back and checks what the jobs wrote, if requested; the results are by clone number.
+    fn read_back(
+        &self,
+        recorders: &mut [Finished],
+        verified: &Verified,
+        errors: &mut [Option<JobError>],
+    ) -> Result<Vec<(u32, CloneStats)>, FioError> {
+        let mut rest = recorders;
+        let (mut asked, mut readers) = (Vec::new(), Vec::new());
+        for clone in &self.clones {
+            let (job, place) = (self.job_of(clone), clone.job.1);
+            let (own, others) = rest.split_at_mut(streams_of(job) as usize);
+            rest = others;
+            let options = &job.options;
+            let wanted =
+                options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
+            // As in fio, a job whose time is over or that filled the disk reads nothing back.
+            let done: u64 = own.iter().map(|one| one.stream.completed_bytes_with_ramp()).sum();
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(|one| one.complete);
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(|one| one.no_space);
+            let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            let contest = own.first().and_then(|one| one.contest.clone());
+            let pieces: Vec<Piece> = own.iter_mut().flat_map(|one| std::mem::take(&mut one.kept)).collect();
+            let written = match job.keeps_writes() {
+                true => Written::Pieces(pieces.into_iter()),
+                false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
+            };
+            asked.push(*clone);
+            readers.push(Reader::new(written, depth, workload.request_bytes, stats, contest));
+        }
+        if readers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let part = |(clone, reader): (&&'a ClonePlan, _)| {
+            let access = translate::access(self.job_of(clone), self.arrangement.file_bytes(clone));
+            let sources = std::slice::from_mut(reader);
+            (clone.job.1, Part { targets: self.targets_of(clone), access, sources, scheduling: Scheduling::default() })
+        };
+        self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
+        Ok(asked.iter().map(|clone| clone.number).zip(readers.into_iter().map(Reader::recorded)).collect())
+    }
+}
+
+fn changes(job: &Job) -> bool {
+    job.options.writes || job.options.trims
+}
+
+/// How much a stream writes before it reads back; `None`: not before the end.
+fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
+    let options = &job.options;
+    match (options.verify_backlog, clone.limit_bytes) {
+        _ if !options.do_verify => None,
+        // As in fio, if requests may repeat a block, blocking engines treat all passes as one.
+        (0, Some(bytes)) if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) => {
+            Some(BacklogInterval::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
+        }
+        (0, _) => None,
+        (writes, _) => Some(BacklogInterval::Writes(writes)),
+    }
+}
+
+fn repeats(job: &Job) -> bool {
+    job.overlaps() || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
+}
+
+pub(crate) fn streams_of(job: &Job) -> u32 {
+    translate::engine(job).workers(job.effective_depth())
+}
+
+/// Combined facts of all targets.
+fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option<TargetFacts> {
+    let mut whole = each.next()?.clone();
+    for facts in each {
+        whole.name = format!("{}, {}", whole.name, facts.name);
+        whole.direct_refused = whole.direct_refused.or_else(|| facts.direct_refused.clone());
+        whole.direct_align_bytes = whole.direct_align_bytes.max(facts.direct_align_bytes);
+        add_new(&mut whole.devices, &facts.devices);
+        add_new(&mut whole.layers, &facts.layers);
+        add_new(&mut whole.warnings, &facts.warnings);
+    }
+    Some(whole)
+}
+
+pub(crate) fn add_new<T: Clone + PartialEq>(known: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !known.contains(one) {
+            known.push(one.clone());
+        }
+    }
+}
+
+pub(crate) fn seed(job: &Job, chance: u64) -> u64 {
+    match job.options.seed {
+        Some(seed) => seed,
+        // fio's default, so that runs repeat unless `randrepeat` is off.
+        None if job.options.repeatable => 0x89,
+        None => chance,
+    }
+}

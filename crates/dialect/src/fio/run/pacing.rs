@@ -1,0 +1,199 @@
+//! Holds or ends a stream for reasons other than its workload: pauses, batches, the end of other
+//! jobs, a steady rate.
+
+use super::core::{Core, Issue};
+use super::filter::{Filter, ignores};
+use super::steady::Watch;
+use super::stream_stats::Done;
+use crate::fio::options::criterion::STEP_NS;
+use crate::fio::options::job_options::Options;
+use crate::fio::plan::jobs::Job;
+use machine::{Nanos, Next};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `thinktime`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pauses {
+    ns: Nanos,
+    blocks: u64,
+    issued: u64,
+    until: Nanos,
+}
+
+impl Pauses {
+    pub(crate) fn of(options: &Options) -> Pauses {
+        Pauses { ns: options.think_ns, blocks: options.think_blocks, issued: 0, until: 0 }
+    }
+}
+
+impl Filter for Pauses {
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        if core.is_over(now) {
+            return None;
+        }
+        if self.issued < self.blocks {
+            return (now < self.until).then_some(Next::WaitUntil(self.until));
+        }
+        // As in fio, requests in flight finish first.
+        if core.in_flight > 0 {
+            return Some(Next::WaitForCompletion);
+        }
+        (self.issued, self.until) = (0, now + self.ns);
+        Some(Next::WaitUntil(self.until))
+    }
+
+    fn issued(&mut self, _core: &mut Core, _issue: &Issue) {
+        self.issued += 1;
+    }
+
+    ignores!(begin idle completed synced owes left fails read_back fill check finish);
+}
+
+/// The common end of jobs with `exitall`.
+#[derive(Debug, Clone)]
+pub(crate) struct Exit {
+    /// This stream ends when one of these is set.
+    pub(crate) ends_if: [Arc<AtomicBool>; 2],
+    /// Set when this stream is done.
+    pub(crate) sets: Option<Arc<AtomicBool>>,
+    /// Set when it fails.
+    pub(crate) sets_on_error: Option<Arc<AtomicBool>>,
+}
+
+impl Filter for Exit {
+    fn before(&mut self, core: &mut Core, _now: Nanos) -> Option<Next> {
+        self.ends_if.iter().any(|flag| flag.load(Ordering::Relaxed)).then(|| core.over())
+    }
+
+    fn left(&mut self, done: bool) {
+        self.sets.iter().filter(|_| done).for_each(|flag| flag.store(true, Ordering::Relaxed));
+    }
+
+    fn fails(&mut self) {
+        self.sets_on_error.iter().for_each(|flag| flag.store(true, Ordering::Relaxed));
+    }
+
+    ignores!(begin issued idle completed synced owes read_back fill check finish);
+}
+
+/// Submits and replaces requests in groups.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batching {
+    submit: u32,
+    /// Completions to wait for before replacing any.
+    complete: u32,
+    filling: bool,
+    /// Issued since the last submission.
+    row: u32,
+    /// Completed since the last filling.
+    done: u32,
+}
+
+impl Batching {
+    /// Batching for a stream with queue depth `depth`; `None`: free slots are filled at once.
+    pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
+        let options = &job.options;
+        // In fio 0 means all.
+        let all = |count: u32| if count == 0 { depth } else { count.min(depth) };
+        // After this many completions a full queue is down to its low mark.
+        let down = options.low.map_or(1, |low| depth.saturating_sub(low));
+        let (submit, complete) = (options.batch.map_or(1, all), options.batch_complete.max(down).clamp(1, depth));
+        let asked = options.batch.is_some() || complete > 1;
+        (asked && depth > 1).then_some(Batching { submit, complete, filling: true, row: 0, done: 0 })
+    }
+}
+
+impl Filter for Batching {
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        if core.ended {
+            return None;
+        }
+        let (in_flight, free) = (core.in_flight, core.depth() - core.in_flight);
+        if !self.filling {
+            let enough = self.done >= self.complete.min(self.done + in_flight) && free >= self.submit;
+            if !enough && in_flight > 0 {
+                return Some(Next::WaitForCompletion);
+            }
+            (self.filling, self.done, self.row) = (true, 0, 0);
+        }
+        if self.row == self.submit {
+            self.row = 0;
+            self.filling = free >= self.submit;
+            // No time passes: the machine submits what was issued.
+            return Some(if self.filling { Next::WaitUntil(now) } else { Next::WaitForCompletion });
+        }
+        None
+    }
+
+    fn issued(&mut self, _core: &mut Core, _issue: &Issue) {
+        self.row += 1;
+    }
+
+    fn idle(&mut self, next: Next) {
+        if matches!(next, Next::WaitForCompletion | Next::Done) {
+            self.filling = false;
+        }
+    }
+
+    fn completed(&mut self, _core: &mut Core, _slot: u32, _whole: bool, _done: Option<&Done>) {
+        self.done += 1;
+    }
+
+    ignores!(begin synced owes left fails read_back fill check finish);
+}
+
+/// Reports a stream's rate to a watch, and ends the stream when the watch finds that rate steady.
+pub(crate) struct Watched {
+    watch: Arc<Watch>,
+    /// End of the current second, and its number.
+    end: Nanos,
+    second: u64,
+    sums: [u64; 2],
+    left: bool,
+}
+
+impl Watched {
+    /// The first second begins `after` the start of the measured part.
+    pub(crate) fn new(watch: Arc<Watch>, after: Nanos) -> Watched {
+        Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false }
+    }
+
+    /// Reports the seconds that have passed.
+    #[inline]
+    fn report_until(&mut self, now: Nanos) {
+        while now >= self.end {
+            self.watch.add_second(self.second, std::mem::take(&mut self.sums));
+            self.second += 1;
+            self.end += STEP_NS;
+        }
+    }
+}
+
+impl Filter for Watched {
+    fn begin(&mut self, core: &Core) {
+        self.end += core.measured_from;
+    }
+
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        self.report_until(now);
+        self.watch.is_steady().then(|| core.over())
+    }
+
+    fn completed(&mut self, _core: &mut Core, _slot: u32, _whole: bool, done: Option<&Done>) {
+        let Some(done) = done else { return };
+        self.report_until(done.at);
+        if done.at + STEP_NS >= self.end {
+            self.sums[0] += 1;
+            self.sums[1] += u64::from(done.bytes);
+        }
+    }
+
+    fn left(&mut self, done: bool) {
+        if done && !std::mem::replace(&mut self.left, true) {
+            self.watch.leave();
+        }
+    }
+
+    ignores!(issued idle synced owes fails read_back fill check finish);
+}

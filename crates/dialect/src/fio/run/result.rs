@@ -1,0 +1,319 @@
+//! The result of a run.
+
+use super::failures::{Failures, JobError};
+use super::histogram_log::Interval;
+use super::min_rate::StopReason;
+use super::steady::Steady;
+use super::stream_stats::merged;
+use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
+use super::surroundings::{Counts, DiskUse};
+use crate::fio::options::trace::Entry as TraceEntry;
+use crate::fio::plan::jobs::{Job, Plan};
+use machine::{CpuTimes, MachineFacts, Nanos, TargetFacts, Usage};
+use measure::histogram::Histogram;
+use results::Point;
+use std::path::PathBuf;
+
+/// Statistics of one clone of a job, or of several clones combined.
+#[derive(Debug, Clone, Default)]
+pub struct CloneStats {
+    /// Latencies from issue to completion.
+    pub latency: BySide,
+    /// The part before the submitting call returned, if measured.
+    pub submission: BySide,
+    /// The rest, or the whole latency if submission is not measured.
+    pub completion: BySide,
+    /// Requests by direction.
+    pub requests: [u64; SIDES],
+    pub bytes: [u64; SIDES],
+    /// Length of the measured part.
+    pub runtime_ns: Nanos,
+    /// Width of the windows in [`CloneStats::spread`].
+    pub spread_ns: Nanos,
+    /// Rates by window, for their spread.
+    pub spread: Vec<[Sum; SIDES]>,
+    /// Latencies of the syncs between requests.
+    pub syncs: Histogram,
+    /// Those of them that sync the whole file rather than only its data.
+    pub full_syncs: u64,
+    /// Requests by the number in flight with them.
+    pub depths: Batches,
+    /// Submissions by their number of requests.
+    pub submitted: Batches,
+    /// Completion calls by their number of requests.
+    pub completed: Batches,
+    /// Reads made afterwards to verify the data.
+    pub read_back: Option<Box<CloneStats>>,
+    /// Tolerated request failures; blocks with wrong data are not among them.
+    pub failures: Failures,
+    /// Latencies by the kernel's priority value, if requests have their own.
+    pub priorities: Vec<(u16, BySide)>,
+    /// The queue depth found by `latency_target`; 0: not used.
+    pub depth_found: u32,
+    pub gave_up: Option<StopReason>,
+}
+
+impl CloneStats {
+    /// Adds another clone that ran at the same time.
+    pub fn add(&mut self, other: &CloneStats) {
+        for (sums, parts) in [
+            (&mut self.latency, &other.latency),
+            (&mut self.submission, &other.submission),
+            (&mut self.completion, &other.completion),
+        ] {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
+        }
+        for (bits, latency) in &other.priorities {
+            match self.priorities.iter_mut().find(|(known, _)| known == bits) {
+                Some((_, sum)) => sum.iter_mut().zip(latency).for_each(|(sum, part)| sum.merge(part)),
+                None => self.priorities.push((*bits, latency.clone())),
+            }
+        }
+        self.syncs.merge(&other.syncs);
+        self.full_syncs += other.full_syncs;
+        self.depth_found = self.depth_found.max(other.depth_found);
+        self.gave_up = self.gave_up.or(other.gave_up);
+        self.failures.add(other.failures);
+        for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
+            *sum += part;
+        }
+        for (sums, parts) in [
+            (&mut self.depths, &other.depths),
+            (&mut self.submitted, &other.submitted),
+            (&mut self.completed, &other.completed),
+        ] {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+        for (sum, part) in self.bytes.iter_mut().zip(&other.bytes) {
+            *sum += part;
+        }
+        match (&mut self.read_back, &other.read_back) {
+            (Some(sum), Some(part)) => sum.add(part),
+            (sum @ None, Some(part)) => *sum = Some(part.clone()),
+            (_, None) => {}
+        }
+        self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
+        self.spread_ns = self.spread_ns.max(other.spread_ns);
+        self.spread.resize(self.spread.len().max(other.spread.len()), [Sum::default(); SIDES]);
+        for (sums, parts) in self.spread.iter_mut().zip(&other.spread) {
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                sum.add(*part);
+            }
+        }
+    }
+
+    pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> CloneStats {
+        let reads = |histogram: Histogram| [histogram, Histogram::new(), Histogram::new()];
+        CloneStats {
+            requests: [latency.count(), 0, 0],
+            bytes: [bytes, 0, 0],
+            completion: reads(latency.clone()),
+            latency: reads(latency),
+            runtime_ns,
+            ..CloneStats::default()
+        }
+    }
+
+    /// Combines all directions, in the place of the reads.
+    pub fn unified(&self) -> CloneStats {
+        let one = |sides: &BySide| [merged(sides), Histogram::new(), Histogram::new()];
+        let sum = |sides: &[u64; SIDES]| [sides.iter().sum(), 0, 0];
+        let together = |sums: &[Sum; SIDES]| {
+            let mut all = Sum::default();
+            sums.iter().for_each(|sum| all.add(*sum));
+            [all, Sum::default(), Sum::default()]
+        };
+        CloneStats {
+            latency: one(&self.latency),
+            submission: one(&self.submission),
+            completion: one(&self.completion),
+            requests: sum(&self.requests),
+            bytes: sum(&self.bytes),
+            spread: self.spread.iter().map(together).collect(),
+            priorities: self.priorities.iter().map(|(bits, sides)| (*bits, one(sides))).collect(),
+            ..self.clone()
+        }
+    }
+
+    pub fn bytes_per_s(&self, side: usize) -> f64 {
+        self.bytes[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
+    }
+
+    pub fn iops(&self, side: usize) -> f64 {
+        self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
+    }
+
+    /// Requests per second of a direction in each window.
+    pub fn window_iops(&self, side: usize) -> Vec<f64> {
+        self.windows(side, |sum| sum.requests)
+    }
+
+    /// Bytes per second of a direction in each window.
+    pub fn window_bytes(&self, side: usize) -> Vec<f64> {
+        self.windows(side, |sum| sum.bytes)
+    }
+
+    fn windows(&self, side: usize, of: fn(&Sum) -> u64) -> Vec<f64> {
+        let width = if self.runtime_ns < SPREAD_NS { self.runtime_ns } else { self.spread_ns };
+        self.spread.iter().map(|sums| of(&sums[side]) as f64 * 1e9 / width.max(1) as f64).collect()
+    }
+}
+
+/// One clone of a job, the source of its logs and its entry.
+#[derive(Debug, Clone)]
+pub struct CloneResult {
+    /// fio's number, from 1.
+    pub number: u32,
+    pub recorded: CloneStats,
+    /// The averaged log, if requested: the window width and the finished windows.
+    pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
+    pub lines: Option<Vec<Line>>,
+    pub histograms: Vec<Interval>,
+    /// Every request with the paths of its files, if wanted.
+    pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
+    /// Number of leading requests of the sequence that are done, if the job saves its state.
+    pub progress: Option<u64>,
+}
+
+/// One job.
+#[derive(Debug, Clone)]
+pub struct JobResult {
+    pub job: Job,
+    pub clones: Vec<CloneResult>,
+    /// The same as a halfpower result: intervals, CPU time, achieved settings, warnings.
+    pub point: Point,
+    /// Why the job failed, if it did; its figures then cover the work done before.
+    pub error: Option<JobError>,
+    /// Start of the measured part, milliseconds since 1970.
+    pub began_unix_ms: u64,
+    /// How steady the rate was, if watched.
+    pub steady: Option<Steady>,
+    /// Bytes read back and found correct, if verification was requested.
+    pub verified_bytes: Option<u64>,
+    /// Blocks with wrong data, if the job continued after finding them.
+    pub faults: Failures,
+}
+
+/// Jobs that ran together.
+#[derive(Debug, Clone)]
+pub struct GroupResult {
+    pub jobs: Vec<JobResult>,
+    /// Resources used by all jobs, including the ramp.
+    pub usage: Usage,
+    /// Processor time of the process up to the last completion, if known; `usage` has that of the
+    /// whole run.
+    pub process_ns: Option<Nanos>,
+    /// The kernel's counters of this process during the run.
+    pub counts: Counts,
+    /// Activity of the underlying devices during the run.
+    pub disks: Vec<DiskUse>,
+    /// Storage under the files.
+    pub facts: TargetFacts,
+}
+
+impl GroupResult {
+    /// User and system time of the process in [`Usage::elapsed_ns`]: without the time to start and
+    /// end the threads, which is most of a short run.
+    pub fn cpu_ns(&self) -> [f64; 2] {
+        part_of(self.usage.cpu, self.process_ns)
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.jobs.iter().flat_map(|job| &job.clones).flat_map(|clone| clone.recorded.requests).sum()
+    }
+}
+
+/// User and system time of a part of a run in which the process used `process_ns` in all.
+fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
+    let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
+    let whole = times[0] + times[1];
+    let part = process_ns.map_or(1.0, |ns| (ns as f64 / whole.max(1.0)).min(1.0));
+    times.map(|ns| ns * part)
+}
+
+/// The result of a whole run.
+#[derive(Debug, Clone)]
+pub struct FioResult {
+    pub plan: Plan,
+    /// Sets of jobs in the order in which they ran.
+    pub groups: Vec<GroupResult>,
+    /// Warnings, and differences from fio.
+    pub warnings: Vec<String>,
+    pub machine: MachineFacts,
+    /// When the report was ready, milliseconds since 1970.
+    pub ended_unix_ms: u64,
+    /// Duration of everything, including laying out files.
+    pub elapsed_ns: Nanos,
+}
+
+/// One entry of a report: a clone, or a whole reporting group.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The job, or the first one of the group.
+    pub job: &'a JobResult,
+    pub group: &'a GroupResult,
+    /// Its name. As in fio, a `name` setting of the job names only the first clone.
+    pub name: &'a str,
+    pub clones: u32,
+    /// Statistics of all its clones together.
+    pub recorded: CloneStats,
+    /// The first error of any job.
+    pub error: Option<&'a JobError>,
+    /// Tolerated failures of its jobs.
+    pub failures: Failures,
+}
+
+impl FioResult {
+    /// Lists every failed job with the reason.
+    pub fn failures(&self) -> Vec<String> {
+        let jobs = self.groups.iter().flat_map(|group| &group.jobs);
+        jobs.filter_map(|job| job.error.as_ref().map(|error| format!("{}: {}", job.job.shown(), error.text))).collect()
+    }
+
+    /// Returns the entries of a report: one for each clone, or one for each group with
+    /// `group_reporting`.
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        for group in &self.groups {
+            for job in group.jobs.iter().filter(|job| job.job.options.stats) {
+                for clone in &job.clones {
+                    let joins = |entry: &&mut Entry<'_>| {
+                        job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id
+                    };
+                    let first = std::ptr::eq(clone, &job.clones[0]);
+                    match entries.last_mut().filter(joins) {
+                        Some(entry) => {
+                            entry.clones += 1;
+                            entry.recorded.add(&clone.recorded);
+                            entry.failures.add(clone.recorded.failures);
+                            entry.failures.add(if first { job.faults } else { Failures::default() });
+                            entry.error = entry.error.or(job.error.as_ref());
+                        }
+                        None => {
+                            let (recorded, error) = (clone.recorded.clone(), job.error.as_ref());
+                            let mut failures = recorded.failures;
+                            failures.add(if first { job.faults } else { Failures::default() });
+                            let name = job.job.given.iter().find(|(option, _)| first && option == "name");
+                            let name = name.map_or(job.job.name.as_str(), |(_, name)| name);
+                            entries.push(Entry { job, group, name, clones: 1, recorded, error, failures });
+                        }
+                    }
+                }
+            }
+        }
+        entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_that_of_the_measured_time() {
+        let cpu = CpuTimes { user_ns: 300, system_ns: 100, ..CpuTimes::default() };
+        // Most of a short run is the start and the end of its threads.
+        assert_eq!(part_of(cpu, Some(40)), [30.0, 10.0]);
+        assert_eq!((part_of(cpu, None), part_of(cpu, Some(500))), ([300.0, 100.0], [300.0, 100.0]));
+    }
+}

@@ -1,0 +1,326 @@
+//! Statistics of a stream's requests: sums by time window, log lines, batch sizes, latencies.
+
+use super::failures::Failures;
+use super::histogram_log::HistogramLog;
+use super::min_rate::StopReason;
+use super::result::CloneStats;
+use crate::fio::options::trace::Entry;
+use crate::fio::plan::jobs::Job;
+use machine::{Nanos, Op};
+use measure::histogram::Histogram;
+
+/// Window over which fio averages rates for their spread.
+pub(crate) const SPREAD_NS: Nanos = 500_000_000;
+const WINDOWS: usize = 4096;
+/// Preallocated lines of a log without averages.
+pub(crate) const LINES: usize = 1 << 16;
+
+/// Number of directions as fio counts them: reads, writes, trims.
+pub const SIDES: usize = 3;
+/// Index of trims below [`SIDES`]; reads and writes are as in [`Op`].
+pub(crate) const TRIM: usize = 2;
+const _: () = assert!(Op::Read as usize == 0 && Op::Write as usize == 1);
+
+/// Histograms of reads, writes and trims.
+pub type BySide = [Histogram; SIDES];
+
+pub(crate) fn by_side() -> BySide {
+    std::array::from_fn(|_| Histogram::new())
+}
+
+pub(crate) fn merged(latency: &BySide) -> Histogram {
+    let mut all = Histogram::new();
+    latency.iter().for_each(|side| all.merge(side));
+    all
+}
+
+/// Times of requests in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    pub sum_ns: u64,
+    pub max_ns: u64,
+}
+
+impl Times {
+    fn add(&mut self, other: Times) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    fn of(ns: Nanos) -> Times {
+        Times { sum_ns: ns, max_ns: ns }
+    }
+}
+
+/// Requests of one direction in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub requests: u64,
+    pub bytes: u64,
+    /// From issue to completion.
+    pub latency: Times,
+    /// From issue to the end of the submission, if measured.
+    pub submission: Times,
+    /// The rest of the latency.
+    pub completion: Times,
+}
+
+impl Sum {
+    pub fn add(&mut self, other: Sum) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.latency.add(other.latency);
+        self.submission.add(other.submission);
+        self.completion.add(other.completion);
+    }
+
+    fn of(done: &Done) -> Sum {
+        Sum {
+            requests: 1,
+            bytes: u64::from(done.bytes),
+            latency: Times::of(done.latency_ns),
+            submission: Times::of(done.submission_ns.unwrap_or(0)),
+            completion: Times::of(done.completion_ns()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    pub(crate) at: Nanos,
+    /// Index below [`SIDES`].
+    pub(crate) side: usize,
+    pub(crate) bytes: u32,
+    pub(crate) offset: u64,
+    /// From issue to completion.
+    pub(crate) latency_ns: Nanos,
+    /// From issue until the submitting call returned, if measured.
+    pub(crate) submission_ns: Option<Nanos>,
+    /// The kernel's priority value; 0: the request has none of its own.
+    pub(crate) priority: u16,
+}
+
+impl Done {
+    fn completion_ns(&self) -> Nanos {
+        self.latency_ns - self.submission_ns.unwrap_or(0)
+    }
+}
+
+/// Sums in equal time windows, by direction.
+#[derive(Debug, Clone)]
+pub struct Windows {
+    pub width_ns: Nanos,
+    end: Nanos,
+    open: [Sum; SIDES],
+    /// Finished windows.
+    pub closed: Vec<[Sum; SIDES]>,
+}
+
+impl Windows {
+    pub(crate) fn new(width_ns: Nanos) -> Windows {
+        Windows { width_ns, end: Nanos::MAX, open: [Sum::default(); SIDES], closed: Vec::with_capacity(WINDOWS) }
+    }
+
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.end = now.saturating_add(self.width_ns);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, done: &Done) {
+        while done.at >= self.end {
+            self.closed.push(std::mem::take(&mut self.open));
+            self.end += self.width_ns;
+        }
+        self.open[done.side].add(Sum::of(done));
+    }
+
+    /// Finished windows, or only the open one.
+    pub fn whole(&self) -> Vec<[Sum; SIDES]> {
+        if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
+    }
+}
+
+/// One request in a log without averages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// When it ended, since the start of the measured part.
+    pub at_ns: Nanos,
+    /// From issue to completion.
+    pub latency_ns: Nanos,
+    /// From issue to the end of the submission; `None`: not measured.
+    pub submission_ns: Option<Nanos>,
+    /// 0 a read, 1 a write, 2 a trim.
+    pub side: u8,
+    pub bytes: u32,
+    /// Offset in its file.
+    pub offset: u64,
+    /// The kernel's priority value, if requests have their own.
+    pub priority: u16,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ByPriority {
+    /// Count from the issue instead of from the submission.
+    whole: bool,
+    pub(crate) all: Vec<(u16, BySide)>,
+}
+
+impl ByPriority {
+    fn new(whole: bool) -> ByPriority {
+        ByPriority { whole, all: Vec::new() }
+    }
+
+    fn add(&mut self, done: &Done) {
+        let ns = if self.whole { done.latency_ns } else { done.completion_ns() };
+        let place = self.all.iter().position(|(bits, _)| *bits == done.priority).unwrap_or_else(|| {
+            self.all.push((done.priority, by_side()));
+            self.all.len() - 1
+        });
+        self.all[place].1[done.side].record(ns);
+    }
+}
+
+/// Counts in fio's power-of-two classes: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
+pub type Batches = [u64; 7];
+
+pub(crate) fn batch(count: u32) -> usize {
+    match count {
+        0 => 0,
+        1..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        _ => 6,
+    }
+}
+
+/// Statistics of one stream.
+#[derive(Debug, Clone)]
+pub struct StreamStats {
+    /// Latencies from issue to completion, if they differ from the stream's.
+    pub from_issue: Option<BySide>,
+    /// Both parts of these latencies, if submission is measured: until the submitting call
+    /// returned, and the rest.
+    pub phases: Option<[BySide; 2]>,
+    pub requests: [u64; SIDES],
+    pub bytes: [u64; SIDES],
+    /// Rates by window, for their spread.
+    pub spread: Windows,
+    pub log: Option<Windows>,
+    pub lines: Option<Vec<Line>>,
+    pub histograms: Option<HistogramLog>,
+    /// Latencies of the syncs between requests.
+    pub syncs: Histogram,
+    /// Those of them that sync the whole file.
+    pub full_syncs: u64,
+    /// Requests by the number in flight with them: 1, 2, 4, ..., 64 and more.
+    pub depths: Batches,
+    /// Submissions by their number of requests.
+    pub submitted: Batches,
+    /// Completion calls by their number of requests.
+    pub completed: Batches,
+    /// Start of the measured part, and its last completion.
+    pub span: (Nanos, Nanos),
+    /// Reads made meanwhile to verify the data.
+    pub read_back: Option<CloneStats>,
+    /// Every request in order, with its issue time.
+    pub(crate) trace: Option<Vec<Entry>>,
+    /// Number of leading requests of the sequence that are done.
+    pub(crate) progress: Option<u64>,
+    pub(crate) failures: Failures,
+    /// Latencies by priority, if requests have their own.
+    pub(crate) priorities: Option<ByPriority>,
+    pub(crate) depth_found: u32,
+    /// Start and end of the sync after the last pass.
+    pub(crate) end_sync: Option<(Nanos, Nanos)>,
+    pub(crate) gave_up: Option<StopReason>,
+}
+
+impl StreamStats {
+    pub(crate) fn new(job: &Job) -> StreamStats {
+        let logs = &job.options.logs;
+        let average = logs.any().then_some(logs.average_ms);
+        let own_latency = job.rate_iops().is_some() || job.trims();
+        StreamStats {
+            from_issue: own_latency.then(by_side),
+            phases: job.times_submission().then(|| [by_side(), by_side()]),
+            requests: [0; SIDES],
+            bytes: [0; SIDES],
+            spread: Windows::new(SPREAD_NS),
+            log: average.filter(|&ms| ms > 0).map(|ms| Windows::new(ms * 1_000_000)),
+            lines: average.filter(|&ms| ms == 0).map(|_| Vec::with_capacity(LINES)),
+            histograms: HistogramLog::of(logs),
+            syncs: Histogram::new(),
+            full_syncs: 0,
+            depths: [0; 7],
+            submitted: [0; 7],
+            completed: [0; 7],
+            span: (0, 0),
+            read_back: None,
+            trace: None,
+            progress: None,
+            failures: Failures::default(),
+            priorities: job.options.cmdprio.is_on().then(|| ByPriority::new(job.options.lat_percentiles)),
+            depth_found: 0,
+            end_sync: None,
+            gave_up: None,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.span = (at, at);
+        self.spread.begin(at);
+        if let Some(log) = &mut self.log {
+            log.begin(at);
+        }
+        if let Some(histograms) = &mut self.histograms {
+            histograms.begin(at);
+        }
+    }
+
+    /// Adds a tolerated failure in the measured part. As in fio it counts as a request without
+    /// data.
+    pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
+        self.requests[side] += 1;
+        self.span.1 = at;
+    }
+
+    /// Adds a request that completed in the measured part.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, done: &Done) {
+        self.requests[done.side] += 1;
+        self.bytes[done.side] += u64::from(done.bytes);
+        self.span.1 = done.at;
+        if let Some(from_issue) = &mut self.from_issue {
+            from_issue[done.side].record(done.latency_ns);
+        }
+        if let Some([submission, completion]) = &mut self.phases {
+            if let Some(ns) = done.submission_ns {
+                submission[done.side].record(ns);
+            }
+            completion[done.side].record(done.completion_ns());
+        }
+        if let Some(priorities) = &mut self.priorities {
+            priorities.add(done);
+        }
+        self.spread.add(done);
+        if let Some(log) = &mut self.log {
+            log.add(done);
+        }
+        if let Some(histograms) = &mut self.histograms {
+            histograms.add(done.at, done.side, done.bytes, done.completion_ns());
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.push(Line {
+                at_ns: done.at - self.span.0,
+                latency_ns: done.latency_ns,
+                submission_ns: done.submission_ns,
+                side: done.side as u8,
+                bytes: done.bytes,
+                offset: done.offset,
+                priority: done.priority,
+            });
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! System statistics that fio reports for a run.
+
+/// The kernel's counters of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub context_switches: u64,
+    pub major_faults: u64,
+    /// Page faults without I/O.
+    pub minor_faults: u64,
+}
+
+/// Activity of one device, by reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiskUse {
+    pub name: String,
+    pub requests: [u64; 2],
+    /// Sectors of 512 bytes.
+    pub sectors: [u64; 2],
+    pub merges: [u64; 2],
+    /// Milliseconds, summed over requests.
+    pub ticks_ms: [u64; 2],
+    /// Milliseconds, summed over all requests.
+    pub queue_ms: u64,
+    /// Milliseconds with at least one request in flight.
+    pub busy_ms: u64,
+}
+
+/// Source of statistics beyond a machine's [`Usage`].
+pub trait Surroundings {
+    /// Counters of this process so far.
+    fn counts(&self) -> Counts;
+    /// Activity of these devices so far; devices without counters are omitted.
+    fn disks(&self, names: &[String]) -> Vec<DiskUse>;
+    fn unix_ms(&self) -> u64;
+}
+
+impl Counts {
+    pub(crate) fn since(self, before: Counts) -> Counts {
+        Counts {
+            context_switches: self.context_switches.saturating_sub(before.context_switches),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+        }
+    }
+}
+
+impl DiskUse {
+    pub(crate) fn since(&self, before: &DiskUse) -> DiskUse {
+        let less = |now: [u64; 2], then: [u64; 2]| [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])];
+        DiskUse {
+            name: self.name.clone(),
+            requests: less(self.requests, before.requests),
+            sectors: less(self.sectors, before.sectors),
+            merges: less(self.merges, before.merges),
+            ticks_ms: less(self.ticks_ms, before.ticks_ms),
+            queue_ms: self.queue_ms.saturating_sub(before.queue_ms),
+            busy_ms: self.busy_ms.saturating_sub(before.busy_ms),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Syncs between the writes of a stream and at its end, what happens between two passes, and how far
+//! its data is on stable storage.
+
+use super::core::{Core, Issue};
+use super::filter::{Filter, ignores};
+use super::finished::Finished;
+use super::stream_stats::Done;
+use crate::fio::plan::jobs::Job;
+use machine::{Nanos, Next, Op, Stability};
+
+/// What happens between two passes over the files.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Passes {
+    /// Bytes of a pass; 0: nothing happens.
+    pub(crate) bytes: u64,
+    /// The cache is dropped.
+    pub(crate) cold: bool,
+    pub(crate) synced: bool,
+}
+
+pub(crate) struct Syncs {
+    /// Sync the file after this many writes, and only its data after this many; 0: never.
+    every: [u64; 2],
+    /// Writes issued: in total, and at the last sync.
+    written: [u64; 2],
+    /// The job ends with a timed sync of its files.
+    at_end: bool,
+    passes: Passes,
+    /// Bytes of this pass.
+    passed: u64,
+    progress: Option<Progress>,
+}
+
+struct Progress {
+    /// Sequence number of the request in each slot; the maximum: empty.
+    numbers: Box<[u64]>,
+    issued: u64,
+    /// Requests on stable storage, and those that the sync in flight will put there.
+    synced: u64,
+    syncing: u64,
+    synced_only: bool,
+}
+
+impl Progress {
+    /// Number of leading requests of the sequence that are done.
+    fn done(&self) -> u64 {
+        self.numbers.iter().copied().min().unwrap_or(u64::MAX).min(self.issued)
+    }
+}
+
+impl Syncs {
+    pub(crate) fn of(job: &Job, depth: u32, passes: Passes) -> Option<Syncs> {
+        let options = &job.options;
+        let every = [options.fsync, options.fdatasync];
+        let progress = job.saves_state().then(|| Progress {
+            numbers: vec![u64::MAX; depth as usize].into_boxed_slice(),
+            issued: 0,
+            synced: 0,
+            syncing: 0,
+            // The sync at the end covers everything.
+            synced_only: options.state_synced && !options.end_fsync,
+        });
+        let asked = every != [0; 2] || options.end_fsync || passes.bytes > 0 || progress.is_some();
+        let at_end = options.end_fsync;
+        asked.then_some(Syncs { every, written: [0; 2], at_end, passes, passed: 0, progress })
+    }
+
+    /// Returns the sync due after these writes. As in fio, if both kinds are due, only the full
+    /// sync is made.
+    fn wanted(&self) -> Option<Stability> {
+        let [file, data] = self.every;
+        let [written, synced] = self.written;
+        if file | data == 0 || written == synced {
+            return None;
+        }
+        let asks = |every: u64| every > 0 && written.is_multiple_of(every);
+        if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
+    }
+
+    /// Returns the sync or cache drop at the end of a pass, if another pass follows.
+    fn at_turn(&mut self, core: &Core) -> Option<Stability> {
+        if self.passes.synced && self.owes(core).is_some() {
+            return Some(Stability::File);
+        }
+        if !self.passes.cold {
+            self.passed = 0;
+        }
+        self.passes.cold.then_some(Stability::Uncached)
+    }
+}
+
+impl Filter for Syncs {
+    /// Syncs after every N writes and after each pass, and drops the cache before the next pass. As
+    /// in fio, the syncs between writes do not wait for writes in flight, and the last write gets
+    /// such a sync only with `end_fsync`.
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        let sync = self.wanted();
+        let turn = self.passes.bytes > 0 && self.passed >= self.passes.bytes;
+        if !(sync.is_some() || turn) || core.is_over(now) {
+            return None;
+        }
+        if sync.is_none() && core.in_flight > 0 {
+            return Some(Next::WaitForCompletion);
+        }
+        core.between_passes = sync.is_none();
+        core.due = Some(match sync {
+            Some(sync) => sync,
+            None => self.at_turn(core)?,
+        });
+        if let Some(progress) = self.progress.as_mut().filter(|_| sync.is_some()) {
+            progress.syncing = progress.done();
+        }
+        // No time passes: the machine submits what was issued, then asks for the sync.
+        Some(Next::WaitUntil(now))
+    }
+
+    fn issued(&mut self, _core: &mut Core, issue: &Issue) {
+        self.written[0] += u64::from(issue.side == Op::Write as usize);
+        if issue.fresh {
+            self.passed += u64::from(issue.request.len);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.numbers[issue.request.slot as usize] = progress.issued;
+            progress.issued += 1;
+        }
+    }
+
+    fn completed(&mut self, _core: &mut Core, slot: u32, whole: bool, _done: Option<&Done>) {
+        if let Some(progress) = self.progress.as_mut().filter(|_| whole) {
+            progress.numbers[slot as usize] = u64::MAX;
+        }
+    }
+
+    fn synced(&mut self, _core: &mut Core, what: Stability, _began: Nanos, _ended: Nanos) {
+        if what == Stability::Uncached {
+            self.passed = 0;
+            return;
+        }
+        self.written[1] = self.written[0];
+        if let Some(progress) = &mut self.progress {
+            progress.synced = progress.syncing;
+        }
+    }
+
+    /// As in fio, a job that gave up does not sync its files.
+    fn owes(&mut self, core: &Core) -> Option<Stability> {
+        let owes = self.at_end && self.written[0] != self.written[1] && core.record.gave_up.is_none();
+        owes.then_some(Stability::File)
+    }
+
+    fn finish(self: Box<Self>, finished: &mut Finished) {
+        let reached = |progress: &Progress| if progress.synced_only { progress.synced } else { progress.done() };
+        finished.record.progress = self.progress.as_ref().map(reached);
+    }
+
+    ignores!(begin idle left fails read_back fill check);
+}

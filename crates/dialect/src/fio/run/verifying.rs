@@ -1,0 +1,149 @@
+//! Stamps the writes of a stream, checks its reads, and keeps what it wrote to read it back.
+
+use super::backlog::{Backlog, BacklogInterval};
+use super::contested::Contest;
+use super::core::{Core, Issue};
+use super::filter::{Filter, ignores};
+use super::finished::Finished;
+use super::pending_verify::{PendingVerify, Piece, Read};
+use super::stream_stats::{Done, TRIM};
+use super::verify::VerifyStats;
+use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
+use std::sync::Arc;
+
+/// Stamps writes; a stream that only reads checks its reads.
+pub(crate) struct Verification {
+    pub(crate) stats: Arc<VerifyStats>,
+    /// When to read writes back; `None`: at the end.
+    pub(crate) every: Option<BacklogInterval>,
+    /// A block may be written twice.
+    pub(crate) repeats: bool,
+    /// Keep writes to read them back at the end.
+    pub(crate) keeps: bool,
+}
+
+pub(crate) struct Verifying {
+    /// `None`: other streams verify the same files.
+    stats: Option<Arc<VerifyStats>>,
+    /// Set if other streams may write the same blocks, or if this stream's writes overlap.
+    contest: Option<ContestState>,
+    backlog: Option<Backlog>,
+    /// Writes to read back at the end, if the sequence cannot reproduce them.
+    kept: Option<PendingVerify>,
+}
+
+/// Requests of a stream in contested files, by slot.
+struct ContestState {
+    contest: Contest,
+    /// Write numbers in flight; 0: not a write.
+    writes: Box<[u64]>,
+    reads: Box<[Read]>,
+}
+
+impl Verifying {
+    pub(crate) fn of(asked: Option<Verification>, contest: Option<Contest>, core: &mut Core) -> Option<Verifying> {
+        if asked.is_none() && contest.is_none() {
+            return None;
+        }
+        let depth = core.depth();
+        let mut own = Verifying { stats: None, contest: None, backlog: None, kept: None };
+        if let Some(Verification { stats, every, repeats, keeps }) = asked {
+            let writes = core.stream.writes();
+            own.backlog = every
+                .filter(|_| writes)
+                .map(|every| Backlog::new(every, depth, repeats, stats.clone(), contest.clone()));
+            own.kept = keeps.then(|| PendingVerify::new(repeats));
+            core.checks = own.backlog.is_some() || !writes;
+            own.stats = Some(stats);
+        }
+        own.contest = contest.map(|contest| ContestState {
+            contest,
+            writes: vec![0; depth as usize].into_boxed_slice(),
+            reads: vec![Read::default(); depth as usize].into_boxed_slice(),
+        });
+        Some(own)
+    }
+}
+
+impl Filter for Verifying {
+    fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
+        let backlog = self.backlog.as_mut()?;
+        let next = backlog.before(now, core.in_flight, core.is_over(now));
+        core.reads_back = backlog.is_reading();
+        next
+    }
+
+    fn issued(&mut self, core: &mut Core, issue: &Issue) {
+        let Issue { request, side, now, .. } = issue;
+        if let Some(backlog) = self.backlog.as_mut().filter(|_| *side != TRIM) {
+            backlog.issued(*request);
+            core.stream.moves_less(backlog.beyond() as i64);
+        }
+        if let Some(own) = &mut self.contest {
+            own.issued(request, *side == TRIM, *now);
+        }
+        if let Some(kept) = self.kept.as_mut().filter(|_| *side == Op::Write as usize) {
+            kept.add(request);
+        }
+    }
+
+    fn completed(&mut self, _core: &mut Core, slot: u32, _whole: bool, _done: Option<&Done>) {
+        if let Some(own) = &mut self.contest {
+            own.ended(slot);
+        }
+    }
+
+    fn read_back(&mut self, completion: Completion, now: Nanos) {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.complete(completion, now);
+        }
+    }
+
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+        if let Some(stats) = &self.stats {
+            stats.check.stamp(request.offset, buffer);
+        }
+    }
+
+    fn check(&mut self, core: &mut Core, slot: u32, data: &[u8]) {
+        if let Some(backlog) = &self.backlog {
+            // The mix's own reads are not checked: they may return older data.
+            if backlog.is_reading() {
+                backlog.check(slot, data);
+            }
+            return;
+        }
+        let Some(stats) = &self.stats else { return };
+        match &self.contest {
+            Some(own) => own.reads[slot as usize].check(stats, Some(&own.contest), data),
+            None => stats.check(core.slots[slot as usize].offset, data),
+        }
+        core.fails |= !core.tolerated.verify && stats.faults() > 0;
+    }
+
+    fn finish(self: Box<Self>, finished: &mut Finished) {
+        finished.record.read_back = self.backlog.map(Backlog::recorded);
+        finished.kept = self.kept.map_or_else(Vec::new, |mut kept| kept.drain());
+        finished.contest = self.contest.map(|own| own.contest);
+    }
+
+    ignores!(begin idle synced owes left fails);
+}
+
+impl ContestState {
+    fn issued(&mut self, request: &Request, trims: bool, now: Nanos) {
+        let (slot, piece) = (request.slot as usize, Piece::from(request));
+        if trims || request.op == Op::Write {
+            self.writes[slot] = self.contest.begin(&piece, !trims);
+        } else {
+            self.reads[slot] = Read::of(piece, now, Some(&self.contest));
+        }
+    }
+
+    fn ended(&mut self, slot: u32) {
+        let number = std::mem::take(&mut self.writes[slot as usize]);
+        if number > 0 {
+            self.contest.end(number);
+        }
+    }
+}
