@@ -2,11 +2,11 @@
 
 use crate::Failure;
 use crate::arguments::{Cli, Command, PointArguments};
-use crate::points::{check, check_grid, grid, lists_in};
+use crate::points::{check_grid, grid, lists_in, repeats};
 use crate::target::{Where, machine_of, on_machine, resolve};
 use clap::Parser;
 use machine::{Machine, TargetFacts, TargetSpec};
-use measure::{Job, Repeats};
+use measure::{Arrangement, RequestPart, RunRequest, Runner};
 use results::{Began, Kind, Results, measure_interference};
 use std::path::{Path, PathBuf};
 use workload::Workload;
@@ -100,31 +100,22 @@ fn measured<M: Machine>(
         workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
         workloads[number].stop = workloads[0].stop;
     }
-    for workload in &workloads {
-        workload.check(u64::MAX >> 1, 1)?;
-    }
-    let buffers: Vec<_> = workloads.iter().flat_map(|one| vec![one.buffers(); specs.len()]).collect();
-    machine.check_memory(&buffers)?;
-    let began = Began::now(machine);
-    let targets = machine.open_all(specs, &mut |facts| facts.iter().try_for_each(|facts| check(&workloads, facts)))?;
-    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
-    facts.iter().try_for_each(|facts| check(&workloads, facts))?;
-    let jobs: Vec<Job<'_, M::Target>> = (targets.iter())
-        .flat_map(|target| workloads.iter().map(move |workload| Job { target, workload: workload.clone() }))
-        .collect();
-    let repeats = Repeats {
-        least: arguments.repeats.max(1),
-        most: arguments.max_repeats.max(arguments.repeats).max(1),
-        precision: arguments.precision / 100.0,
-        ..Repeats::default()
+    let part = |target| workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() });
+    let request = RunRequest {
+        targets: specs.to_vec(),
+        parts: (0..specs.len()).flat_map(part).collect(),
+        arrangement: Arrangement::Concurrent,
+        repeats: repeats(arguments),
     };
-    let bar = crate::progress::bar((jobs.len() as u64 + 1) * u64::from(repeats.least));
-    let (points, found) = measure_interference(machine, &jobs, repeats, |arrangement| {
-        bar.set_message(jobs.get(arrangement).map_or_else(|| "all at once".into(), |job| job.workload.short()));
+    let began = Began::now(machine);
+    let mut runner = Runner::open(machine, &request)?;
+    let facts = runner.facts().to_vec();
+    let bar = crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.least));
+    let (points, found) = measure_interference(&mut runner, &request, |part, _| {
+        bar.set_message(request.parts.get(part).map_or_else(|| "all at once".into(), |one| one.workload.short()));
         bar.inc(1);
     })?;
     bar.finish_and_clear();
-    drop(jobs);
     let names: Vec<&str> = facts.iter().map(|facts| facts.name.as_str()).collect();
     let mut warnings: Vec<String> = facts.iter().flat_map(|facts| facts.warnings.clone()).collect();
     warnings.sort_unstable();
@@ -139,7 +130,7 @@ fn measured<M: Machine>(
         }
         Err(why) => Some(why),
     };
-    drop(targets);
+    drop(runner);
     // The history distinguishes several workloads on one target, but not one workload on several
     // targets.
     if !arguments.each {

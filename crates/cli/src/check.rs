@@ -7,7 +7,7 @@ use crate::{Failure, output};
 use clap::Args;
 use machine::units::parse_time;
 use machine::{Machine, TargetSpec};
-use measure::Repeats;
+use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
 use results::history::{Filter, History};
 use results::{Began, Kind, Point, Question, Results, measure_points};
@@ -133,26 +133,20 @@ fn measured<M: Machine>(
 ) -> Result<Results, Failure> {
     let began = Began::now(machine);
     let until = machine.now().saturating_add(arguments.budget);
-    chosen.iter().try_for_each(|point| machine.check_memory(&[point.workload.workload.buffers()]))?;
-    let mut target = machine.open(spec)?;
-    let facts = machine.target_facts(&target);
-    let left = until.saturating_sub(machine.now());
+    let mut workloads: Vec<Workload> = chosen.iter().map(|point| point.workload.workload.clone()).collect();
+    let repeats = Repeats { least: 3, most: 10, ..Repeats::default() };
+    let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
+    let facts = runner.facts()[0].clone();
+    let budget_ns = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.
-    let run_ns = (left / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
-    let workloads: Vec<Workload> = chosen
-        .iter()
-        .map(|point| {
-            let mut workload = point.workload.workload.clone();
-            if let Stop::AfterNs(ns) = workload.stop {
-                workload.stop = Stop::AfterNs(ns.min(run_ns).max(1));
-            }
-            workload
-        })
-        .collect();
-    crate::points::check(&workloads, &facts)?;
-    let repeats = Repeats { least: 3, most: 10, until, ..Repeats::default() };
+    let run_ns = (budget_ns / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
+    for workload in &mut workloads {
+        if let Stop::AfterNs(ns) = &mut workload.stop {
+            *ns = (*ns).min(run_ns).max(1);
+        }
+    }
     let bar = crate::progress::bar(3 * workloads.len() as u64);
-    let points = measure_points(machine, &mut target, &workloads, repeats, |index, runs| {
+    let points = measure_points(&mut runner, &workloads, Repeats { budget_ns, ..repeats }, |index, runs| {
         bar.set_message(workloads[index].short());
         if runs <= 3 {
             bar.inc(1);

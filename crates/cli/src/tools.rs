@@ -245,10 +245,10 @@ fn matrix<M: Machine>(
 ) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
     let engines = machine.capabilities().engines;
     let spec = dialect::sqlio::matrix::target(options)?;
-    let mut target = machine.open_checked(&spec, |facts| dialect::sqlio::matrix::check(machine, options, facts))?;
+    let mut runner = dialect::sqlio::matrix::open(machine, &[spec], options)?;
     let steps = dialect::sqlio::matrix::workloads(options, &engines).len();
     let bar = crate::progress::bar(2 * steps as u64);
-    let result = dialect::sqlio::matrix::run(machine, &mut target, options, |index, of, made| {
+    let result = dialect::sqlio::matrix::run(&mut runner, options, |index, of, made| {
         bar.set_message(format!("point {} of {of}, run {made}", index + 1));
         if made <= 2 {
             bar.inc(1);
@@ -257,6 +257,6 @@ fn matrix<M: Machine>(
     bar.finish_and_clear();
     let result = result?;
     // Keep a file that was created under a given name, as other runs do.
-    machine.keep(&mut target);
+    runner.keep(|_| true);
     Ok(result)
 }

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{PointArguments, TargetArguments};
 use crate::compare::percent;
 use crate::output::{self, print};
-use crate::points::{check, grid};
+use crate::points::grid;
 use crate::progress::Watch;
 use crate::target::{Where, resolve};
 use clap::Args;
@@ -15,7 +15,7 @@ use host::knobs::journal::{JournalError, state_directory};
 use host::knobs::{HostKnob, Session};
 use machine::units::{parse_size, parse_time};
 use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
-use measure::{Sample, next_run, sample};
+use measure::{Runner, Sample, next_run, sample};
 use results::compare::WORTH_PERCENT;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -128,6 +128,10 @@ fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetF
     all
 }
 
+fn check(workloads: &[Workload], facts: &TargetFacts) -> machine::Result<()> {
+    workloads.iter().try_for_each(|workload| measure::check(workload, facts))
+}
+
 /// The target as the printed command names it.
 fn target(arguments: &TargetArguments, spec: &TargetSpec) -> Target {
     let mut options = Vec::new();
@@ -231,14 +235,14 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
     }
     let began_unix_s = crate::history::now_unix_s();
-    let target = machine.open_checked(spec, |facts| {
-        let workloads = workloads(arguments, &engines, facts);
-        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
-        check(&workloads, facts)
+    let mut of_target = Vec::new();
+    let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
+        of_target = workloads(arguments, &engines, &facts[0]);
+        check(&of_target, &facts[0])?;
+        Ok(of_target.iter().map(|workload| vec![workload.buffers()]).collect())
     })?;
-    let facts = machine.target_facts(&target);
-    let workloads = workloads(arguments, &engines, &facts);
-    check(&workloads, &facts)?;
+    let target = runner.into_targets().remove(0);
+    let (facts, workloads) = (machine.target_facts(&target), of_target);
     let scene = Scene { facts: &facts, engines: &engines };
     let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
     let tried: Vec<(HostKnob, Vec<String>)> =

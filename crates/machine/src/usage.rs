@@ -110,7 +110,7 @@ pub struct PhaseUse {
 }
 
 /// Time within a run during which the program was stopped; it is not due to the target.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     /// Total length.
     pub ns: Nanos,
@@ -118,27 +118,47 @@ pub struct Pause {
     pub times: u64,
     /// Share of the run, in percent.
     pub percent: f64,
-    /// The cause, as the start of a sentence that continues with `for 5.0 s`.
-    pub cause: &'static str,
+    pub cause: PauseCause,
+}
+
+/// Why a program was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseCause {
+    Suspended,
+    Hypervisor,
+    Quota,
+    OtherPrograms,
+    /// A signal, a debugger or a freezer, if no other program used the CPU.
+    Stopped,
+}
+
+impl PauseCause {
+    /// The start of a sentence that continues with `for 5.0 s`.
+    fn sentence(self) -> &'static str {
+        match self {
+            PauseCause::Suspended => "the computer was suspended",
+            PauseCause::Hypervisor => "the hypervisor gave this computer no processor",
+            PauseCause::Quota => "the processor quota of the control group left this program no processor",
+            PauseCause::OtherPrograms => "other programs left this one no processor",
+            PauseCause::Stopped => "the program was stopped",
+        }
+    }
 }
 
 impl std::fmt::Display for Pause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.ns as f64 / 1e9;
+        let (seconds, cause) = (self.ns as f64 / 1e9, self.cause.sentence());
         if self.times > 1 {
-            return write!(
-                f,
-                "{} {} times, for {:.0} % of the run ({seconds:.2} s)",
-                self.cause, self.times, self.percent
-            );
+            return write!(f, "{cause} {} times, for {:.0} % of the run ({seconds:.2} s)", self.times, self.percent);
         }
-        write!(f, "{} for {seconds:.1} s", self.cause)
+        write!(f, "{cause} for {seconds:.1} s")
     }
 }
 
 /// Times of requests in the block layer during a run, from its trace points: sums over bios, on the
 /// machine's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     /// Number of bios.
     pub bios: u64,
@@ -224,7 +244,7 @@ pub struct RequestTimes {
 }
 
 /// How often streams slept to wait for completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
     /// Number of waits over all streams in the whole run.
     pub waits: u64,
@@ -237,7 +257,7 @@ pub struct Waits {
 
 /// Dirty pages of the whole system while a part wrote, sampled every 50 ms and when its last write
 /// returned.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
     /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
     pub most_percent: f64,
@@ -246,7 +266,7 @@ pub struct DirtyUse {
 }
 
 /// The effect of a control group's processor quota.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
     /// Periods in which the processes wanted a processor.
     pub periods: u64,
@@ -258,7 +278,7 @@ pub struct QuotaUse {
 
 /// Time that tasks waited for a resource, from the kernel's pressure stall information: `some` of
 /// them, or all that were not idle (`full`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     /// Some waited for a processor.
     pub cpu_some_ns: Nanos,
@@ -273,7 +293,7 @@ pub struct PressureUse {
 }
 
 /// Interference from other users of the computer during a run, from kernel counters.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     /// The effect of a processor quota, if there is one.
     pub quota: Option<QuotaUse>,
@@ -285,7 +305,7 @@ pub struct Disturbance {
 }
 
 /// Parity computation in streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     /// Time spent.
     pub ns: Nanos,
@@ -295,7 +315,7 @@ pub struct ParityUse {
 
 /// Resource use of one part of a run; processor time and block-layer bytes are those of the whole
 /// run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Start of the sources, on the machine's clock.
     pub began: Nanos,

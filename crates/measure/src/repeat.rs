@@ -1,15 +1,16 @@
 //! The loop that repeats points in turn until each is precise enough, or the time or the number of
 //! runs is used up.
 
-use crate::ceiling::{Ceiling, Ceilings};
-use crate::sample::{Options, Sample, sample};
+use crate::ceiling::Ceiling;
+use crate::sample::{Options, Sample};
 use crate::stats::{self, Estimate, Spread};
 use machine::{Error, Machine, Nanos, Result, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts};
+use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use workload::Workload;
 
 /// How often a point is run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
     /// Minimum number of runs, if the time allows.
     pub least: u32,
@@ -17,8 +18,8 @@ pub struct Repeats {
     pub most: u32,
     /// Target precision: half the 95 % interval as a fraction of the rate.
     pub precision: f64,
-    /// Deadline on the machine's clock. No run starts that would end later.
-    pub until: Nanos,
+    /// Time for all runs. No run starts that would end later.
+    pub budget_ns: Nanos,
 }
 
 impl Repeats {
@@ -26,12 +27,17 @@ impl Repeats {
     pub fn exactly(runs: u32) -> Repeats {
         Repeats { least: runs, most: runs, ..Repeats::default() }
     }
+
+    /// One run if the machine's runs do not differ.
+    pub(crate) fn on<M: Machine>(self, machine: &M) -> Repeats {
+        if machine.capabilities().noisy { self } else { Repeats::exactly(1) }
+    }
 }
 
 impl Default for Repeats {
     /// 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
-        Repeats { least: 3, most: 10, precision: 0.03, until: Nanos::MAX }
+        Repeats { least: 3, most: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
 }
 
@@ -78,8 +84,9 @@ pub trait Repeated {
 /// # Errors
 /// As [`Repeated::run`].
 pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
+    let deadline = subject.now().saturating_add(repeats.budget_ns);
     let in_time = |subject: &_, standing: &Standing| -> bool {
-        Repeated::now(subject).saturating_add(standing.cost_ns) <= repeats.until
+        Repeated::now(subject).saturating_add(standing.cost_ns) <= deadline
     };
     for round in 0..repeats.least {
         for point in subject.order(points) {
@@ -149,15 +156,16 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
 }
 
 /// The measurements of one workload.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Its runs, in order.
     pub samples: Vec<Sample>,
     /// Why the workload failed; no run follows.
-    pub failure: Option<Error>,
+    pub failure: Option<String>,
     /// The driver's own limit.
     pub ceiling: Option<Ceiling>,
     /// Cached, because the statistics take longer than some runs.
+    #[serde(skip)]
     half_width: OnceCell<f64>,
 }
 
@@ -171,7 +179,7 @@ impl Measured {
         match run {
             Ok(sample) => self.samples.push(sample),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => self.failure = Some(error),
+            Err(error) => self.failure = Some(error.to_string()),
         }
         Ok(())
     }
@@ -255,12 +263,10 @@ fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     slices.into_iter().map(|rate| rate * factor).collect()
 }
 
-/// Workloads measured in turn on one target.
-struct Workloads<'a, M: Machine, S, P> {
+/// Workloads measured in turn, each with the facts of its target.
+struct Workloads<'a, M, S, P> {
     machine: &'a M,
-    target: &'a mut M::Target,
-    facts: &'a TargetFacts,
-    workloads: &'a [Workload],
+    work: &'a [(&'a Workload, TargetFacts)],
     measured: Vec<Measured>,
     sample: S,
     on_progress: P,
@@ -269,7 +275,7 @@ struct Workloads<'a, M: Machine, S, P> {
 impl<M, S, P> Repeated for Workloads<'_, M, S, P>
 where
     M: Machine,
-    S: FnMut(&mut M::Target, &Workload, Options) -> Result<Sample>,
+    S: FnMut(usize, Options) -> Result<Sample>,
     P: FnMut(usize, usize),
 {
     fn standing(&self, point: usize) -> Standing {
@@ -281,9 +287,9 @@ where
     }
 
     fn run(&mut self, point: usize) -> Result<()> {
-        let (workload, measured) = (&self.workloads[point], &mut self.measured[point]);
-        let options = next_run(self.machine, self.facts, workload, &measured.samples);
-        measured.push((self.sample)(self.target, workload, options))?;
+        let ((workload, facts), measured) = (&self.work[point], &mut self.measured[point]);
+        let options = next_run(self.machine, facts, workload, &measured.samples);
+        measured.push((self.sample)(point, options))?;
         (self.on_progress)(point, measured.samples.len());
         Ok(())
     }
@@ -293,46 +299,24 @@ where
     }
 }
 
-/// Measures workloads in turn; `sample` makes each run. If runs do not differ, each workload runs
-/// once.
-///
-/// # Errors
-/// The user's interrupt.
-pub(crate) fn repeat_workloads<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
-    workloads: &[Workload],
-    repeats: Repeats,
-    sample: impl FnMut(&mut M::Target, &Workload, Options) -> Result<Sample>,
-    on_progress: impl FnMut(usize, usize),
-) -> Result<Vec<Measured>> {
-    let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
-    let facts = &machine.target_facts(target);
-    let measured = workloads.iter().map(|_| Measured::default()).collect();
-    let mut subject = Workloads { machine, target, facts, workloads, measured, sample, on_progress };
-    repeat(&mut subject, &(0..workloads.len()).collect::<Vec<_>>(), repeats)?;
-    Ok(subject.measured)
-}
-
-/// Measures several workloads on one target in turn ([`repeat`]). `on_progress` is called after
-/// each run with the workload and its runs so far.
+/// Measures workloads in turn ([`repeat`]); `sample` makes each run. If runs do not differ, each
+/// workload runs once. `on_progress` is called after each run with the workload and its runs so
+/// far.
 ///
 /// # Errors
 /// The user's interrupt. Other errors are failures of the workload.
-pub fn measure<M: Machine>(
+pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
-    target: &mut M::Target,
-    workloads: &[Workload],
+    work: &[(&Workload, TargetFacts)],
     repeats: Repeats,
+    sample: impl FnMut(usize, Options) -> Result<Sample>,
     on_progress: impl FnMut(usize, usize),
 ) -> Result<Vec<Measured>> {
-    let once = |target: &mut M::Target, workload: &Workload, options| sample(machine, target, workload, options);
-    let mut all = repeat_workloads(machine, target, workloads, repeats, once, on_progress)?;
-    let mut ceilings = Ceilings::default();
-    for (workload, measured) in workloads.iter().zip(&mut all).filter(|(_, measured)| measured.failure.is_none()) {
-        measured.ceiling = ceilings.of(machine, target, workload);
-    }
-    Ok(all)
+    let repeats = repeats.on(machine);
+    let measured = work.iter().map(|_| Measured::default()).collect();
+    let mut subject = Workloads { machine, work, measured, sample, on_progress };
+    repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)?;
+    Ok(subject.measured)
 }
 
 /// Options for a run whose requests a throttle admits in bursts: the run starts midway between two
@@ -436,7 +420,7 @@ mod tests {
         }
     }
 
-    const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, until: Nanos::MAX };
+    const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, budget_ns: Nanos::MAX };
 
     #[test]
     fn rounds_first_then_the_widest_interval() {
@@ -463,7 +447,7 @@ mod tests {
     #[test]
     fn no_run_exceeds_the_deadline() {
         let mut fake = Fake::new(&[9.0, 9.0]);
-        let order = fake.repeat(Repeats { until: 55, ..USUAL }).unwrap();
+        let order = fake.repeat(Repeats { budget_ns: 55, ..USUAL }).unwrap();
         assert_eq!((order.len(), fake.clock), (5, 50));
     }
 

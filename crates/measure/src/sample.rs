@@ -8,6 +8,7 @@ use machine::{
     CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
     TargetFacts, Usage,
 };
+use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,7 +35,7 @@ pub struct Options {
 }
 
 /// The measurements of one run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     /// Length of the measured part.
     pub measured_ns: Nanos,
@@ -215,7 +216,7 @@ pub fn unpaused<T, E>(
 }
 
 /// The required alignment of requests.
-fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
+pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
@@ -354,7 +355,7 @@ mod tests {
 
     #[test]
     fn paused_runs_are_repeated_a_limited_number_of_times() {
-        let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" });
+        let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: machine::PauseCause::Stopped });
         let ran = |pauses: &[Option<Pause>]| {
             let mut runs = 0;
             let run = || {

@@ -318,7 +318,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// The user's interrupt.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
-        repeat(self, indices, Repeats { until, ..Repeats::exactly(runs) })
+        let budget_ns = until.saturating_sub(self.now());
+        repeat(self, indices, Repeats { budget_ns, ..Repeats::exactly(runs) })
     }
 
     /// Runs each entry one more time, time permitting.
@@ -344,7 +345,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if !self.noisy {
             return Ok(());
         }
-        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, until })
+        let budget_ns = until.saturating_sub(self.now());
+        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, budget_ns })
     }
 
     /// Pools the spread between runs over all points, as a few runs of one point do not determine

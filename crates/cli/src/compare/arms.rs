@@ -5,10 +5,11 @@ use crate::Failure;
 use crate::arguments::{Cli, Command, PointArguments};
 use crate::points::grid;
 use crate::progress::Watch;
-use crate::target::{Where, resolve};
+use crate::target::{Where, on_machine, resolve};
 use clap::{CommandFactory, Parser};
-use machine::{Machine, Nanos, TargetSpec};
+use machine::{Nanos, TargetSpec};
 use measure::turns::Limits;
+use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
 use std::process::Stdio;
 use workload::Workload;
@@ -94,72 +95,76 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     Ok(arguments)
 }
 
+/// An arm before its target is opened.
+pub(super) struct Unopened {
+    pub(super) place: Where,
+    pub(super) spec: TargetSpec,
+    pub(super) workloads: Vec<Workload>,
+}
+
+impl Unopened {
+    fn of(arguments: &PointArguments) -> Result<Unopened, Failure> {
+        let (place, spec) = resolve(&arguments.target)?;
+        Ok(Unopened { workloads: grid(arguments, &place.engines()), place, spec })
+    }
+
+    fn check(&self) -> machine::Result<()> {
+        match &self.place {
+            Where::Host(machine) => request(&[self]).check(machine),
+            Where::Twin(machine) => request(&[self]).check(&**machine),
+        }
+    }
+
+    fn open(self) -> Result<Box<dyn Arm>, Failure> {
+        let request = request(&[&self]);
+        on_machine!(self.place, |machine| {
+            let target = Runner::open(&machine, &request)?.into_targets().remove(0);
+            Ok(Box::new(OnMachine::new(machine, target, self.workloads)))
+        })
+    }
+}
+
+/// The workloads of each arm on its own target.
+fn request(arms: &[&Unopened]) -> RunRequest {
+    let parts = arms.iter().enumerate().flat_map(|(target, arm)| {
+        arm.workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() })
+    });
+    RunRequest {
+        targets: arms.iter().map(|arm| arm.spec.clone()).collect(),
+        parts: parts.collect(),
+        arrangement: Arrangement::InTurn,
+        repeats: Repeats::default(),
+    }
+}
+
 /// Opens both arms. Overwrites nothing before both pass the checks.
-fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
-    let [(first, first_spec), (second, second_spec)] = [resolve(&of[0].target)?, resolve(&of[1].target)?];
-    let asked = [workloads_on(&first, &of[0])?, workloads_on(&second, &of[1])?];
-    if asked[0].len() != asked[1].len() {
+pub(super) fn open([first, second]: [Unopened; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
+    first.check()?;
+    second.check()?;
+    if first.workloads.len() != second.workloads.len() {
         return Err(Failure::Usage(format!(
             "--a asks {} questions and --b {}: give both lists of the same length",
-            asked[0].len(),
-            asked[1].len()
+            first.workloads.len(),
+            second.workloads.len()
         )));
     }
-    Ok(match (first, second) {
-        (Where::Host(first), Where::Host(second)) => {
-            let opened = first.open_all(&[first_spec, second_spec], &mut |facts| {
-                asked.iter().zip(facts).try_for_each(|(workloads, facts)| crate::points::check(workloads, facts))
-            })?;
-            let [a, b] = <[_; 2]>::try_from(opened)
-                .map_err(|opened| Failure::Run(format!("{} of two arms were opened", opened.len())))?;
-            let [first_asked, second_asked] = asked;
-            [Box::new(arm(first, a, first_asked)?), Box::new(arm(second, b, second_asked)?)]
+    let both = request(&[&first, &second]);
+    match (first, second) {
+        (
+            Unopened { place: Where::Host(a), workloads, .. },
+            Unopened { place: Where::Host(b), workloads: others, .. },
+        ) => {
+            let mut targets = Runner::open(&a, &both)?.into_targets();
+            let second = targets.remove(1);
+            Ok([Box::new(OnMachine::new(a, targets.remove(0), workloads)), Box::new(OnMachine::new(b, second, others))])
         }
         // Open a simulated arm first: it overwrites nothing.
+        (first @ Unopened { place: Where::Twin(_), .. }, second) => Ok([first.open()?, second.open()?]),
         (first, second) => {
-            let [first_asked, second_asked] = asked;
-            let first_is_simulated = matches!(first, Where::Twin(_));
-            let open_first = || open_on(first, &first_spec, first_asked);
-            let open_second = || open_on(second, &second_spec, second_asked);
-            if first_is_simulated {
-                [open_first()?, open_second()?]
-            } else {
-                let second = open_second()?;
-                [open_first()?, second]
-            }
+            let second = second.open()?;
+            Ok([first.open()?, second])
         }
-    })
-}
-
-/// The workloads of an arm, checked as far as possible without its target.
-fn workloads_on(place: &Where, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
-    fn on<M: Machine>(machine: &M, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
-        let workloads = grid(arguments, &machine.capabilities().engines);
-        workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
-        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
-        Ok(workloads)
     }
-    match place {
-        Where::Host(machine) => on(machine, arguments),
-        Where::Twin(machine) => on(&**machine, arguments),
-    }
-}
-
-fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<Box<dyn Arm>, Failure> {
-    fn on<M: Machine>(machine: M, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
-        let target = machine.open_checked(spec, |facts| crate::points::check(&workloads, facts))?;
-        arm(machine, target, workloads)
-    }
-    Ok(match place {
-        Where::Host(machine) => Box::new(on(machine, spec, workloads)?),
-        Where::Twin(machine) => Box::new(on(*machine, spec, workloads)?),
-    })
-}
-
-/// Combines an open target with its workloads, checked again now that its size is known.
-fn arm<M: Machine>(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
-    crate::points::check(&workloads, &machine.target_facts(&target))?;
-    Ok(OnMachine::new(machine, target, workloads))
 }
 
 /// Progress, clock and the setup commands of each run.
@@ -196,7 +201,7 @@ pub(super) fn compare(
     of: &[PointArguments; 2],
 ) -> Result<Comparison, Failure> {
     let began_unix_s = crate::history::now_unix_s();
-    let mut arms = open(of)?;
+    let mut arms = open([Unopened::of(&of[0])?, Unopened::of(&of[1])?])?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
         limits: Limits {
