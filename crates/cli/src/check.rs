@@ -2,8 +2,10 @@
 
 use crate::arguments::TargetArguments;
 use crate::compare::FAILED;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
 use crate::target::{Where, on_machine, resolve};
-use crate::{Failure, output};
 use clap::Args;
 use machine::units::parse_time;
 use machine::{Machine, TargetSpec};
@@ -43,13 +45,13 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let limit: FailIf = format!("slower:{}", arguments.slower)
         .parse()
         .map_err(|_| Failure::Usage(format!("--slower {}: not a percentage; write it as 10%", arguments.slower)))?;
     let (place, mut spec) = resolve(&arguments.target)?;
     let name = spec.places.iter().map(|place| place.to_string_lossy().into_owned()).collect::<Vec<_>>().join(", ");
-    let (id, baseline) = baseline(&crate::history::open()?, &name, arguments.baseline)?;
+    let (id, baseline) = baseline(&crate::history::open(context)?, &name, arguments.baseline)?;
     // To a cache or a rotating disk, another size is a different test.
     let whole = match &place {
         Where::Twin(machine) if spec.size.is_none() => Some(machine.target_facts(&machine.open(&spec)?).size_bytes),
@@ -68,7 +70,7 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let results = on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments))?;
-    crate::history::keep_as(&results, Some("check"));
+    crate::history::keep_as(context, &results, Some("check"));
     let comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
     if arguments.json {
         output::print(&output::json(comparison.to_json())?)?;
@@ -153,7 +155,7 @@ fn measured<M: Machine>(
         }
     });
     bar.finish_and_clear();
-    let results = Results::new(machine, Kind::Sweep, crate::program(), began, facts, arguments.target.seed);
+    let results = Results::new(machine, Kind::Sweep, crate::context::program(), began, facts, arguments.target.seed);
     Ok(Results { points: points?, ..results })
 }
 
@@ -161,5 +163,5 @@ fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> 
     let before = Results { points: chosen.to_vec(), rates: Vec::new(), ..baseline.clone() };
     debug_assert!(chosen.iter().zip(&now.points).all(|(a, b)| Question::of(&a.workload) == Question::of(&b.workload)));
     let worth = results::compare::WORTH_PERCENT;
-    compare(&Side::of(name, &before), &Side::of("now", now), crate::program(), worth)
+    compare(&Side::of(name, &before), &Side::of("now", now), crate::context::program(), worth)
 }

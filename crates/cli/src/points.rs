@@ -1,7 +1,8 @@
 //! `halfpower run` and `halfpower sweep`: builds workloads from options, measures and shows them.
 
-use crate::Failure;
 use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::target::{Where, on_machine, resolve};
 use machine::{Buffering, Engine, Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
@@ -20,15 +21,15 @@ const MAX_IN_FLIGHT: u32 = 256;
 
 const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
-pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
+pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     lists_in(arguments)?;
     if arguments.each || !arguments.beside.is_empty() {
-        return crate::beside::run(arguments);
+        return crate::concurrent::run(context, arguments);
     }
     if arguments.p99.is_some() {
         return Err(Failure::Usage("--p99: run measures one depth; use halfpower sweep, which finds the depth".into()));
     }
-    points(arguments, Kind::Run)
+    points(context, arguments, Kind::Run)
 }
 
 /// Refuses lists.
@@ -100,20 +101,20 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
+pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
-    crate::beside::refuse(arguments)?;
+    crate::concurrent::refuse(arguments)?;
     if arguments.p99.is_some() && arguments.by == SearchBy::Depth && arguments.depth != [1] {
         let why = "the search for --p99 finds the depth; leave --depth out, or search --by rate";
         return Err(Failure::Usage(format!("--depth: {why}")));
     }
-    points(arguments, Kind::Sweep)
+    points(context, arguments, Kind::Sweep)
 }
 
-fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     if arguments.p99.is_none() && arguments.by == SearchBy::Rate {
         return Err(Failure::Usage("--by rate: it says how sweep --p99 searches; give --p99 TIME, too".into()));
     }
@@ -128,7 +129,7 @@ fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
-    on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
+    on_machine!(place, |machine| points_on(context, &machine, &spec, arguments, kind))
 }
 
 /// Bytes of all members together, parity included, of a target that has at least this many bytes.
@@ -143,6 +144,7 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
 }
 
 fn points_on<M: Machine>(
+    context: &Context,
     machine: &M,
     spec: &TargetSpec,
     arguments: &PointArguments,
@@ -182,14 +184,14 @@ fn points_on<M: Machine>(
     }
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
-    let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
+    let results = Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, ..results };
     let capabilities = machine.capabilities();
     if capabilities.noisy {
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
     }
     drop(runner);
-    crate::history::keep(&results);
+    crate::history::keep(context, &results);
     crate::output::show_points(&results, arguments.json)?;
     if failed {
         return Err(Failure::Run("no point could be measured".into()));

@@ -1,7 +1,7 @@
 //! Finds the machine and the target that a command line names.
 
-use crate::Failure;
 use crate::arguments::TargetArguments;
+use crate::failure::Failure;
 use host::Host;
 use machine::{Engine, Machine, Raid5, TargetSpec};
 use std::path::{Path, PathBuf};

@@ -1,12 +1,13 @@
 //! Measures two arms in turn, in random blocks.
 
 use super::Arguments;
-use crate::Failure;
-use crate::arguments::{Cli, Command, PointArguments};
+use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::points::grid;
 use crate::progress::Watch;
 use crate::target::{Where, on_machine, resolve};
-use clap::{CommandFactory, Parser};
+use clap::Args;
 use machine::{Nanos, TargetSpec};
 use measure::turns::Limits;
 use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
@@ -19,8 +20,7 @@ const RUN_NS: u64 = 400_000_000;
 
 /// The options of `run` on a command line, with their values, in order.
 pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> {
-    let cli = Cli::command();
-    let Some(sweep) = cli.find_subcommand("sweep") else { return Vec::new() };
+    let sweep = PointArguments::command("sweep");
     let mut kept = Vec::new();
     let mut words = words.peekable();
     while let Some(word) = words.next() {
@@ -28,7 +28,7 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
         let name = option.split('=').next().unwrap_or(option);
         let Some(known) = sweep.get_arguments().find(|one| one.get_long() == Some(name)) else {
             // Skip the value of another option, which may look like one of these.
-            if takes_value(&cli, name) && !option.contains('=') {
+            if takes_value(name) && !option.contains('=') {
                 words.next();
             }
             continue;
@@ -43,11 +43,9 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
 }
 
 /// Whether an option that only `compare` has takes a value.
-fn takes_value(cli: &clap::Command, name: &str) -> bool {
-    let compare = cli.find_subcommand("compare");
-    compare
-        .and_then(|compare| compare.get_arguments().find(|one| one.get_long() == Some(name)))
-        .is_some_and(|one| one.get_action().takes_values())
+fn takes_value(name: &str) -> bool {
+    let compare = Arguments::augment_args(clap::Command::new("compare"));
+    compare.get_arguments().any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
 }
 
 /// The name of an option: `--depth` for `--depth=8`.
@@ -68,8 +66,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
             replaced.extend(pair);
         }
     }
-    let mut words: Vec<String> = vec!["halfpower".into(), "sweep".into()];
-    words.extend(own_words.iter().cloned());
+    let mut words = own_words.clone();
     let mut keeps = true;
     for word in common {
         if let Some(option) = option_name(word) {
@@ -79,8 +76,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
             words.push(word.clone());
         }
     }
-    let cli = Cli::try_parse_from(words).map_err(|error| wrong(error.to_string()))?;
-    let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is not a valid arm".into())) };
+    let mut arguments = PointArguments::parse("sweep", words).map_err(|error| wrong(error.to_string()))?;
     crate::points::check_grid(&arguments)?;
     if arguments.target.targets.is_empty() {
         return Err(wrong("it names no target; begin it with a directory, a file, a device or twin:NAME".into()));
@@ -88,7 +84,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     if arguments.verify {
         return Err(wrong("--verify measures no rate; leave it out".into()));
     }
-    crate::beside::refuse(&arguments)?;
+    crate::concurrent::refuse(&arguments)?;
     if arguments.runtime.is_none() && arguments.bytes.is_none() {
         arguments.runtime = Some(RUN_NS);
     }
@@ -196,6 +192,7 @@ pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failur
 }
 
 pub(super) fn compare(
+    context: &Context,
     arguments: &Arguments,
     [a, b]: [&str; 2],
     of: &[PointArguments; 2],
@@ -219,9 +216,9 @@ pub(super) fn compare(
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
     let mut hooks = RunHooks { setups, watch: Watch::new(arguments.budget) };
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::program())?;
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::context::program())?;
     hooks.watch.end();
-    crate::history::keep_comparison(&comparison, &arms, began_unix_s);
+    crate::history::keep_comparison(context, &comparison, &arms, began_unix_s);
     Ok(comparison)
 }
 

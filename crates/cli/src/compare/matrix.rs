@@ -1,7 +1,8 @@
 //! Runs SQLIO's published study on two targets in turn.
 
 use super::arms::{Unopened, open};
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{self, print};
 use crate::progress::Watch;
 use crate::target::machine_of;
@@ -36,7 +37,7 @@ fn arm(spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
 }
 
 /// Measures the study on two targets and prints the table of their differences.
-pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Failure> {
+pub(crate) fn compare(context: &Context, options: &Options, json: Option<&Output>) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;
     let mut arms = open([arm(&specs[0], options)?, arm(&specs[1], options)?])?;
@@ -59,11 +60,11 @@ pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Fa
         more: "--repeats or --runtime",
     };
     let mut progress = Progress(Watch::new(in_turn.least_ns));
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::program())?;
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::context::program())?;
     progress.0.end();
     // Keep a file that was created under a given name, as other runs do.
     arms.iter_mut().for_each(|arm| arm.keep_files());
-    crate::history::keep_comparison(&comparison, &arms, began_unix_s);
+    crate::history::keep_comparison(context, &comparison, &arms, began_unix_s);
     let saved = match json {
         Some(file) => output::save(file, &output::json(comparison.to_json())?),
         None => Ok(()),

@@ -1,10 +1,10 @@
 //! `run --each` and `run --beside`: runs workloads one at a time, then concurrently.
 
-use crate::Failure;
-use crate::arguments::{Cli, Command, PointArguments};
+use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::points::{check_grid, grid, lists_in, repeats};
 use crate::target::{Where, machine_of, on_machine, resolve};
-use clap::Parser;
 use machine::{Machine, TargetFacts, TargetSpec};
 use measure::{Arrangement, RequestPart, RunRequest, Runner};
 use results::{Began, Kind, Results, measure_interference};
@@ -14,17 +14,17 @@ use workload::Workload;
 /// Default time to fill all test files.
 const FILL_NS: u64 = 5_000_000_000;
 
-pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
+pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.bytes.is_some() {
         return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
     }
     let others = arguments.beside.iter().map(|words| others(words)).collect::<Result<Vec<_>, _>>()?;
     if arguments.each {
         let (place, specs) = each(arguments)?;
-        return on_machine!(place, |machine| measured(&machine, &specs, arguments, &[]));
+        return on_machine!(place, |machine| measured(context, &machine, &specs, arguments, &[]));
     }
     let (place, spec) = resolve(&arguments.target)?;
-    on_machine!(place, |machine| measured(&machine, &[spec], arguments, &others))
+    on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
 /// Refuses concurrent workloads in a command that cannot run them.
@@ -40,10 +40,7 @@ pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
 fn others(words: &str) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
     let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
-    let cli = Cli::try_parse_from(["halfpower", "run"].into_iter().map(str::to_owned).chain(split));
-    let Command::Run(other) = cli.map_err(|error| wrong(error.render().to_string()))?.command else {
-        return Err(wrong("give options of halfpower run".into()));
-    };
+    let other = PointArguments::parse("run", split).map_err(|error| wrong(error.render().to_string()))?;
     let own = !other.target.targets.is_empty() || !other.target.destroy_data.is_empty();
     for (given, option) in [
         (own, "a target"),
@@ -86,6 +83,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
 
 /// Opens the targets and measures one workload on each of several, or several on one.
 fn measured<M: Machine>(
+    context: &Context,
     machine: &M,
     specs: &[TargetSpec],
     arguments: &PointArguments,
@@ -121,8 +119,10 @@ fn measured<M: Machine>(
     warnings.sort_unstable();
     warnings.dedup();
     let all = TargetFacts { name: names.join(", "), warnings, ..facts[0].clone() };
-    let mut results =
-        Results { points, ..Results::new(machine, Kind::Run, crate::program(), began, all, arguments.target.seed) };
+    let mut results = Results {
+        points,
+        ..Results::new(machine, Kind::Run, crate::context::program(), began, all, arguments.target.seed)
+    };
     let failed = match found {
         Ok(found) => {
             results.interference = Some(found);
@@ -134,7 +134,7 @@ fn measured<M: Machine>(
     // The history distinguishes several workloads on one target, but not one workload on several
     // targets.
     if !arguments.each {
-        crate::history::keep(&results);
+        crate::history::keep(context, &results);
     }
     crate::output::show_points(&results, arguments.json)?;
     failed.map_or(Ok(()), |why| Err(Failure::Run(format!("not all could be measured at once: {why}"))))
