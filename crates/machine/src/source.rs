@@ -109,7 +109,7 @@ pub trait RequestSource: Send {
     /// [`RequestSource::next`]. A machine whose loop calls this first saves time for almost all
     /// requests.
     #[inline(always)]
-    fn next_at_once(&mut self, _now: Nanos) -> Option<Request> {
+    fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
@@ -151,17 +151,17 @@ pub trait RequestSource: Send {
 
     /// Fast path for blocking calls: the request to issue now in slot 0, if that is the whole
     /// answer and no other request is outstanding; `None`: call [`RequestSource::next`]. Such a
-    /// request completes with [`RequestSource::complete_alone`], so the source need not store what
+    /// request completes with [`RequestSource::complete_sync`], so the source need not store what
     /// the caller knows.
     #[inline(always)]
-    fn next_alone(&mut self, _now: Nanos) -> Option<Request> {
+    fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Reports the full completion of a request from [`RequestSource::next_alone`], issued at
+    /// Reports the full completion of a request from [`RequestSource::next_sync`], issued at
     /// `since`. `now` is when the program noticed it.
     #[inline(always)]
-    fn complete_alone(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
+    fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
     /// Puts data into the buffer of a write about to be issued. Machines without data never call
     /// it.
@@ -173,6 +173,6 @@ pub trait RequestSource: Send {
     }
 
     /// Checks the data of a successful read, before [`RequestSource::complete`] or
-    /// [`RequestSource::complete_alone`].
+    /// [`RequestSource::complete_sync`].
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -1,6 +1,6 @@
 //! Measures workloads individually and concurrently, in turn.
 
-use crate::repeat::{Measured, Repeated, Repeats, Standing, ramp, repeat};
+use crate::repeat::{Measured, PointStatus, Repeated, Repeats, ramp, repeat};
 use crate::sample::{Sample, alignment, gather, note_others, streams, unpaused};
 use crate::stream::Stream;
 use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
@@ -64,13 +64,13 @@ impl<M: Machine, P> ConcurrentJobs<'_, M, P> {
 }
 
 impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
-    fn standing(&self, arrangement: usize) -> Standing {
+    fn status(&self, arrangement: usize) -> PointStatus {
         match self.runs.get(arrangement) {
-            Some(runs) => runs.alone.standing(),
+            Some(runs) => runs.alone.status(),
             // If one job cannot run, none does.
             None => {
-                let standing = self.runs[0].together.standing();
-                Standing { closed: self.runs.iter().any(|one| one.together.failure.is_some()), ..standing }
+                let status = self.runs[0].together.status();
+                PointStatus { closed: self.runs.iter().any(|one| one.together.failure.is_some()), ..status }
             }
         }
     }

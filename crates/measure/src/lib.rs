@@ -20,7 +20,7 @@ mod verified;
 pub use ceiling::{Ceiling, Ceilings};
 pub use course::{Course, RatePhase, course, course_of_runs};
 pub use repeat::{
-    Measured, Repeated, Repeats, Standing, await_throttle, cached_before, counted, ends_with_flush, next_run,
+    Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted, ends_with_flush, next_run,
     of_whole_bursts, ramp, rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,
 };
 pub use runner::{

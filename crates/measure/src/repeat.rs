@@ -43,7 +43,7 @@ impl Default for Repeats {
 
 /// The state of a point, from which [`repeat`] decides about another run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
+pub struct PointStatus {
     pub runs: u32,
     /// The point has failed or needs no more runs.
     pub closed: bool,
@@ -55,7 +55,7 @@ pub struct Standing {
 
 /// Points measured in turn on one machine.
 pub trait Repeated {
-    fn standing(&self, point: usize) -> Standing;
+    fn status(&self, point: usize) -> PointStatus;
 
     /// Half the 95 % interval as a fraction of a point's rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
@@ -85,13 +85,13 @@ pub trait Repeated {
 /// As [`Repeated::run`].
 pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
     let deadline = subject.now().saturating_add(repeats.budget_ns);
-    let in_time = |subject: &_, standing: &Standing| -> bool {
-        Repeated::now(subject).saturating_add(standing.cost_ns) <= deadline
+    let in_time = |subject: &_, status: &PointStatus| -> bool {
+        Repeated::now(subject).saturating_add(status.cost_ns) <= deadline
     };
     for round in 0..repeats.least {
         for point in subject.order(points) {
-            let standing = subject.standing(point);
-            if !standing.closed && standing.runs <= round && in_time(subject, &standing) {
+            let status = subject.status(point);
+            if !status.closed && status.runs <= round && in_time(subject, &status) {
                 subject.run(point)?;
             }
         }
@@ -100,19 +100,19 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     let mut last = None;
     loop {
         open.retain(|&point| {
-            let standing = subject.standing(point);
-            !standing.closed
-                && (1..repeats.most).contains(&standing.runs)
+            let status = subject.status(point);
+            !status.closed
+                && (1..repeats.most).contains(&status.runs)
                 && subject.half_width(point) > repeats.precision
-                && in_time(subject, &standing)
+                && in_time(subject, &status)
         });
         // Another run helps more the wider the interval, and less the more runs there are and the
         // longer they take: it reduces the variance of a mean by variance / runs^2 (Neyman's
         // allocation, J. Royal Statistical Society 97, 1934).
         let urgency = |&point: &usize| {
-            let standing = subject.standing(point);
-            let cost = (standing.cost_ns.max(1) as f64).sqrt();
-            subject.half_width(point).min(2.0) * standing.weight / (f64::from(standing.runs).sqrt() * cost)
+            let status = subject.status(point);
+            let cost = (status.cost_ns.max(1) as f64).sqrt();
+            subject.half_width(point).min(2.0) * status.weight / (f64::from(status.runs).sqrt() * cost)
         };
         // Consecutive runs of one point see the same state of the machine and agree for that
         // reason.
@@ -137,8 +137,8 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
         run: F,
     }
     impl<F: FnMut(usize) -> Result<bool>> Repeated for Turns<F> {
-        fn standing(&self, point: usize) -> Standing {
-            Standing { runs: self.runs[point], closed: self.closed[point], weight: 1.0, cost_ns: 0 }
+        fn status(&self, point: usize) -> PointStatus {
+            PointStatus { runs: self.runs[point], closed: self.closed[point], weight: 1.0, cost_ns: 0 }
         }
 
         fn half_width(&self, _point: usize) -> f64 {
@@ -190,8 +190,8 @@ impl Measured {
         self.half_width = OnceCell::new();
     }
 
-    pub fn standing(&self) -> Standing {
-        Standing { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
+    pub fn status(&self) -> PointStatus {
+        PointStatus { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
     }
 
     /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
@@ -278,8 +278,8 @@ where
     S: FnMut(usize, Options) -> Result<Sample>,
     P: FnMut(usize, usize),
 {
-    fn standing(&self, point: usize) -> Standing {
-        self.measured[point].standing()
+    fn status(&self, point: usize) -> PointStatus {
+        self.measured[point].status()
     }
 
     fn half_width(&self, point: usize) -> f64 {
@@ -397,8 +397,8 @@ mod tests {
     }
 
     impl Repeated for Fake {
-        fn standing(&self, point: usize) -> Standing {
-            Standing { runs: self.runs[point], closed: self.failed.contains(&point), weight: 1.0, cost_ns: 10 }
+        fn status(&self, point: usize) -> PointStatus {
+            PointStatus { runs: self.runs[point], closed: self.failed.contains(&point), weight: 1.0, cost_ns: 10 }
         }
 
         fn half_width(&self, point: usize) -> f64 {
@@ -474,8 +474,8 @@ mod tests {
     fn an_interrupt_is_not_a_workload_failure() {
         let mut measured = Measured::default();
         assert!(matches!(measured.push(Err(Error::Interrupted)), Err(Error::Interrupted)));
-        assert!(measured.failure.is_none() && !measured.standing().closed);
+        assert!(measured.failure.is_none() && !measured.status().closed);
         measured.push(Err(Error::Unsupported("no".into()))).unwrap();
-        assert!(measured.standing().closed && measured.half_width() == f64::INFINITY);
+        assert!(measured.status().closed && measured.half_width() == f64::INFINITY);
     }
 }

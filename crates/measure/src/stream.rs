@@ -465,7 +465,7 @@ impl RequestSource for Stream {
 
     #[inline]
     fn next(&mut self, now: Nanos) -> Next {
-        match self.next_at_once(now) {
+        match self.next_fast(now) {
             Some(request) => Next::Issue(request),
             None if self.free == NO_SLOT => Next::WaitForCompletion,
             None => self.next_slow(now),
@@ -473,7 +473,7 @@ impl RequestSource for Stream {
     }
 
     #[inline(always)]
-    fn next_at_once(&mut self, now: Nanos) -> Option<Request> {
+    fn next_fast(&mut self, now: Nanos) -> Option<Request> {
         let index = self.free;
         (index != NO_SLOT && now < self.plain_until).then(|| self.issue(index, now, now))
     }
@@ -495,7 +495,7 @@ impl RequestSource for Stream {
     }
 
     #[inline(always)]
-    fn next_alone(&mut self, now: Nanos) -> Option<Request> {
+    fn next_sync(&mut self, now: Nanos) -> Option<Request> {
         if now >= self.plain_until {
             return None;
         }
@@ -504,7 +504,7 @@ impl RequestSource for Stream {
     }
 
     #[inline(always)]
-    fn complete_alone(&mut self, request: &Request, since: Nanos, now: Nanos) {
+    fn complete_sync(&mut self, request: &Request, since: Nanos, now: Nanos) {
         self.depth_area += u128::from(now - self.last_event);
         self.last_event = now;
         if now >= self.next_mark {
