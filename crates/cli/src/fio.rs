@@ -16,7 +16,6 @@ use host::facts::Roots;
 use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -140,26 +139,10 @@ const STATE: Input = Input::new("a verification state", 16 << 20);
 fn variable(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
-        "$pagesize" => page_bytes().map(|bytes| bytes.to_string()),
-        "$mb_memory" => {
-            let text = fs::read_to_string("/proc/meminfo").ok()?;
-            let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
-            Some((kib.parse::<u64>().ok()? / 1024).to_string())
-        }
+        "$pagesize" => Some(host::facts::page_bytes().to_string()),
+        "$mb_memory" => host::facts::memory_bytes(&Roots::default()).map(|bytes| (bytes >> 20).to_string()),
         name => std::env::var(name).ok(),
     }
-}
-
-/// The page size, from the auxiliary vector: pairs of words, AT_PAGESZ is 6.
-fn page_bytes() -> Option<usize> {
-    const PAGE_BYTES: usize = 6;
-    const WORD: usize = size_of::<usize>();
-    let vector = fs::read("/proc/self/auxv").ok()?;
-    let word = |bytes: &[u8]| bytes.try_into().ok().map(usize::from_ne_bytes);
-    vector
-        .chunks_exact(2 * WORD)
-        .find(|pair| word(&pair[..WORD]) == Some(PAGE_BYTES))
-        .and_then(|pair| word(&pair[WORD..]))
 }
 
 /// Whether `--debug` includes this topic.

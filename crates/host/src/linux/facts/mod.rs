@@ -21,7 +21,7 @@ mod throttle;
 
 pub(crate) use block::directory as device_directory;
 pub(crate) use block::disk_of_partition;
-pub use computer::machine_facts;
+pub use computer::{machine_facts, memory_bytes, page_bytes};
 pub(crate) use computer::{memory_left, own_limit_left};
 pub(crate) use dirty::DirtyWatch;
 pub(crate) use extents::largest as largest_extent;
