@@ -1,7 +1,7 @@
 //! Measures workloads individually and concurrently, in turn.
 
 use crate::repeat::{Measured, PointStatus, Repeated, Repeats, ramp, repeat};
-use crate::sample::{Sample, alignment, gather, note_others, streams, unpaused};
+use crate::sample::{Sample, alignment, gather, note_others, retry_if_paused, streams};
 use crate::stream::Stream;
 use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
 use workload::{Stop, Workload};
@@ -116,7 +116,7 @@ impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
 }
 
 fn run_once<M: Machine>(machine: &M, jobs: &[Job<'_, M::Target>], ramp_ns: Nanos) -> Result<Vec<Result<Sample>>> {
-    let ((sources, mut usage), left_out) = unpaused(|| {
+    let ((sources, mut usage), left_out) = retry_if_paused(|| {
         let mut sources: Vec<Vec<Stream>> = Vec::with_capacity(jobs.len());
         for Job { facts, workload, .. } in jobs {
             workload.check(facts.size_bytes, alignment(workload, facts))?;

@@ -144,7 +144,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let Options { count_instructions, trace, .. } = options;
     let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
     let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
-    let ((streams, mut usage), left_out) = unpaused(|| {
+    let ((streams, mut usage), left_out) = retry_if_paused(|| {
         let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
         let mut streams: Vec<A> = streams.into_iter().map(&source).collect();
         let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
@@ -196,7 +196,7 @@ const MAX_RETRIES: usize = 3;
 ///
 /// # Errors
 /// As `run`.
-pub fn unpaused<T, E>(
+pub fn retry_if_paused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
 ) -> std::result::Result<(T, Vec<String>), E> {
     let mut discarded = Vec::new();
@@ -362,7 +362,7 @@ mod tests {
                 runs += 1;
                 Ok((runs, pauses.get(runs - 1).copied().unwrap_or(pause)))
             };
-            unpaused::<_, Error>(run).unwrap()
+            retry_if_paused::<_, Error>(run).unwrap()
         };
         assert_eq!(ran(&[None]), (1, vec![]));
         let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
@@ -372,6 +372,6 @@ mod tests {
             runs == MAX_RETRIES + 1 && discarded.len() == 1 && discarded[0].contains("do not trust it"),
             "{discarded:?}"
         );
-        assert!(matches!(unpaused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
+        assert!(matches!(retry_if_paused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
     }
 }

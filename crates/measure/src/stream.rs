@@ -342,7 +342,7 @@ impl Stream {
     }
 
     /// The next request is `bytes` shorter than the sequence says (longer if negative).
-    pub fn moves_less(&mut self, bytes: i64) {
+    pub fn adjust_budget(&mut self, bytes: i64) {
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
         let beyond = if self.ends_whole && self.budget == 0 { self.beyond } else { 0 };
         self.budget = self.budget.saturating_add(bytes - bytes.clamp(0, beyond)).max(0);
@@ -354,7 +354,7 @@ impl Stream {
     }
 
     /// Sets another operation for the request in this slot, which is about to be issued.
-    pub fn serves_as(&mut self, slot: u32, op: Op) {
+    pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
 

@@ -299,7 +299,7 @@ impl FioStream {
                         trims.next_is_one = entry.action == Action::Trim;
                     }
                     (request.target, request.offset, request.len) = (u32::from(entry.file), entry.offset, entry.len);
-                    self.stream.serves_as(request.slot, request.op);
+                    self.stream.set_slot_op(request.slot, request.op);
                 }
                 next
             }

@@ -306,10 +306,10 @@ impl FioStream {
                 return self.end(request.slot, now);
             }
             if request.len != len {
-                self.stream.moves_less(i64::from(len) - i64::from(request.len));
+                self.stream.adjust_budget(i64::from(len) - i64::from(request.len));
             }
             if request.op != op {
-                self.stream.serves_as(request.slot, request.op);
+                self.stream.set_slot_op(request.slot, request.op);
             }
         }
         let trims = self.trims.as_mut().filter(|trims| trims.next_is_one && !trimmed);
@@ -320,7 +320,7 @@ impl FioStream {
         }
         if let Some(backlog) = self.backlog.as_mut().filter(|_| side != TRIM) {
             backlog.issued(request);
-            self.stream.moves_less(backlog.beyond() as i64);
+            self.stream.adjust_budget(backlog.beyond() as i64);
         }
         if let Some(own) = &mut self.contest {
             own.issued(&request, side == TRIM, now);
