@@ -1,74 +1,13 @@
 //! The command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches};
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use results::SearchBy;
 use std::path::PathBuf;
 use std::str::FromStr;
 use workload::Pattern;
-
-/// Measures how fast storage really is, why it is not faster, and what to change
-#[derive(Parser)]
-#[command(name = "halfpower", version, max_term_width = 120)]
-pub(crate) struct Cli {
-    /// Replace output files that halfpower did not make
-    #[arg(long, global = true)]
-    pub(crate) force: bool,
-    /// Do not keep the result in the history
-    #[arg(long, global = true, conflicts_with = "history")]
-    pub(crate) no_history: bool,
-    /// File of the history [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) history: Option<PathBuf>,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum Command {
-    /// Run every experiment that suits the target and the time, and give one answer
-    Study(StudyArguments),
-    /// Show every layer under the target, advertised over achieved, and which of them is the limit
-    Stack(crate::stack::Arguments),
-    /// Measure one workload
-    Run(PointArguments),
-    /// Measure every combination of lists of options, in one table
-    Sweep(PointArguments),
-    /// Compare two results, or measure two arms in turn: did it help?
-    #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
-    Compare(Box<crate::compare::Arguments>),
-    /// Try the settings that could matter, interleaved with the current ones, then restore
-    /// everything: which is worth changing?
-    Tune(Box<crate::tune::Arguments>),
-    /// Repeat a few points of the target's last result in the history: is it still as fast?
-    Check(crate::check::Arguments),
-    /// Show everything measured so far: a list, an entry, trends
-    History(crate::history::Arguments),
-    /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
-    Verify(crate::verify::Arguments),
-    /// Recreate the report from results.json
-    Report(ReportArguments),
-    /// Run an IOzone command line: file sizes against record sizes
-    #[command(disable_help_flag = true)]
-    Iozone(ToolArguments),
-    /// Run a SQLIO command line: requests as a database makes them, and the published alignment study
-    #[command(disable_help_flag = true)]
-    Sqlio(ToolArguments),
-    /// Run a diskspd command line: many kinds of load on files and devices
-    #[command(disable_help_flag = true)]
-    Diskspd(ToolArguments),
-    /// Run fio jobs and job files
-    #[command(disable_help_flag = true)]
-    Fio(ToolArguments),
-    /// Run PostMark commands from a file, a prompt or a pipe: small files as mail and web servers use them
-    Postmark(crate::postmark::Arguments),
-    /// Measure creating, opening, renaming, listing and deleting many files
-    Metadata(crate::metadata::Arguments),
-    /// List, check, change and fit simulated machines
-    Twin(crate::twin::Arguments),
-}
 
 /// The command line of another tool, parsed by that tool's own parser.
 #[derive(Args, Clone)]
@@ -275,6 +214,19 @@ pub(crate) struct PointArguments {
     pub(crate) json: bool,
 }
 
+impl PointArguments {
+    /// The parser of `run` or `sweep` by itself.
+    pub(crate) fn command(name: &str) -> clap::Command {
+        Self::augment_args(clap::Command::new("halfpower").bin_name(format!("halfpower {name}")).max_term_width(120))
+    }
+
+    /// Parses the words after `run` or `sweep`.
+    pub(crate) fn parse(name: &str, words: impl IntoIterator<Item = String>) -> Result<PointArguments, clap::Error> {
+        let matches = Self::command(name).no_binary_name(true).try_get_matches_from(words)?;
+        Self::from_arg_matches(&matches)
+    }
+}
+
 fn auto_size(text: &str) -> Result<AutoSize, String> {
     if text == "auto" { Ok(AutoSize(None)) } else { parse_size(text).map(|size| AutoSize(Some(size))) }
 }
@@ -297,67 +249,4 @@ where
 fn precision(text: &str) -> Result<f64, String> {
     let percent = text.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
     percent.ok_or_else(|| "a precision is above 0 and at most 100 %, such as 3".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use machine::Buffering;
-    use proptest::prelude::*;
-    use proptest::{option, sample::select};
-    use workload::{Data, Stop, Workload};
-
-    fn patterns() -> impl Strategy<Value = Pattern> {
-        prop_oneof![
-            select(vec![
-                Pattern::Seq,
-                Pattern::Random,
-                Pattern::Uniform,
-                Pattern::Backward,
-                Pattern::Zipf(1.1),
-                Pattern::Pareto(0.2)
-            ]),
-            (1u64..1 << 40).prop_map(Pattern::Stride),
-            (1u32..1000).prop_map(Pattern::Columns),
-            (1u8..100, 1u8..100)
-                .prop_map(|(hot_percent, access_percent)| Pattern::HotCold { hot_percent, access_percent }),
-            (1.0..50.0, 0.0..100.0, any::<bool>()).prop_map(|(deviation_percent, center_percent, scattered)| {
-                Pattern::Normal { deviation_percent, center_percent, scattered }
-            }),
-        ]
-    }
-
-    proptest! {
-        /// The commands that an answer prints parse back to the workloads that were measured.
-        #[test]
-        fn options_of_a_workload_parse_back(
-            (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),
-            (engine, buffering, hint, memory, allocation, cache) in (
-                select(&Engine::ALL),
-                select(vec![Buffering::Direct, Buffering::Buffered, Buffering::DirectDsync, Buffering::BufferedDsync]),
-                select(&Hint::ALL), select(&Memory::ALL), select(&Allocation::ALL), select(&CacheState::ALL)),
-            (offset_bytes, region_start_bytes, region_bytes, bytes, limit_bytes) in
-                (0u64..1 << 40, 0u64..1 << 40, option::of(1u64..1 << 50), option::of(1u64..1 << 50), option::of(1u64..1 << 50)),
-            (rate_iops, think_ns, sync_at_end, seed, reap) in (
-                option::of(1.0..1e6), 0u64..1_000_000_000, any::<bool>(), any::<u64>(),
-                prop_oneof![Just(Reap::Auto), Just(Reap::Poll), (1u32..100).prop_map(Reap::AtLeast)]),
-            (compressible_percent, duplicate_percent, verify) in (0u8..=100, 0u8..=100, any::<bool>()),
-        ) {
-            let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
-            let data = Data { compressible_percent, duplicate_percent, verify };
-            let workload = Workload {
-                read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, memory, allocation, cache, offset_bytes,
-                region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,
-                sizes: None, align_bytes: None,
-            };
-            let line = format!("halfpower run {}", workload.options());
-            let Command::Run(arguments) = Cli::try_parse_from(line.split(' '))?.command else { unreachable!() };
-            prop_assert_eq!(crate::points::grid(&arguments, &Engine::ALL), [workload]);
-        }
-    }
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        <Cli as clap::CommandFactory>::command().debug_assert();
-    }
 }

@@ -2,12 +2,14 @@
 
 use crate::arguments::TargetArguments;
 use crate::compare::FAILED;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
 use crate::target::{Where, on_machine, resolve};
-use crate::{Failure, output};
 use clap::Args;
 use machine::units::parse_time;
 use machine::{Machine, TargetSpec};
-use measure::Repeats;
+use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
 use results::history::{Filter, History};
 use results::{Began, Kind, Point, Question, Results, measure_points};
@@ -43,13 +45,13 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let limit: FailIf = format!("slower:{}", arguments.slower)
         .parse()
         .map_err(|_| Failure::Usage(format!("--slower {}: not a percentage; write it as 10%", arguments.slower)))?;
     let (place, mut spec) = resolve(&arguments.target)?;
     let name = spec.places.iter().map(|place| place.to_string_lossy().into_owned()).collect::<Vec<_>>().join(", ");
-    let (id, baseline) = baseline(&crate::history::open()?, &name, arguments.baseline)?;
+    let (id, baseline) = baseline(&crate::history::open(context)?, &name, arguments.baseline)?;
     // To a cache or a rotating disk, another size is a different test.
     let whole = match &place {
         Where::Twin(machine) if spec.size.is_none() => Some(machine.target_facts(&machine.open(&spec)?).size_bytes),
@@ -68,7 +70,7 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let results = on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments))?;
-    crate::history::keep_as(&results, Some("check"));
+    crate::history::keep_as(context, &results, Some("check"));
     let comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
     if arguments.json {
         output::print(&output::json(comparison.to_json())?)?;
@@ -133,33 +135,27 @@ fn measured<M: Machine>(
 ) -> Result<Results, Failure> {
     let began = Began::now(machine);
     let until = machine.now().saturating_add(arguments.budget);
-    chosen.iter().try_for_each(|point| machine.check_memory(&[point.workload.workload.buffers()]))?;
-    let mut target = machine.open(spec)?;
-    let facts = machine.target_facts(&target);
-    let left = until.saturating_sub(machine.now());
+    let mut workloads: Vec<Workload> = chosen.iter().map(|point| point.workload.workload.clone()).collect();
+    let repeats = Repeats { least: 3, most: 10, ..Repeats::default() };
+    let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
+    let facts = runner.facts()[0].clone();
+    let budget_ns = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.
-    let run_ns = (left / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
-    let workloads: Vec<Workload> = chosen
-        .iter()
-        .map(|point| {
-            let mut workload = point.workload.workload.clone();
-            if let Stop::AfterNs(ns) = workload.stop {
-                workload.stop = Stop::AfterNs(ns.min(run_ns).max(1));
-            }
-            workload
-        })
-        .collect();
-    crate::points::check(&workloads, &facts)?;
-    let repeats = Repeats { least: 3, most: 10, until, ..Repeats::default() };
+    let run_ns = (budget_ns / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
+    for workload in &mut workloads {
+        if let Stop::AfterNs(ns) = &mut workload.stop {
+            *ns = (*ns).min(run_ns).max(1);
+        }
+    }
     let bar = crate::progress::bar(3 * workloads.len() as u64);
-    let points = measure_points(machine, &mut target, &workloads, repeats, |index, runs| {
+    let points = measure_points(&mut runner, &workloads, Repeats { budget_ns, ..repeats }, |index, runs| {
         bar.set_message(workloads[index].short());
         if runs <= 3 {
             bar.inc(1);
         }
     });
     bar.finish_and_clear();
-    let results = Results::new(machine, Kind::Sweep, crate::program(), began, facts, arguments.target.seed);
+    let results = Results::new(machine, Kind::Sweep, crate::context::program(), began, facts, arguments.target.seed);
     Ok(Results { points: points?, ..results })
 }
 
@@ -167,5 +163,5 @@ fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> 
     let before = Results { points: chosen.to_vec(), rates: Vec::new(), ..baseline.clone() };
     debug_assert!(chosen.iter().zip(&now.points).all(|(a, b)| Question::of(&a.workload) == Question::of(&b.workload)));
     let worth = results::compare::WORTH_PERCENT;
-    compare(&Side::of(name, &before), &Side::of("now", now), crate::program(), worth)
+    compare(&Side::of(name, &before), &Side::of("now", now), crate::context::program(), worth)
 }

@@ -1,6 +1,6 @@
 //! Standard output and standard error. Writing never panics; a closed pipe is not an error.
 
-use crate::Failure;
+use crate::failure::Failure;
 use machine::text::{PrintableWriter, printable};
 use std::io::{self, ErrorKind, Stdout, Write};
 

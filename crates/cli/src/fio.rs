@@ -1,7 +1,9 @@
 //! `halfpower fio`: runs fio jobs on the local machine.
 
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
 use crate::target::{machine_of, on_machine};
-use crate::{Failure, output};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Section,
     Surroundings, World, aggregate_log_paths, aggregate_logs, check_machine, help as job_options, json, load_states,
@@ -14,7 +16,6 @@ use host::facts::Roots;
 use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -94,8 +95,8 @@ impl Surroundings for ThisComputer {
     }
 }
 
-pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
-    let command = Command::parse(&output::without_ours(arguments))?;
+pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Failure> {
+    let command = Command::parse(&context.take_ours(arguments))?;
     if command.version {
         return output::print(&format!("{FIO_VERSION}\n"));
     }
@@ -119,7 +120,7 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     if !command.parse_only {
         load_states(&mut arrangement, &plan, state_directory(&command), &|path| STATE.read(path))?;
     }
-    let outputs = Outputs::new(&command, &plan, &arrangement)?;
+    let outputs = Outputs::new(&context, &command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
     on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
 }
@@ -138,26 +139,10 @@ const STATE: Input = Input::new("a verification state", 16 << 20);
 fn variable(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
-        "$pagesize" => page_bytes().map(|bytes| bytes.to_string()),
-        "$mb_memory" => {
-            let text = fs::read_to_string("/proc/meminfo").ok()?;
-            let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
-            Some((kib.parse::<u64>().ok()? / 1024).to_string())
-        }
+        "$pagesize" => Some(host::facts::page_bytes().to_string()),
+        "$mb_memory" => host::facts::memory_bytes(&Roots::default()).map(|bytes| (bytes >> 20).to_string()),
         name => std::env::var(name).ok(),
     }
-}
-
-/// The page size, from the auxiliary vector: pairs of words, AT_PAGESZ is 6.
-fn page_bytes() -> Option<usize> {
-    const PAGE_BYTES: usize = 6;
-    const WORD: usize = size_of::<usize>();
-    let vector = fs::read("/proc/self/auxv").ok()?;
-    let word = |bytes: &[u8]| bytes.try_into().ok().map(usize::from_ne_bytes);
-    vector
-        .chunks_exact(2 * WORD)
-        .find(|pair| word(&pair[..WORD]) == Some(PAGE_BYTES))
-        .and_then(|pair| word(&pair[WORD..]))
 }
 
 /// Whether `--debug` includes this topic.
@@ -201,7 +186,7 @@ fn fio_on<M: Machine>(
     let began = Began::now(machine);
     let result = measured(command, machine, surroundings, plan, arrangement)?;
     let document = results(machine, began, &result);
-    crate::history::keep(&document);
+    crate::history::keep(outputs.context, &document);
     report(command, outputs, &result, &document)?;
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
@@ -240,6 +225,7 @@ fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
 }
 
 struct Outputs<'a> {
+    context: &'a Context,
     report: Option<Output>,
     json: Option<Output>,
     /// The jobs' files and the job files, which outputs must not overwrite.
@@ -248,26 +234,32 @@ struct Outputs<'a> {
 
 impl<'a> Outputs<'a> {
     /// Opens all outputs in advance; none may be a file of the jobs.
-    fn new(command: &'a Command, plan: &Plan, arrangement: &'a Arrangement) -> Result<Outputs<'a>, Failure> {
+    fn new(
+        context: &'a Context,
+        command: &'a Command,
+        plan: &Plan,
+        arrangement: &'a Arrangement,
+    ) -> Result<Outputs<'a>, Failure> {
         let files = arrangement.files.iter().map(|file| &file.path).chain(&command.files);
         let data: Vec<&Path> = files.map(PathBuf::as_path).collect();
         for clone in &arrangement.clones {
             let (group, job) = clone.job;
             for path in log_paths(&plan.groups[group][job], clone.number) {
-                output::output("write_*_log", &path, &data)?;
+                output::output(context, "write_*_log", &path, &data)?;
             }
         }
         for path in command.bandwidth_log.iter().flat_map(|prefix| aggregate_log_paths(prefix)) {
-            output::output("--bandwidth-log", &path, &data)?;
+            output::output(context, "--bandwidth-log", &path, &data)?;
         }
         for job in plan.jobs().filter(|job| job.options.state_asked) {
             for clone in 0..job.options.clones {
-                output::output("verify_state_save", &state_path(state_directory(command), job, clone), &data)?;
+                output::output(context, "verify_state_save", &state_path(state_directory(command), job, clone), &data)?;
             }
         }
         Ok(Outputs {
-            report: output::optional("--output", command.output.as_deref(), &data)?,
-            json: output::optional("--json", command.json.as_deref(), &data)?,
+            context,
+            report: output::optional(context, "--output", command.output.as_deref(), &data)?,
+            json: output::optional(context, "--json", command.json.as_deref(), &data)?,
             data,
         })
     }
@@ -329,17 +321,24 @@ fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document
     let (states, unasked): (Vec<_>, Vec<_>) =
         saved_states(result, state_directory(command)).into_iter().partition(|(path, _)| is_asked(path));
     for (path, text) in unasked {
-        let saved =
-            output::output("verify_state_save", &path, &outputs.data).and_then(|file| output::save(&file, &text));
+        let saved = output::output(outputs.context, "verify_state_save", &path, &outputs.data)
+            .and_then(|file| output::save(&file, &text));
         if saved.is_err() {
             warn(command, &[format!("{}: how far the job wrote was not saved there", path.display())]);
         }
     }
     let logged: Vec<_> = logs(result)
         .iter()
-        .map(|(path, text)| output::save_late("write_*_log", path, &outputs.data, text))
-        .chain(aggregate.map(|(path, text)| output::save_late("--bandwidth-log", &path, &outputs.data, &text)))
-        .chain(states.iter().map(|(path, text)| output::save_late("verify_state_save", path, &outputs.data, text)))
+        .map(|(path, text)| output::save_late(outputs.context, "write_*_log", path, &outputs.data, text))
+        .chain(
+            aggregate
+                .map(|(path, text)| output::save_late(outputs.context, "--bandwidth-log", &path, &outputs.data, &text)),
+        )
+        .chain(
+            states
+                .iter()
+                .map(|(path, text)| output::save_late(outputs.context, "verify_state_save", path, &outputs.data, text)),
+        )
         .collect();
     let kept = match &outputs.json {
         Some(file) => output::save(file, &output::json(results::to_json(document))?),
@@ -354,6 +353,6 @@ fn results<M: Machine>(machine: &M, began: Began, result: &FioResult) -> Results
     let target = TargetFacts { name: names.join(", "), ..first.facts.clone() };
     let seed = first.jobs[0].point.workload.seed;
     let points = result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone()).collect();
-    let document = Results::new(machine, Kind::Run, crate::program(), began, target, seed);
+    let document = Results::new(machine, Kind::Run, crate::context::program(), began, target, seed);
     Results { points, warnings: result.warnings.clone(), ..document }
 }

@@ -1,6 +1,7 @@
 //! The history: every command stores its result in it, and `halfpower history` shows it.
 
-use crate::Failure;
+use crate::context::{Context, HISTORY_VARIABLE};
+use crate::failure::Failure;
 use crate::output::{self, print, tell};
 use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
@@ -10,12 +11,8 @@ use results::Results;
 use results::compare::{Arm, Comparison, Measure};
 use results::history::{Entry, Filter, Fingerprint, History, HistoryError, Other, difference, trends};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
-
-/// Names the history file instead of `--history`; `none` disables the history.
-const VARIABLE: &str = "HALFPOWER_HISTORY";
 
 /// Limit of an export to a file, because it is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
@@ -23,47 +20,9 @@ const MAX_EXPORT_BYTES: usize = 1 << 30;
 /// Maximum number of trends to show; those with the most readings come first.
 const MAX_TRENDS: usize = 12;
 
-/// The history options of the command line; set once at the start.
-static CHOICE: OnceLock<Choice> = OnceLock::new();
-
-#[derive(Debug, Clone)]
-enum Choice {
-    Nowhere,
-    File(PathBuf),
-    Usual,
-}
-
-/// Stores the history options; the first call wins.
-pub(crate) fn choose(no_history: bool, file: Option<PathBuf>) {
-    let choice = match (no_history, file) {
-        (true, _) => Choice::Nowhere,
-        (_, Some(file)) => Choice::File(file),
-        _ => return,
-    };
-    // The option appears twice: before the command, and among another tool's arguments.
-    let _ = CHOICE.set(choice);
-}
-
-/// The history file; `None` if the history is disabled or there is no home directory.
-pub(crate) fn file() -> Option<PathBuf> {
-    match CHOICE.get().unwrap_or(&Choice::Usual) {
-        Choice::Nowhere => return None,
-        Choice::File(path) => return Some(path.clone()),
-        Choice::Usual => {}
-    }
-    match std::env::var_os(VARIABLE) {
-        Some(name) if name == "none" => return None,
-        Some(name) if !name.is_empty() => return Some(PathBuf::from(name)),
-        _ => {}
-    }
-    let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))?;
-    Some(data.join("halfpower/history.sqlite"))
-}
-
 /// Stores an entry. A history that cannot be written causes a warning, not an error.
-fn kept(keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
-    let Some(path) = file() else { return };
+fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
+    let Some(path) = context.history_file() else { return };
     if let Err(error) = History::open(&path).and_then(|mut history| keep(&mut history)) {
         tell(&format!("warning: this result is not in the history: {error}"));
     }
@@ -75,15 +34,15 @@ pub(crate) fn absolute(target: &str) -> String {
     std::fs::canonicalize(target).map_or_else(|_| target.into(), |path| path.to_string_lossy().into_owned())
 }
 
-pub(crate) fn keep(results: &Results) {
-    keep_as(results, None);
+pub(crate) fn keep(context: &Context, results: &Results) {
+    keep_as(context, results, None);
 }
 
 /// Stores a result under another kind than its document's.
-pub(crate) fn keep_as(results: &Results, kind: Option<&str>) {
+pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
     let measured = results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
     if measured {
-        kept(|history| history.keep(results, &absolute(&results.target.name), kind));
+        kept(context, |history| history.keep(results, &absolute(&results.target.name), kind));
     }
 }
 
@@ -91,9 +50,9 @@ pub(crate) fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-pub(crate) fn keep_comparison(comparison: &Comparison, arms: &[Box<dyn Arm>; 2], began_unix_s: u64) {
+pub(crate) fn keep_comparison(context: &Context, comparison: &Comparison, arms: &[Box<dyn Arm>; 2], began_unix_s: u64) {
     let program = &comparison.program;
-    keep_other(comparison.to_json(), |document| Other {
+    keep_other(context, comparison.to_json(), |document| Other {
         began_unix_s,
         kind: "compare",
         target: format!("{} -> {}", comparison.a, comparison.b),
@@ -103,9 +62,15 @@ pub(crate) fn keep_comparison(comparison: &Comparison, arms: &[Box<dyn Arm>; 2],
     });
 }
 
-pub(crate) fn keep_tuning(tuning: &Tuning, machine: &MachineFacts, target: &TargetFacts, began_unix_s: u64) {
+pub(crate) fn keep_tuning(
+    context: &Context,
+    tuning: &Tuning,
+    machine: &MachineFacts,
+    target: &TargetFacts,
+    began_unix_s: u64,
+) {
     let program = &tuning.program;
-    keep_other(tuning.to_json(), |document| Other {
+    keep_other(context, tuning.to_json(), |document| Other {
         began_unix_s,
         kind: "tune",
         target: absolute(&tuning.target),
@@ -115,8 +80,8 @@ pub(crate) fn keep_tuning(tuning: &Tuning, machine: &MachineFacts, target: &Targ
     });
 }
 
-fn keep_other<'a>(document: serde_json::Result<String>, other: impl FnOnce(String) -> Other<'a>) {
-    kept(|history| {
+fn keep_other<'a>(context: &Context, document: serde_json::Result<String>, other: impl FnOnce(String) -> Other<'a>) {
+    kept(context, |history| {
         let document = document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
         history.keep_other(other(document))
     });
@@ -128,10 +93,10 @@ impl From<HistoryError> for Failure {
     }
 }
 
-pub(crate) fn open() -> Result<History, Failure> {
-    let path = file().ok_or_else(|| {
+pub(crate) fn open(context: &Context) -> Result<History, Failure> {
+    let path = context.history_file().ok_or_else(|| {
         Failure::Usage(format!(
-            "no history: disabled by --no-history or {VARIABLE}=none, or HOME is not set; name a file with --history"
+            "no history: disabled by --no-history or {HISTORY_VARIABLE}=none, or HOME is not set; name a file with --history"
         ))
     })?;
     Ok(History::open_existing(&path)?)
@@ -208,15 +173,15 @@ enum Task {
     },
 }
 
-pub(crate) fn history(arguments: &Arguments) -> Result<(), Failure> {
-    let mut history = open()?;
+pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let mut history = open(context)?;
     match &arguments.command {
         None => list(&history, &arguments.list),
         Some(Task::Show { id, json }) => show(&history, *id, *json),
         Some(Task::Trend { target, measure, question, html }) => {
-            trend(&history, target, measure, question.as_deref(), html.as_ref())
+            trend(context, &history, target, measure, question.as_deref(), html.as_ref())
         }
-        Some(Task::Export { format, output }) => export(&history, format, output.as_deref()),
+        Some(Task::Export { format, output }) => export(context, &history, format, output.as_deref()),
         Some(Task::Prune { ids, keep, older }) => prune(&mut history, ids, *keep, *older),
     }
 }
@@ -268,13 +233,14 @@ fn measure(name: &str) -> Measure {
 }
 
 fn trend(
+    context: &Context,
     history: &History,
     target: &str,
     name: &str,
     question: Option<&str>,
     html: Option<&PathBuf>,
 ) -> Result<(), Failure> {
-    let page = output::optional("--html", html.map(PathBuf::as_path), &[])?;
+    let page = output::optional(context, "--html", html.map(PathBuf::as_path), &[])?;
     let measure = measure(name);
     let mut all = trends(history.occurrences(&absolute(target), measure)?);
     if let Some(text) = question {
@@ -302,13 +268,13 @@ fn trend(
         tell(&format!("{} more questions have fewer readings; --question TEXT shows them", questions - told.len()));
     }
     let Some(page) = page else { return Ok(()) };
-    let program = crate::program();
+    let program = crate::context::program();
     let text = report::history::trends_html(target, &told, measure, &format!("{} {}", program.name, program.version));
     output::save(&page, &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?)
 }
 
-fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Failure> {
-    let file = output::optional("--output", file, &[])?;
+fn export(context: &Context, history: &History, format: &str, file: Option<&Path>) -> Result<(), Failure> {
+    let file = output::optional(context, "--output", file, &[])?;
     let mut entries = history.list(&Filter::default())?;
     entries.reverse();
     if format == "parquet" {

@@ -1,10 +1,13 @@
 //! The `halfpower` program: parses, calls, prints. A library, so that its parser can be fuzzed.
 
 mod arguments;
-mod beside;
 mod check;
+mod commands;
 mod compare;
+mod concurrent;
 mod console;
+mod context;
+mod failure;
 mod fio;
 mod history;
 mod interrupt;
@@ -12,7 +15,6 @@ mod metadata;
 mod output;
 mod points;
 mod postmark;
-mod predictions;
 mod progress;
 mod stack;
 mod studies;
@@ -22,63 +24,13 @@ mod tune;
 mod twin;
 mod verify;
 
-use arguments::{Cli, Command};
 use clap::Parser;
+use commands::Cli;
+pub use commands::workloads;
+use failure::Failure;
 use machine::text::PrintableWriter;
-use results::Program;
 use std::io::Write;
 use std::process::ExitCode;
-use workload::Workload;
-
-/// Reasons to end a command early.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The command line is invalid or was refused: exit code 2.
-    Usage(String),
-    /// A measurement or an output failed: exit code 1.
-    Run(String),
-    /// Ctrl-C: exit code 130, the shell convention.
-    Interrupted,
-    /// The command has already printed the reason; this is its exit code.
-    Printed(u8),
-}
-
-impl From<machine::Error> for Failure {
-    fn from(error: machine::Error) -> Self {
-        match error {
-            machine::Error::Interrupted => Failure::Interrupted,
-            error if error.is_usage() => Failure::Usage(error.to_string()),
-            error => Failure::Run(error.to_string()),
-        }
-    }
-}
-
-impl From<workload::Error> for Failure {
-    fn from(error: workload::Error) -> Self {
-        Failure::from(machine::Error::from(error))
-    }
-}
-
-pub(crate) fn program() -> Program {
-    Program {
-        name: "halfpower".into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
-    }
-}
-
-/// Parses the workloads of a `run` or `sweep` command line.
-///
-/// # Errors
-/// The message that the program would print for any other command line.
-pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
-    let cli = Cli::try_parse_from(words).map_err(|error| error.render().to_string())?;
-    let (Command::Run(arguments) | Command::Sweep(arguments)) = cli.command else {
-        return Err("this command has no workloads".into());
-    };
-    points::check_grid(&arguments).map_err(|failure| format!("{failure:?}"))?;
-    Ok(points::grid(&arguments, &machine::Engine::ALL))
-}
 
 /// Under this stack limit the program moves to a thread: the command-line parser uses up to 250
 /// KiB.
@@ -124,32 +76,10 @@ fn run() -> ExitCode {
         // Help and version.
         Err(error) => error.exit(),
     };
-    if cli.force {
-        output::force();
-    }
-    history::choose(cli.no_history, cli.history);
     host::watch_cleanup(interrupt::flag, console::tell);
     // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
-    let result = match cli.command {
-        Command::Study(arguments) => studies::study(&arguments),
-        Command::Stack(arguments) => stack::stack(&arguments),
-        Command::Report(arguments) => studies::report(&arguments),
-        Command::Run(arguments) => points::run(&arguments),
-        Command::Sweep(arguments) => points::sweep(&arguments),
-        Command::Compare(arguments) => compare::compare(&arguments),
-        Command::Tune(arguments) => tune::tune(&arguments),
-        Command::Check(arguments) => check::check(&arguments),
-        Command::History(arguments) => history::history(&arguments),
-        Command::Verify(arguments) => verify::verify(&arguments),
-        Command::Iozone(arguments) => tools::iozone(&arguments.words),
-        Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
-        Command::Diskspd(arguments) => tools::diskspd(&arguments.words),
-        Command::Fio(arguments) => fio::fio(&arguments.words),
-        Command::Postmark(arguments) => postmark::postmark(&arguments),
-        Command::Metadata(arguments) => metadata::metadata(&arguments),
-        Command::Twin(arguments) => twin::twin(&arguments),
-    };
+    let result = cli.run();
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {
         console::tell(&format!("cannot remove {}: {why}", path.display()));

@@ -1,7 +1,9 @@
 //! `halfpower metadata`: rates of operations on many files.
 
 use crate::arguments::choices;
-use crate::{Failure, output};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
 use host::Host;
 use host::files::{HostFiles, directory_facts, remove_leftovers};
@@ -68,7 +70,7 @@ impl From<MetadataError> for Failure {
     }
 }
 
-pub(crate) fn metadata(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let usual = MetadataPlan::default();
     let plan = MetadataPlan {
         location: arguments.directory.clone(),
@@ -103,9 +105,9 @@ pub(crate) fn metadata(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let result = measured?;
     let target = directory_facts(std::slice::from_ref(&result.plan.location))?;
-    let document = Results::new(&host, Kind::Metadata, crate::program(), began, target, result.plan.seed);
+    let document = Results::new(&host, Kind::Metadata, crate::context::program(), began, target, result.plan.seed);
     let document = Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
-    crate::history::keep(&document);
+    crate::history::keep(context, &document);
     if !arguments.json {
         return output::print(&printable_lines(&report::terminal::metadata(&result)));
     }

@@ -1,8 +1,9 @@
 //! Writes results. With `--json` only JSON goes to standard output; otherwise the report for
 //! people.
 
-use crate::Failure;
 pub(crate) use crate::console::{print, tell};
+use crate::context::Context;
+use crate::failure::Failure;
 use files::MadeDirectory;
 use host::facts::Roots;
 use machine::text::printable;
@@ -12,36 +13,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// `--force`: outputs may replace files that halfpower did not create.
-static FORCE: AtomicBool = AtomicBool::new(false);
 
 const TEMPORARY: &str = "/tmp";
-
-pub(crate) fn force() {
-    FORCE.store(true, Ordering::Relaxed);
-}
-
-pub(crate) fn is_forced() -> bool {
-    FORCE.load(Ordering::Relaxed)
-}
-
-/// Removes our own `--force`, `--no-history` and `--history FILE` from another tool's command line.
-pub(crate) fn without_ours(words: &[String]) -> Vec<String> {
-    let mut rest = Vec::with_capacity(words.len());
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match (word.as_str(), word.strip_prefix("--history=")) {
-            ("--force", _) => force(),
-            ("--no-history", _) => crate::history::choose(true, None),
-            ("--history", _) => crate::history::choose(false, words.next().map(PathBuf::from)),
-            (_, Some(file)) => crate::history::choose(false, Some(PathBuf::from(file))),
-            _ => rest.push(word.clone()),
-        }
-    }
-    rest
-}
 
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
@@ -68,18 +41,23 @@ pub(crate) fn colour() -> bool {
 /// # Errors
 /// The path is not writable, belongs to another user, is the history, or is one of the targets or a
 /// layer under one.
-pub(crate) fn output(option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
+pub(crate) fn output(context: &Context, option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
     let mut targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
-    targets.extend(crate::history::file());
+    targets.extend(context.history_file());
     // overlayfs reports a different device and inode than the layer that holds the file.
     if targets.iter().any(|target| host::facts::is_same_data(&Roots::default(), target, path)) {
         targets.push(path.to_path_buf());
     }
-    Ok(Output::new(option, path, is_forced(), &targets)?)
+    Ok(Output::new(option, path, context.force, &targets)?)
 }
 
-pub(crate) fn optional(option: &str, path: Option<&Path>, targets: &[&Path]) -> Result<Option<Output>, Failure> {
-    path.map(|path| output(option, path, targets)).transpose()
+pub(crate) fn optional(
+    context: &Context,
+    option: &str,
+    path: Option<&Path>,
+    targets: &[&Path],
+) -> Result<Option<Output>, Failure> {
+    path.map(|path| output(context, option, path, targets)).transpose()
 }
 
 /// The target and all devices and files under it, or the description file of a simulated machine.
@@ -145,8 +123,14 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
 }
 
 /// Writes an output that could not be opened earlier, as [`save`] does.
-pub(crate) fn save_late(option: &str, path: &Path, targets: &[&Path], text: &str) -> Result<(), Failure> {
-    match output(option, path, targets) {
+pub(crate) fn save_late(
+    context: &Context,
+    option: &str,
+    path: &Path,
+    targets: &[&Path],
+    text: &str,
+) -> Result<(), Failure> {
+    match output(context, option, path, targets) {
         Ok(file) => save(&file, text),
         Err(Failure::Usage(why) | Failure::Run(why)) => Err(kept_elsewhere(&why, path, text)),
         Err(other) => Err(other),
@@ -158,6 +142,12 @@ pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> 
         return print(&self::json(results::to_json(results))?);
     }
     print(&report::terminal::points(results, width(), colour()))
+}
+
+/// The page of IOzone's surfaces.
+pub(crate) fn surface_page(results: &Results, own: &dialect::iozone::IozoneResult) -> Result<String, Failure> {
+    report::surfaces::of_iozone(results, own)
+        .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
 }
 
 /// Prints a study: first the tables, then the answer so that it stays on the screen, then the path
@@ -176,6 +166,7 @@ pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -
 
 /// The output directory of a command, opened before the measurement starts.
 pub(crate) struct Directory<'a> {
+    context: &'a Context,
     path: &'a Path,
     targets: &'a [&'a Path],
     /// Outermost first.
@@ -191,22 +182,27 @@ impl Drop for Directory<'_> {
 
 impl<'a> Directory<'a> {
     /// Creates the directory and checks that the known file names can be written.
-    pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
+    pub(crate) fn new(
+        context: &'a Context,
+        path: &'a Path,
+        targets: &'a [&'a Path],
+        files: &[&str],
+    ) -> Result<Directory<'a>, Failure> {
         // An empty path means the current directory.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let (_, made) = files::Directory::make(path, 0o777).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;
-        let directory = Directory { path, targets, made };
-        files.iter().try_for_each(|name| output("--output", &path.join(name), targets).map(drop))?;
+        let directory = Directory { context, path, targets, made };
+        files.iter().try_for_each(|name| output(context, "--output", &path.join(name), targets).map(drop))?;
         Ok(directory)
     }
 
     /// Writes a file into the directory and returns its path.
     pub(crate) fn save(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(name);
-        save_late("--output", &path, self.targets, text).map(|()| path)
+        save_late(self.context, "--output", &path, self.targets, text).map(|()| path)
     }
 
     /// Writes report.html and a table for each experiment; returns the path of the report.

@@ -1,12 +1,13 @@
 //! `halfpower run` and `halfpower sweep`: builds workloads from options, measures and shows them.
 
-use crate::Failure;
 use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Allocation, Buffering, Engine, Machine, TargetFacts, TargetKind, TargetSpec};
-use measure::Repeats;
+use machine::{Buffering, Engine, Machine, TargetSpec};
+use measure::{Repeats, RunRequest, Runner};
 use results::{
-    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_points, measure_rate_within_p99, measure_within_p99,
+    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_rate_within_p99, measure_within_p99, points_of,
 };
 use workload::{Data, Stop, Workload};
 
@@ -20,15 +21,15 @@ const MAX_IN_FLIGHT: u32 = 256;
 
 const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
-pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
+pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     lists_in(arguments)?;
     if arguments.each || !arguments.beside.is_empty() {
-        return crate::beside::run(arguments);
+        return crate::concurrent::run(context, arguments);
     }
     if arguments.p99.is_some() {
         return Err(Failure::Usage("--p99: run measures one depth; use halfpower sweep, which finds the depth".into()));
     }
-    points(arguments, Kind::Run)
+    points(context, arguments, Kind::Run)
 }
 
 /// Refuses lists.
@@ -100,20 +101,20 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
+pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
-    crate::beside::refuse(arguments)?;
+    crate::concurrent::refuse(arguments)?;
     if arguments.p99.is_some() && arguments.by == SearchBy::Depth && arguments.depth != [1] {
         let why = "the search for --p99 finds the depth; leave --depth out, or search --by rate";
         return Err(Failure::Usage(format!("--depth: {why}")));
     }
-    points(arguments, Kind::Sweep)
+    points(context, arguments, Kind::Sweep)
 }
 
-fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     if arguments.p99.is_none() && arguments.by == SearchBy::Rate {
         return Err(Failure::Usage("--by rate: it says how sweep --p99 searches; give --p99 TIME, too".into()));
     }
@@ -128,7 +129,7 @@ fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
-    on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
+    on_machine!(place, |machine| points_on(context, &machine, &spec, arguments, kind))
 }
 
 /// Bytes of all members together, parity included, of a target that has at least this many bytes.
@@ -143,52 +144,39 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
 }
 
 fn points_on<M: Machine>(
+    context: &Context,
     machine: &M,
     spec: &TargetSpec,
     arguments: &PointArguments,
     kind: Kind,
 ) -> Result<(), Failure> {
     let workloads = grid(arguments, &machine.capabilities().engines);
-    for workload in &workloads {
-        workload.check(u64::MAX >> 1, 1)?;
-        machine.check_memory(&[workload.buffers()])?;
-    }
+    let repeats = repeats(arguments);
+    let request = RunRequest::in_turn(spec, &workloads, repeats);
     let began = Began::now(machine);
     let mut log = None;
-    let mut target = machine.open_checked(spec, |facts| {
-        check(&workloads, facts)?;
-        check_without_size(&workloads, spec, facts)?;
-        if !spec.destroy.is_empty() {
-            check_any_runs(&workloads, facts)?;
-        }
+    let mut runner = Runner::open_then(machine, &request, || {
         log = arguments.verify_log.as_deref().map(crate::verify::new_log).transpose()?;
         Ok(())
     })?;
-    let facts = machine.target_facts(&target);
-    check(&workloads, &facts)?;
-    let repeats = Repeats {
-        least: arguments.repeats.max(1),
-        most: arguments.max_repeats.max(arguments.repeats).max(1),
-        precision: arguments.precision / 100.0,
-        ..Repeats::default()
-    };
+    let facts = runner.facts()[0].clone();
     let mut latency_goals = Vec::new();
     let mut points = match workloads.as_slice() {
         workloads if arguments.p99.is_some() => {
-            let (points, goals) = within_p99(machine, &mut target, workloads, arguments, repeats)?;
+            let (points, goals) = within_p99(&mut runner, workloads, arguments, repeats)?;
             latency_goals = goals;
             points
         }
         [workload] if arguments.verify => with_bar(&workloads, repeats, |on_progress| {
-            let point = crate::verify::measured(machine, &mut target, workload, repeats, log, on_progress)?;
+            let point = crate::verify::measured(&mut runner, workload, repeats, log, on_progress)?;
             Ok(vec![point])
         })?,
-        workloads => with_bar(workloads, repeats, |on_progress| {
-            Ok(measure_points(machine, &mut target, workloads, repeats, on_progress)?)
-        })?,
+        workloads => {
+            with_bar(workloads, repeats, |on_progress| Ok(points_of(workloads, &runner.run(&request, on_progress)?)))?
+        }
     };
     if let ([workload], [point], false) = (&workloads[..], &mut points[..], arguments.verify) {
-        match point.trace(machine, &mut target, workload) {
+        match point.trace(machine, runner.target_mut(0), workload) {
             // Show the points measured so far.
             Ok(()) | Err(machine::Error::Interrupted) => {}
             Err(error) => return Err(error.into()),
@@ -196,14 +184,14 @@ fn points_on<M: Machine>(
     }
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
-    let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
+    let results = Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, ..results };
     let capabilities = machine.capabilities();
     if capabilities.noisy {
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
     }
-    drop(target);
-    crate::history::keep(&results);
+    drop(runner);
+    crate::history::keep(context, &results);
     crate::output::show_points(&results, arguments.json)?;
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
@@ -211,15 +199,24 @@ fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
+/// How often each workload runs.
+pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
+    Repeats {
+        least: arguments.repeats.max(1),
+        most: arguments.max_repeats.max(arguments.repeats).max(1),
+        precision: arguments.precision / 100.0,
+        ..Repeats::default()
+    }
+}
+
 /// Finds the best rate of each workload within the p99 goal, with one point per depth tried.
 fn within_p99<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     workloads: &[Workload],
     arguments: &PointArguments,
     repeats: Repeats,
 ) -> Result<(Vec<Point>, Vec<LatencyGoal>), Failure> {
-    let engines = machine.capabilities().engines;
+    let engines = runner.machine().capabilities().engines;
     let goal = arguments.p99.unwrap_or(u64::MAX);
     let bar = crate::progress::bar(workloads.len() as u64);
     let (mut points, mut goals) = (Vec::new(), Vec::new());
@@ -237,13 +234,13 @@ fn within_p99<M: Machine>(
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
                 let how = (goal, most, points.len());
-                measure_within_p99(machine, target, at, how, repeats, |workload| bar.set_message(workload.short()))?
+                measure_within_p99(runner, at, how, repeats, |workload| bar.set_message(workload.short()))?
             }
             SearchBy::Rate => {
                 let workload = if arguments.depth == [1] { at(in_flight(workload, most)) } else { workload.clone() };
-                machine.check_memory(&[workload.buffers()])?;
+                measure::check_memory(runner.machine(), &[vec![workload.buffers()]])?;
                 let how = (goal, points.len());
-                measure_rate_within_p99(machine, target, &workload, how, repeats, |doing| {
+                measure_rate_within_p99(runner, &workload, how, repeats, |doing| {
                     bar.set_message(doing.to_owned());
                 })?
             }
@@ -261,53 +258,6 @@ fn within_p99<M: Machine>(
 fn in_flight(workload: &Workload, most: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
     most.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
-}
-
-pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
-    for workload in workloads {
-        let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
-        workload.check(facts.size_bytes, align)?;
-        if workload.writes() && !facts.writable {
-            let hint = "name it again after --destroy-data to write it";
-            return Err(machine::Error::refused(&facts.name, "it was there before and is only read", hint));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses workloads that need more of a new file than can be filled in the given time.
-fn check_without_size(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
-    let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
-    if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
-        return Ok(());
-    }
-    let least = facts.size_bytes.min(machine::LEAST_FILLED_BYTES * u64::from(facts.members));
-    let facts = TargetFacts { size_bytes: least, ..facts.clone() };
-    check(workloads, &facts).map_err(|error| match error {
-        machine::Error::Refused { what, why, .. } => {
-            let shown = machine::units::show_size(least);
-            let why = format!("{why}; without --size only the first {shown} of a new file are certain to be filled");
-            machine::Error::refused(what, why, "give --size")
-        }
-        error => error,
-    })
-}
-
-/// Refuses to overwrite a target if none of the workloads can run on it.
-fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
-    let refused = |workload: &Workload| match &facts.direct_refused {
-        Some(why) if workload.buffering.is_direct() => Some(why.clone()),
-        _ if workload.engine.is_mapped() && facts.members > 1 => Some("a stripe cannot be mapped".into()),
-        _ if workload.writes() && workload.allocation != Allocation::Written && facts.kind != TargetKind::TestFile => {
-            Some(format!("only in a directory can files be made whose space is {}", workload.allocation.name()))
-        }
-        _ => None,
-    };
-    let reasons: Option<Vec<String>> = workloads.iter().map(refused).collect();
-    match reasons.and_then(|reasons| reasons.into_iter().next()) {
-        Some(why) => Err(machine::Error::Unsupported(format!("{}: {why}; nothing was written", facts.name))),
-        None => Ok(()),
-    }
 }
 
 fn with_bar(

@@ -3,7 +3,9 @@
 mod places;
 
 use crate::console::{cannot_print, report};
-use crate::{Failure, output};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
 use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
 use files::{Directory, PRIVATE, is_trusted, parent};
@@ -39,15 +41,15 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 
 const HISTORY: usize = 1000;
 
-pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let commands = arguments.file.as_deref().unwrap_or(Path::new(START_FILE));
-    let json = output::optional("--json", arguments.json.as_deref(), &[commands])?;
+    let json = output::optional(context, "--json", arguments.json.as_deref(), &[commands])?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = Places::new();
     let mut runner = SessionRunner {
         files: &files,
-        session: Session::new(&files, interrupt).forced(output::is_forced()),
+        session: Session::new(&files, interrupt).forced(context.force),
         began: Began::now(&host),
         host,
         json: json.as_ref(),
@@ -57,7 +59,7 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
     let ended = runner.run(arguments.file.as_deref());
     // Save the completed runs, however the session ended.
     if let Ok(Some(document)) = runner.document() {
-        crate::history::keep(&document);
+        crate::history::keep(context, &document);
     }
     let ended = ended?;
     if let (Some(json), 0) = (runner.json, runner.runs_on_disk) {
@@ -222,10 +224,10 @@ impl SessionRunner<'_> {
         }
         let seed = runs.last().map_or(0, |run| run.plan.seed.into());
         let document = if let Some(one) = self.files.simulated() {
-            Results::new(&one.twin, Kind::Postmark, crate::program(), one.began, one.facts(), seed)
+            Results::new(&one.twin, Kind::Postmark, crate::context::program(), one.began, one.facts(), seed)
         } else {
             let target = directory_facts(&directories)?;
-            Results::new(&self.host, Kind::Postmark, crate::program(), self.began, target, seed)
+            Results::new(&self.host, Kind::Postmark, crate::context::program(), self.began, target, seed)
         };
         Ok(Some(Results { rates, warnings, ..document }))
     }

@@ -1,8 +1,8 @@
 //! `halfpower stack`: the layers under a target, advertised over achieved.
 
-use crate::Failure;
 use crate::arguments::TargetArguments;
 use crate::console::print;
+use crate::failure::Failure;
 use crate::output::{self, colour, width};
 use crate::target::{on_machine, resolve};
 use clap::Args;

@@ -1,7 +1,8 @@
 //! `halfpower study`, and `halfpower report`, which recreates a study's report.
 
-use crate::Failure;
 use crate::arguments::{ReportArguments, StudyArguments};
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{self, Directory};
 use crate::target::{Where, on_machine, resolve};
 use machine::{Machine, TargetSpec, units};
@@ -15,7 +16,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The shortest useful budget of a study.
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
-pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
+pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     let (effort, usual) = match (arguments.quick, arguments.full) {
         (true, _) => (Effort::Quick, 50 * SECOND_NS),
         (_, true) => (Effort::Full, 1200 * SECOND_NS),
@@ -27,13 +28,14 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     let (place, spec) = resolve(&arguments.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     // Find an unwritable output before the study, not after it.
-    let directory = Directory::new(&arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
+    let directory =
+        Directory::new(context, &arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
     let simulated = simulated(&place);
     let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
     if let Some(setup) = simulated {
-        crate::predictions::add(&setup, &mut results);
+        predict::outlook::add(&setup, &mut results);
     }
-    crate::history::keep(&results);
+    crate::history::keep(context, &results);
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);
@@ -62,14 +64,14 @@ fn simulated(place: &Where) -> Option<Setup> {
 
 pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
-    let results = study::study(machine, spec, plan, crate::program(), &mut |progress| {
+    let results = study::study(machine, spec, plan, crate::context::program(), &mut |progress| {
         crate::progress::at(&bar, progress.passed_ns, progress.doing);
     });
     bar.finish_and_clear();
     Ok(results?)
 }
 
-pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
+pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let text = results::DOCUMENT
         .text(&arguments.results)
@@ -77,7 +79,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let results = results::parse(&arguments.results, &text).map_err(|error| usage(&error))?;
     let beside = arguments.results.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
-    let directory = Directory::new(directory, &[], &["report.html"])?;
+    let directory = Directory::new(context, directory, &[], &["report.html"])?;
     let report = directory.save_report(&results)?;
     surfaces(&text, &results, &directory)?;
     output::show_study(&results, Some(&report), false)
@@ -95,14 +97,13 @@ fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<
     if own.surfaces.is_empty() {
         return Ok(());
     }
-    directory.save("surfaces.html", &crate::tools::surface_page(results, &own)?).map(drop)
+    directory.save("surfaces.html", &output::surface_page(results, &own)?).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::{Cli, Command};
-    use clap::Parser;
+    use crate::arguments::PointArguments;
     use machine::Engine;
     use results::Question;
     use twin::Twin;
@@ -111,10 +112,9 @@ mod tests {
     /// The workloads and the target of a printed `run` or `sweep` command.
     fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
         let words = shlex::split(command).expect("words of a shell");
-        let arguments = match Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{command}: {error}")).command {
-            Command::Run(arguments) | Command::Sweep(arguments) => arguments,
-            _ => panic!("{command} measures nothing"),
-        };
+        assert!(words[0] == "halfpower" && ["run", "sweep"].contains(&words[1].as_str()), "{command}");
+        let arguments = PointArguments::parse(&words[1], words[2..].iter().cloned())
+            .unwrap_or_else(|error| panic!("{command}: {error}"));
         let (_, spec) = resolve(&arguments.target).unwrap_or_else(|_| panic!("{command}: no such target"));
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
@@ -127,7 +127,7 @@ mod tests {
             let twin = Twin::from_name(name).expect("a simulated machine");
             let plan = Plan { budget_ns: 60 * SECOND_NS, effort: Effort::Quick, only: Vec::new(), seed: 7 };
             let spec = TargetSpec { places: vec![name.into()], ..TargetSpec::default() };
-            let results = study::study(&twin, &spec, &plan, crate::program(), &mut |_| {}).expect("a study");
+            let results = study::study(&twin, &spec, &plan, crate::context::program(), &mut |_| {}).expect("a study");
             let point = |index: usize| results.points[index].workload.workload.clone();
             let answer = results.answer.as_ref().expect("an answer");
             let findings = answer.findings.iter().map(|one| (one.check.clone(), one.points.to_vec()));

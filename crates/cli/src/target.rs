@@ -1,9 +1,9 @@
 //! Finds the machine and the target that a command line names.
 
-use crate::Failure;
 use crate::arguments::TargetArguments;
+use crate::failure::Failure;
 use host::Host;
-use machine::{Raid5, TargetSpec};
+use machine::{Engine, Machine, Raid5, TargetSpec};
 use std::path::{Path, PathBuf};
 use twin::Twin;
 use twin::settings::split_file;
@@ -11,6 +11,15 @@ use twin::settings::split_file;
 pub(crate) enum Where {
     Host(Host),
     Twin(Box<Twin>),
+}
+
+impl Where {
+    pub(crate) fn engines(&self) -> Vec<Engine> {
+        match self {
+            Where::Host(machine) => machine.capabilities().engines,
+            Where::Twin(machine) => machine.capabilities().engines,
+        }
+    }
 }
 
 /// Evaluates the body for either kind of machine.

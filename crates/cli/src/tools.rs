@@ -1,10 +1,11 @@
 //! Runs other tools' command lines, prints their reports, and writes our results as JSON.
 
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
 use crate::target::{machine_of, on_machine};
-use crate::{Failure, output};
 use machine::text::printable_lines;
 use machine::{Machine, TargetFacts};
-use report::surfaces::{Cliff, Surface};
 use results::Point;
 use results::{Began, Kind, Output, Results};
 use serde::Serialize;
@@ -33,12 +34,13 @@ struct Document<'a> {
 /// The full results document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, began, seed, .. } = document;
-    let results = Results::new(machine, Kind::Sweep, crate::program(), began, target.clone(), seed);
+    let results = Results::new(machine, Kind::Sweep, crate::context::program(), began, target.clone(), seed);
     Results { points, warnings, ..results }
 }
 
 /// Adds the results to the history, and writes the document if it was requested.
 fn keep_document<M: Machine>(
+    context: &Context,
     output: Option<&Output>,
     machine: &M,
     target: Option<&TargetFacts>,
@@ -48,13 +50,13 @@ fn keep_document<M: Machine>(
     let Some(target) = target else { return Ok(()) };
     let tool = document.tool;
     let results = in_full(machine, target, document);
-    crate::history::keep(&results);
+    crate::history::keep(context, &results);
     let Some(output) = output else { return Ok(()) };
     let text = results::to_json_with(&results, tool, own);
     output::save(output, &output::json(text)?)
 }
 
-pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
+pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failure> {
     let asks = |option: &str| words.iter().any(|word| word == option);
     if asks("-h") || asks("--help") {
         return output::print(dialect::iozone::HELP);
@@ -62,17 +64,18 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
     if asks("-v") {
         return output::print(&dialect::iozone::version());
     }
-    let options = dialect::iozone::parse(&output::without_ours(words))?;
-    let options = dialect::iozone::Options { force: output::is_forced(), ..options }.with_clients()?;
+    let options = dialect::iozone::parse(&context.take_ours(words))?;
+    let options = dialect::iozone::Options { force: context.force, ..options }.with_clients()?;
     let files = dialect::iozone::files(&options);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    let json = output::optional("--json", options.json.as_deref(), &names)?;
-    let html = output::optional("--html", options.html.as_deref(), &names)?;
-    output::optional("-b", options.excel_file.as_deref(), &names)?;
-    on_machine!(machine_of(&names)?, |machine| iozone_on(&machine, &options, json.as_ref(), html.as_ref()))
+    let json = output::optional(&context, "--json", options.json.as_deref(), &names)?;
+    let html = output::optional(&context, "--html", options.html.as_deref(), &names)?;
+    output::optional(&context, "-b", options.excel_file.as_deref(), &names)?;
+    on_machine!(machine_of(&names)?, |machine| iozone_on(&context, &machine, &options, json.as_ref(), html.as_ref()))
 }
 
 fn iozone_on<M>(
+    context: &Context,
     machine: &M,
     options: &dialect::iozone::Options,
     json: Option<&Output>,
@@ -95,69 +98,39 @@ where
     let document =
         Document { tool: "iozone", points, warnings: result.warnings.clone(), began, seed: options.seed.unwrap_or(1) };
     let results = in_full(machine, target, document);
-    crate::history::keep(&results);
+    crate::history::keep(context, &results);
     let written = match json {
         Some(json) => output::save(json, &output::json(results::to_json_with(&results, "iozone", &result))?),
         None => Ok(()),
     };
     let drawn = match html {
-        Some(html) => output::save(html, &surface_page(&results, &result)?),
+        Some(html) => output::save(html, &output::surface_page(&results, &result)?),
         None => Ok(()),
     };
     written.and(drawn)
 }
 
-pub(crate) fn surface_page(results: &Results, result: &dialect::iozone::IozoneResult) -> Result<String, Failure> {
-    let surfaces: Vec<Surface> = result.surfaces.iter().map(|surface| drawn(surface, result)).collect();
-    report::surfaces::surfaces(results, &surfaces)
-        .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
-}
-
-fn drawn(surface: &dialect::iozone::Surface, result: &dialect::iozone::IozoneResult) -> Surface {
-    let cell = |file_bytes: u64, record_bytes: u64| {
-        let same = |cell: &&dialect::iozone::Measured| {
-            cell.test == surface.test && cell.cell.file_bytes == file_bytes && cell.cell.record_bytes == record_bytes
-        };
-        result.cells.iter().find(same).and_then(dialect::iozone::Measured::spread_percent)
-    };
-    let cliff = result.cliffs.iter().find(|cliff| cliff.test == surface.test).and_then(|cliff| {
-        let first_slow_row = surface.file_bytes.iter().position(|bytes| *bytes == cliff.first_slow_file_bytes)?;
-        Some(Cliff { first_slow_row, sentence: cliff.sentence.clone() })
-    });
-    Surface {
-        title: surface.test.report_title().trim_end_matches(" report").into(),
-        rows: surface.file_bytes.clone(),
-        columns: surface.record_bytes.clone(),
-        bytes_per_s: surface
-            .kib_per_s
-            .iter()
-            .map(|row| row.iter().map(|rate| rate.map(|rate| rate * 1024.0)).collect())
-            .collect(),
-        spread_percent: surface
-            .file_bytes
-            .iter()
-            .map(|file| surface.record_bytes.iter().map(|record| cell(*file, *record)).collect())
-            .collect(),
-        cliff,
-    }
-}
-
-pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
+pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::sqlio::HELP)? {
         return Ok(());
     }
-    let options = dialect::sqlio::parse(&output::without_ours(words))?;
+    let options = dialect::sqlio::parse(&context.take_ours(words))?;
     let jobs = dialect::sqlio::jobs(&options)?;
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.parameters.as_deref()).collect();
-    let json = output::optional("--json", options.json.as_deref(), &read)?;
+    let json = output::optional(&context, "--json", options.json.as_deref(), &read)?;
     if options.compares() {
-        return crate::compare::matrix::compare(&options, json.as_ref());
+        return crate::compare::matrix::compare(&context, &options, json.as_ref());
     }
-    on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options, json.as_ref()))
+    on_machine!(machine_of(&names)?, |machine| sqlio_on(&context, &machine, &options, json.as_ref()))
 }
 
-fn sqlio_on<M>(machine: &M, options: &dialect::sqlio::Options, json: Option<&Output>) -> Result<(), Failure>
+fn sqlio_on<M>(
+    context: &Context,
+    machine: &M,
+    options: &dialect::sqlio::Options,
+    json: Option<&Output>,
+) -> Result<(), Failure>
 where
     M: Machine + Sync,
     M::Target: Send,
@@ -168,6 +141,7 @@ where
         let result = matrix(machine, options)?;
         let (points, warnings) = (result.points.clone(), result.warnings.clone());
         let kept = keep_document(
+            context,
             json,
             machine,
             result.target.as_ref(),
@@ -183,6 +157,7 @@ where
     crate::console::warn(&result.warnings);
     let (points, warnings) = (result.points.clone(), result.warnings.clone());
     keep_document(
+        context,
         json,
         machine,
         result.target.as_ref(),
@@ -191,12 +166,12 @@ where
     )
 }
 
-pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
+pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
     }
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u32);
-    let options = dialect::diskspd::parse(&output::without_ours(words))?.seeded(clock);
+    let options = dialect::diskspd::parse(&context.take_ours(words))?.seeded(clock);
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {
         return output::print(&match profile.format {
@@ -209,11 +184,12 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();
-    let json = output::optional("--json", options.json.as_deref(), &read)?;
-    on_machine!(machine_of(&names)?, |machine| diskspd_on(&machine, &options, &profile, json.as_ref()))
+    let json = output::optional(&context, "--json", options.json.as_deref(), &read)?;
+    on_machine!(machine_of(&names)?, |machine| diskspd_on(&context, &machine, &options, &profile, json.as_ref()))
 }
 
 fn diskspd_on<M>(
+    context: &Context,
     machine: &M,
     options: &dialect::diskspd::Options,
     profile: &dialect::diskspd::Profile,
@@ -228,7 +204,7 @@ where
     let points = result.spans.iter().flat_map(|span| &span.points).cloned().collect();
     let seed = profile.spans.first().map_or(1, |span| u64::from(span.seed) + 1);
     let document = Document { tool: "diskspd", points, warnings: result.warnings.clone(), began, seed };
-    let kept = keep_document(json, machine, result.target.as_ref(), document, &result);
+    let kept = keep_document(context, json, machine, result.target.as_ref(), document, &result);
     match profile.format {
         dialect::diskspd::Format::Text => output::print(&printable_lines(&dialect::diskspd::text(profile, &result)))?,
         dialect::diskspd::Format::Xml => {
@@ -245,10 +221,10 @@ fn matrix<M: Machine>(
 ) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
     let engines = machine.capabilities().engines;
     let spec = dialect::sqlio::matrix::target(options)?;
-    let mut target = machine.open_checked(&spec, |facts| dialect::sqlio::matrix::check(machine, options, facts))?;
+    let mut runner = dialect::sqlio::matrix::open(machine, &[spec], options)?;
     let steps = dialect::sqlio::matrix::workloads(options, &engines).len();
     let bar = crate::progress::bar(2 * steps as u64);
-    let result = dialect::sqlio::matrix::run(machine, &mut target, options, |index, of, made| {
+    let result = dialect::sqlio::matrix::run(&mut runner, options, |index, of, made| {
         bar.set_message(format!("point {} of {of}, run {made}", index + 1));
         if made <= 2 {
             bar.inc(1);
@@ -257,6 +233,6 @@ fn matrix<M: Machine>(
     bar.finish_and_clear();
     let result = result?;
     // Keep a file that was created under a given name, as other runs do.
-    machine.keep(&mut target);
+    runner.keep(|_| true);
     Ok(result)
 }

@@ -1,10 +1,11 @@
 //! `halfpower tune`: which setting is worth changing here?
 
-use crate::Failure;
 use crate::arguments::{PointArguments, TargetArguments};
 use crate::compare::percent;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{self, print};
-use crate::points::{check, grid};
+use crate::points::grid;
 use crate::progress::Watch;
 use crate::target::{Where, resolve};
 use clap::Args;
@@ -14,10 +15,9 @@ use host::facts::Roots;
 use host::knobs::journal::{JournalError, state_directory};
 use host::knobs::{HostKnob, Session};
 use machine::units::{parse_size, parse_time};
-use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
-use measure::{Sample, next_run, sample};
+use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetSpec};
+use measure::{Runner, Sample, next_run, sample};
 use results::compare::WORTH_PERCENT;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
@@ -61,21 +61,21 @@ pub(crate) struct Arguments {
 }
 
 /// Shows the plan, or runs it and restores all settings.
-pub(crate) fn tune(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.workload.verify {
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
     }
-    crate::beside::refuse(&arguments.workload)?;
+    crate::concurrent::refuse(&arguments.workload)?;
     let (place, mut spec) = resolve(&arguments.workload.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
-    let file = output::optional("--output", arguments.output.as_deref(), &targets)?;
+    let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
     let tuning = match place {
-        Where::Host(machine) => on_host(machine, &spec, arguments)?,
+        Where::Host(machine) => on_host(context, machine, &spec, arguments)?,
         Where::Twin(machine) => {
             if let (None, Some(bytes)) = (spec.size, arguments.workload.bytes) {
                 spec.size = Some(bytes);
             }
-            on_twin(*machine, &spec, arguments)?
+            on_twin(context, *machine, &spec, arguments)?
         }
     };
     let json = output::json(tuning.to_json())?;
@@ -126,6 +126,10 @@ fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetF
         }
     }
     all
+}
+
+fn check(workloads: &[Workload], facts: &TargetFacts) -> machine::Result<()> {
+    workloads.iter().try_for_each(|workload| measure::check(workload, facts))
 }
 
 /// The target as the printed command names it.
@@ -212,7 +216,7 @@ impl From<JournalError> for Failure {
     }
 }
 
-fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+fn on_host(context: &Context, machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
     if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
         let hint = "name a directory, a file, a block device or twin:NAME";
         return Err(Failure::Usage(format!("{}: there is no such file or directory; {hint}", missing.display())));
@@ -224,21 +228,21 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
     let limits = limits(arguments, true);
     let target_words = target(&arguments.workload.target, spec);
     if !arguments.yes {
-        let facts = foreseen(spec, &roots)?;
+        let facts = host::facts::foreseen(spec, &roots)?;
         let workloads = workloads(arguments, &engines, &facts);
         check(&workloads, &facts)?;
         let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
-        return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
+        return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
     }
     let began_unix_s = crate::history::now_unix_s();
-    let target = machine.open_checked(spec, |facts| {
-        let workloads = workloads(arguments, &engines, facts);
-        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
-        check(&workloads, facts)
+    let mut of_target = Vec::new();
+    let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
+        of_target = workloads(arguments, &engines, &facts[0]);
+        check(&of_target, &facts[0])?;
+        Ok(of_target.iter().map(|workload| vec![workload.buffers()]).collect())
     })?;
-    let facts = machine.target_facts(&target);
-    let workloads = workloads(arguments, &engines, &facts);
-    check(&workloads, &facts)?;
+    let target = runner.into_targets().remove(0);
+    let (facts, workloads) = (machine.target_facts(&target), of_target);
     let scene = Scene { facts: &facts, engines: &engines };
     let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
     let tried: Vec<(HostKnob, Vec<String>)> =
@@ -253,52 +257,15 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
     };
     let mut subject =
         OnHost { machine, target, facts: facts.clone(), session, of_kernel, watch: Watch::new(arguments.budget) };
-    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
+    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
     subject.watch.end();
     // Restore before printing, so that a reader of the result finds the original settings.
     let not_put_back = subject.session.map(Session::end).unwrap_or_default();
     told.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
     let mut tuning = tuning?;
     tuning.warnings.extend(told.into_iter().chain(not_put_back));
-    crate::history::keep_tuning(&tuning, &subject.machine.facts(), &facts, began_unix_s);
+    crate::history::keep_tuning(context, &tuning, &subject.machine.facts(), &facts, began_unix_s);
     Ok(tuning)
-}
-
-/// Facts about an unopened target, enough for a plan.
-fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
-    let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
-    let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());
-    if kind.is_ok_and(|kind| !kind.is_dir() && !kind.is_file() && !kind.is_block_device()) {
-        let why = "it is neither a directory nor a regular file nor a block device; name one of these";
-        return Err(Failure::Usage(format!("{}: {why}", first.display())));
-    }
-    let under = host::facts::under(roots, first)?;
-    let kind = match (first.is_dir(), first.is_file()) {
-        _ if spec.places.len() > 1 => TargetKind::Stripe,
-        (true, _) => TargetKind::TestFile,
-        (_, true) => TargetKind::File,
-        _ => TargetKind::Device,
-    };
-    let named = spec.places.iter().all(|place| spec.destroy.contains(place));
-    let chunk = if spec.chunk == 0 { host::DEFAULT_CHUNK } else { spec.chunk };
-    Ok(TargetFacts {
-        name: first.display().to_string(),
-        kind,
-        size_bytes: spec.size.unwrap_or(u64::MAX >> 1),
-        writable: kind == TargetKind::TestFile || first.is_dir() || named,
-        direct: !under.in_memory,
-        direct_refused: None,
-        direct_align_bytes: 512,
-        physical_block_bytes: under.physical_block_bytes,
-        block_bytes: under.block_bytes,
-        members: spec.places.len() as u32,
-        chunk_bytes: (spec.places.len() > 1).then_some(chunk),
-        raid5: spec.raid5,
-        in_memory: under.in_memory,
-        devices: Vec::new(),
-        layers: under.layers,
-        warnings: Vec::new(),
-    })
 }
 
 /// The plan for the local machine. Without root it has no kernel knobs.
@@ -375,7 +342,7 @@ impl Subject for OnTwin {
     }
 }
 
-fn on_twin(machine: Twin, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+fn on_twin(context: &Context, machine: Twin, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
     let engines = machine.capabilities().engines;
     let knobs = twin::knobs::knobs(machine.setup());
     let target_words = target(&arguments.workload.target, spec);
@@ -387,15 +354,15 @@ fn on_twin(machine: Twin, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
     let plan = not_empty(Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?, arguments)?;
     let limits = limits(arguments, false);
     if !arguments.yes {
-        return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
+        return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
     }
     let scene = Scene { facts: &facts, engines: &engines };
     let began_unix_s = crate::history::now_unix_s();
     let watch = Watch::new(arguments.budget);
     let mut subject = OnTwin { spec: spec.clone(), knobs: knobs.clone(), wanted: String::new(), watch };
-    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
+    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
     subject.watch.end();
     let tuning = tuning?;
-    crate::history::keep_tuning(&tuning, &machine.facts(), &facts, began_unix_s);
+    crate::history::keep_tuning(context, &tuning, &machine.facts(), &facts, began_unix_s);
     Ok(tuning)
 }

@@ -6,7 +6,8 @@ mod show;
 mod validate;
 mod whatif;
 
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{Directory, print as say};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -37,14 +38,14 @@ enum Command {
     Cache(cache::Arguments),
 }
 
-pub(crate) fn twin(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn twin(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::List(arguments) => show::list(arguments),
         Command::Show(arguments) => show::show(arguments),
-        Command::Validate(arguments) => validate::validate(arguments),
-        Command::Whatif(arguments) => whatif::whatif(arguments),
-        Command::Fit(arguments) => fit::fit(arguments),
-        Command::Cache(arguments) => cache::cache(arguments),
+        Command::Validate(arguments) => validate::validate(context, arguments),
+        Command::Whatif(arguments) => whatif::whatif(context, arguments),
+        Command::Fit(arguments) => fit::fit(context, arguments),
+        Command::Cache(arguments) => cache::cache(context, arguments),
     }
 }
 
@@ -83,8 +84,8 @@ fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
 }
 
 /// Opens the directory of `--output` before anything is computed.
-fn directory(path: Option<&PathBuf>) -> Result<Option<Directory<'_>>, Failure> {
-    path.map(|path| Directory::new(path, &[], &["results.json", "report.html"])).transpose()
+fn directory<'a>(context: &'a Context, path: Option<&'a PathBuf>) -> Result<Option<Directory<'a>>, Failure> {
+    path.map(|path| Directory::new(context, path, &[], &["results.json", "report.html"])).transpose()
 }
 
 /// Writes report.html and the document into a directory, and prints the path of the report.

@@ -1,14 +1,15 @@
 //! `run --verify` and `halfpower verify`: check that the data read back is the data written.
 
 use crate::arguments::TargetArguments;
+use crate::failure::Failure;
+use crate::output;
 use crate::target::{Where, resolve};
-use crate::{Failure, output};
 use clap::Args;
 use files::Input;
 use files::{Directory, parent};
 use machine::text::printable_lines;
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetKind, TargetSpec};
-use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
+use measure::{Repeats, Runner, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
 use std::fs::File;
@@ -47,18 +48,18 @@ struct Document<'a> {
 }
 
 pub(crate) fn measured<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     workload: &Workload,
     repeats: Repeats,
     log: Option<File>,
     on_progress: impl FnMut(usize, usize),
 ) -> Result<Point, Failure> {
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-    let facts = machine.target_facts(target);
+    let (machine, facts) = (runner.machine(), runner.facts()[0].clone());
     // Each member of a stripe has its own seed.
     let fill_seed = (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
-    let (measured, found) = measure_verified(machine, target, workload, repeats, (run, fill_seed), log, on_progress)?;
+    let how = (run, fill_seed);
+    let (measured, found) = measure_verified(machine, runner.target_mut(0), workload, repeats, how, log, on_progress)?;
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 

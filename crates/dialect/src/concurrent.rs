@@ -193,7 +193,7 @@ pub(crate) struct Trace {
 pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan: RunPlan) -> Result<Vec<ToolResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
-    let ((sources, mut usage), left_out) = measure::unpaused(|| {
+    let ((sources, mut usage), left_out) = measure::retry_if_paused(|| {
         let (sources, usage) = run_once(machine, jobs, &facts, plan)?;
         let paused = usage.paused;
         Ok::<_, Error>(((sources, usage), paused))

@@ -4,7 +4,7 @@ mod mounted;
 
 use dialect::sqlio::{Options, SqlioResult, matrix, parse, run};
 use host::Host;
-use machine::{Error, Machine};
+use machine::Error;
 use mounted::Mounted;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -76,15 +76,15 @@ fn the_study_on_a_directory_leaves_nothing() {
         here.path().display()
     ));
     let host = Host::new(&NEVER);
-    let mut target = host.open(&matrix::target(&options).unwrap()).unwrap();
+    let mut runner = matrix::open(&host, &[matrix::target(&options).unwrap()], &options).unwrap();
     let mut told = 0;
-    let result = matrix::run(&host, &mut target, &options, |_, of, _| {
+    let result = matrix::run(&mut runner, &options, |_, of, _| {
         assert_eq!(of, 16);
         told += 1;
     })
     .unwrap();
-    host.keep(&mut target);
-    drop(target);
+    runner.keep(|_| true);
+    drop(runner);
     assert!(told >= 32, "each point twice at least");
     assert_eq!((result.entries.len(), result.differences.len(), result.sentences.len()), (16, 8, 1));
     assert!(result.entries.iter().all(|entry| entry.runs_ios_per_s.len() >= 2));

@@ -106,7 +106,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             Wait::One
         } else {
             loop {
-                while let Some(request) = source.next_at_once(now) {
+                while let Some(request) = source.next_fast(now) {
                     flight.issue(source, &mut outstanding, &request);
                 }
                 match source.next(now) {
@@ -258,13 +258,13 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
             }
             look_at = now + HALT_NS;
         }
-        if let Some(request) = source.next_alone(now) {
+        if let Some(request) = source.next_sync(now) {
             let since = now;
             let done;
             (now, done) = perform(&mut session, source, arena, time, checks, &request, halt)?;
             last = now;
             if done {
-                source.complete_alone(&request, since, now);
+                source.complete_sync(&request, since, now);
             }
         } else {
             match source.next(now) {

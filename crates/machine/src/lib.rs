@@ -31,17 +31,19 @@ pub use layer::{ArrayFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, Parti
 pub use run::{Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause, PhaseUse, PressureUse,
-    ProcessorTimes, QuotaUse, RequestTimes, ResourceKind, ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause, PauseCause, PhaseUse,
+    PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind, ResourceUse, Stage, StageTime, TimesSource,
+    Usage, Waits,
 };
 
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Smallest test file, space permitting, if sized by fill time.
 pub const LEAST_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// The target to open, and the permitted changes to it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TargetSpec {
     /// One, or several for a stripe: directories (each gets a test file), files, devices.
     pub places: Vec<PathBuf>,
@@ -79,7 +81,8 @@ pub struct Below {
 }
 
 /// Contents of a new test file before the first run. All but [`NewFile::Filled`] need a size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NewFile {
     #[default]
     Filled,

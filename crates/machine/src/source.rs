@@ -129,7 +129,7 @@ pub trait RequestSource: Send {
     /// Fast path: the request to issue now, if that is the whole answer; otherwise call
     /// [`RequestSource::next`]. It saves time for almost all requests.
     #[inline(always)]
-    fn next_at_once(&mut self, _now: Nanos) -> Option<Request> {
+    fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
@@ -169,16 +169,16 @@ pub trait RequestSource: Send {
 
     /// Fast path for blocking calls: the request to issue now in slot 0, if no other is
     /// outstanding; otherwise call [`RequestSource::next`]. Completed by
-    /// [`RequestSource::complete_alone`], so the source need not store it.
+    /// [`RequestSource::complete_sync`], so the source need not store it.
     #[inline(always)]
-    fn next_alone(&mut self, _now: Nanos) -> Option<Request> {
+    fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Full completion of a request from [`RequestSource::next_alone`], issued at `since`, noticed
+    /// Full completion of a request from [`RequestSource::next_sync`], issued at `since`, noticed
     /// at `now`.
     #[inline(always)]
-    fn complete_alone(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
+    fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
     /// Puts data into the buffer of a write about to be issued. Not called by machines without
     /// data.

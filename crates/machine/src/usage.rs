@@ -110,32 +110,52 @@ pub struct PhaseUse {
 }
 
 /// Time within a run during which the program was stopped; not due to the target.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
     /// Percentage of the run.
     pub percent: f64,
+    pub cause: PauseCause,
+}
+
+/// Why a program was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseCause {
+    Suspended,
+    Hypervisor,
+    Quota,
+    OtherPrograms,
+    /// A signal, a debugger or a freezer, if no other program used the CPU.
+    Stopped,
+}
+
+impl PauseCause {
     /// The start of a sentence that continues with `for 5.0 s`.
-    pub cause: &'static str,
+    fn sentence(self) -> &'static str {
+        match self {
+            PauseCause::Suspended => "the computer was suspended",
+            PauseCause::Hypervisor => "the hypervisor gave this computer no processor",
+            PauseCause::Quota => "the processor quota of the control group left this program no processor",
+            PauseCause::OtherPrograms => "other programs left this one no processor",
+            PauseCause::Stopped => "the program was stopped",
+        }
+    }
 }
 
 impl std::fmt::Display for Pause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.ns as f64 / 1e9;
+        let (seconds, cause) = (self.ns as f64 / 1e9, self.cause.sentence());
         if self.times > 1 {
-            return write!(
-                f,
-                "{} {} times, for {:.0} % of the run ({seconds:.2} s)",
-                self.cause, self.times, self.percent
-            );
+            return write!(f, "{cause} {} times, for {:.0} % of the run ({seconds:.2} s)", self.times, self.percent);
         }
-        write!(f, "{} for {seconds:.1} s", self.cause)
+        write!(f, "{cause} for {seconds:.1} s")
     }
 }
 
 /// Requests in the block layer during a run, from its trace points: sums over bios.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
     /// Sum of the times at which the block layer received them, modulo 2^64: only differences mean
@@ -220,7 +240,7 @@ pub struct RequestTimes {
 }
 
 /// How often streams slept to wait for completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
     /// Waits over all streams in the whole run.
     pub waits: u64,
@@ -231,7 +251,7 @@ pub struct Waits {
 }
 
 /// Dirty pages of the whole system while a part wrote, sampled every 50 ms and at its last write.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
     /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
     pub most_percent: f64,
@@ -240,7 +260,7 @@ pub struct DirtyUse {
 }
 
 /// The effect of a control group's processor quota.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
     /// In which the processes wanted a processor.
     pub periods: u64,
@@ -252,7 +272,7 @@ pub struct QuotaUse {
 
 /// Time that tasks waited for a resource, from the kernel's pressure stall information: `some` of
 /// them, or all that were not idle (`full`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
     /// Reclaim, swap, refaults.
@@ -263,7 +283,7 @@ pub struct PressureUse {
 }
 
 /// Interference from other users of the computer during a run, from kernel counters.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
     /// Pressure of this program's control group, or of the system for the root group.
@@ -273,7 +293,7 @@ pub struct Disturbance {
 }
 
 /// Parity computation in streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     pub ns: Nanos,
     /// Bytes of input.
@@ -282,7 +302,7 @@ pub struct ParityUse {
 
 /// Resource use of one part of a run; processor time and block-layer bytes are those of the whole
 /// run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Start of the sources, on the machine's clock.
     pub began: Nanos,

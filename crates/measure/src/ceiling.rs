@@ -2,6 +2,7 @@
 
 use crate::sample::streams;
 use machine::{Engine, Machine, Nanos, NullBackend};
+use serde::{Deserialize, Serialize};
 use workload::{Stop, Workload};
 
 /// Run time of the loop per attempt: a few thousand requests.
@@ -12,7 +13,7 @@ const ATTEMPT_NS: Nanos = 2_000_000;
 const ATTEMPTS: usize = 3;
 
 /// Requests per second of the driver if nothing else takes time.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// With requests that complete when issued: the limit of the generator.
     pub generator_iops: f64,

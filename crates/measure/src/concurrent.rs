@@ -1,62 +1,55 @@
 //! Measures workloads individually and concurrently, in turn.
 
-use crate::repeat::{Measured, Repeated, Repeats, Standing, ramp, repeat};
-use crate::sample::{Sample, gather, note_others, streams, unpaused};
+use crate::repeat::{Measured, PointStatus, Repeated, Repeats, ramp, repeat};
+use crate::sample::{Sample, alignment, gather, note_others, retry_if_paused, streams};
 use crate::stream::Stream;
 use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
 use workload::{Stop, Workload};
 
 /// A workload and its target. Several jobs may share a target.
-#[derive(Debug)]
-pub struct Job<'t, T> {
-    pub target: &'t T,
+pub(crate) struct Job<'t, T> {
+    pub(crate) target: &'t T,
+    pub(crate) facts: &'t TargetFacts,
     /// The workload. It must stop after a time, not an amount of data, so that all jobs run until
     /// the end.
-    pub workload: Workload,
+    pub(crate) workload: &'t Workload,
 }
 
-/// The measurements of a workload.
-#[derive(Debug, Default)]
-pub struct JobRuns {
-    /// Measured by itself.
-    pub alone: Measured,
-    /// Measured while all others run. The run with the same index in [`Measured::samples`] belongs
-    /// to the same round. Processor time is that of all jobs, because it cannot be attributed to
-    /// one.
-    pub together: Measured,
+/// The measurements of a job.
+#[derive(Default)]
+struct JobRuns {
+    alone: Measured,
+    together: Measured,
 }
 
 /// Measures each job by itself and all concurrently, round after round, so drift affects every
-/// arrangement equally.
+/// arrangement equally. Returns what each did by itself, and what it did with all others.
 ///
 /// # Errors
 /// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the
 /// jobs that ran.
-pub fn measure_concurrent<M: Machine>(
+pub(crate) fn measure_concurrent<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
     repeats: Repeats,
-    on_run: impl FnMut(usize),
-) -> Result<Vec<JobRuns>> {
+    on_progress: impl FnMut(usize, usize),
+) -> Result<(Vec<Measured>, Vec<Measured>)> {
     if let Some(job) = jobs.iter().find(|job| !matches!(job.workload.stop, Stop::AfterNs(_))) {
         let why = "concurrent workloads must run for a time: one that stops after an amount of data would end before the others";
         return Err(Error::refused(job.workload.short(), why, "give --runtime instead of --bytes"));
     }
-    let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
-    let facts = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
-    let company = jobs.iter().map(|_| JobRuns::default()).collect();
-    let mut subject = ConcurrentJobs { machine, jobs, facts, company, on_run };
+    let runs = jobs.iter().map(|_| JobRuns::default()).collect();
+    let mut subject = ConcurrentJobs { machine, jobs, runs, on_progress };
     // Each job by itself, in order, then all.
-    repeat(&mut subject, &(0..=jobs.len()).collect::<Vec<_>>(), repeats)?;
-    Ok(subject.company)
+    repeat(&mut subject, &(0..=jobs.len()).collect::<Vec<_>>(), repeats.on(machine))?;
+    Ok(subject.runs.into_iter().map(|one| (one.alone, one.together)).unzip())
 }
 
 struct ConcurrentJobs<'a, M: Machine, P> {
     machine: &'a M,
     jobs: &'a [Job<'a, M::Target>],
-    facts: Vec<TargetFacts>,
-    company: Vec<JobRuns>,
-    on_run: P,
+    runs: Vec<JobRuns>,
+    on_progress: P,
 }
 
 impl<M: Machine, P> ConcurrentJobs<'_, M, P> {
@@ -65,27 +58,27 @@ impl<M: Machine, P> ConcurrentJobs<'_, M, P> {
     }
 
     fn measured(&mut self, arrangement: usize, job: usize) -> &mut Measured {
-        let company = &mut self.company[job];
-        if arrangement < self.jobs.len() { &mut company.alone } else { &mut company.together }
+        let runs = &mut self.runs[job];
+        if arrangement < self.jobs.len() { &mut runs.alone } else { &mut runs.together }
     }
 }
 
-impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
-    fn standing(&self, arrangement: usize) -> Standing {
-        match self.company.get(arrangement) {
-            Some(company) => company.alone.standing(),
+impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
+    fn status(&self, arrangement: usize) -> PointStatus {
+        match self.runs.get(arrangement) {
+            Some(runs) => runs.alone.status(),
             // If one job cannot run, none does.
             None => {
-                let standing = self.company[0].together.standing();
-                Standing { closed: self.company.iter().any(|one| one.together.failure.is_some()), ..standing }
+                let status = self.runs[0].together.status();
+                PointStatus { closed: self.runs.iter().any(|one| one.together.failure.is_some()), ..status }
             }
         }
     }
 
     fn half_width(&self, arrangement: usize) -> f64 {
-        match self.company.get(arrangement) {
-            Some(company) => company.alone.half_width(),
-            None => self.company.iter().map(|one| one.together.half_width()).fold(0.0, f64::max),
+        match self.runs.get(arrangement) {
+            Some(runs) => runs.alone.half_width(),
+            None => self.runs.iter().map(|one| one.together.half_width()).fold(0.0, f64::max),
         }
     }
 
@@ -93,11 +86,11 @@ impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
         let running = self.running(arrangement);
         let mut ramp_ns = 0;
         for job in running.clone() {
-            let workload = &self.jobs[job].workload;
+            let workload = self.jobs[job].workload;
             ramp_ns = ramp_ns.max(ramp(workload, &self.measured(arrangement, job).samples));
         }
-        let ended = run_once(self.machine, &self.jobs[running.clone()], &self.facts[running.clone()], ramp_ns);
-        (self.on_run)(arrangement);
+        let ended = run_once(self.machine, &self.jobs[running.clone()], ramp_ns);
+        let first = running.start;
         match ended {
             Ok(samples) => {
                 for (job, sample) in running.zip(samples) {
@@ -112,6 +105,8 @@ impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
                 }
             }
         }
+        let runs = self.measured(arrangement, first).samples.len();
+        (self.on_progress)(arrangement, runs);
         Ok(())
     }
 
@@ -120,22 +115,15 @@ impl<M: Machine, P: FnMut(usize)> Repeated for ConcurrentJobs<'_, M, P> {
     }
 }
 
-fn run_once<M: Machine>(
-    machine: &M,
-    jobs: &[Job<'_, M::Target>],
-    facts: &[TargetFacts],
-    ramp_ns: Nanos,
-) -> Result<Vec<Result<Sample>>> {
-    let ((sources, mut usage), left_out) = unpaused(|| {
+fn run_once<M: Machine>(machine: &M, jobs: &[Job<'_, M::Target>], ramp_ns: Nanos) -> Result<Vec<Result<Sample>>> {
+    let ((sources, mut usage), left_out) = retry_if_paused(|| {
         let mut sources: Vec<Vec<Stream>> = Vec::with_capacity(jobs.len());
-        for (job, facts) in jobs.iter().zip(facts) {
-            let align = if job.workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
-            job.workload.check(facts.size_bytes, align)?;
-            sources.push(streams(&job.workload, facts, ramp_ns)?);
+        for Job { facts, workload, .. } in jobs {
+            workload.check(facts.size_bytes, alignment(workload, facts))?;
+            sources.push(streams(workload, facts, ramp_ns)?);
         }
-        let mut parts: Vec<_> = (jobs.iter().zip(facts))
-            .zip(&mut sources)
-            .map(|((job, facts), sources)| Part::new(job.target, &job.workload.access(facts.size_bytes), sources))
+        let mut parts: Vec<_> = (jobs.iter().zip(&mut sources))
+            .map(|(job, sources)| Part::new(job.target, &job.workload.access(job.facts.size_bytes), sources))
             .collect();
         let usage = machine.run(&mut parts, RunOptions::default())?;
         drop(parts);
@@ -145,10 +133,10 @@ fn run_once<M: Machine>(
     usage.warnings.extend(left_out);
     let usage: Vec<_> = usage.by_part().collect();
     let sample = |((job, sources), usage): ((&Job<'_, M::Target>, Vec<Stream>), Result<_>)| {
-        gather(&sources, usage?, &job.workload)
+        gather(&sources, usage?, job.workload)
     };
     let mut samples: Vec<Result<Sample>> = jobs.iter().zip(sources).zip(usage).map(sample).collect();
-    let of_jobs = samples.iter_mut().zip(jobs.iter().zip(facts));
-    note_others(of_jobs.filter_map(|(sample, (job, facts))| Some((sample.as_mut().ok()?, &job.workload, facts))));
+    let of_jobs = samples.iter_mut().zip(jobs);
+    note_others(of_jobs.filter_map(|(sample, job)| Some((sample.as_mut().ok()?, job.workload, job.facts))));
     Ok(samples)
 }

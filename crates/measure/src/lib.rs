@@ -1,6 +1,6 @@
 //! The driver, latency histograms, statistics and repeats.
 //!
-//! A [`Sample`] is one run of one workload; [`measure`] repeats runs until the interval of their
+//! A [`Sample`] is one run of one workload; [`Runner`] repeats runs until the interval of their
 //! rate is narrow enough.
 
 mod ceiling;
@@ -8,6 +8,7 @@ mod concurrent;
 mod course;
 pub mod histogram;
 mod repeat;
+mod runner;
 mod sample;
 mod slices;
 mod stages;
@@ -17,13 +18,15 @@ pub mod turns;
 mod verified;
 
 pub use ceiling::{Ceiling, Ceilings};
-pub use concurrent::{Job, JobRuns, measure_concurrent};
 pub use course::{Course, RatePhase, course, course_of_runs};
 pub use repeat::{
-    Measured, Repeated, Repeats, Standing, await_throttle, cached_before, counted, ends_with_flush, measure, next_run,
+    Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted, ends_with_flush, next_run,
     of_whole_bursts, ramp, rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,
 };
-pub use sample::{Options, Sample, gather, note_others, sample, streams, unpaused};
+pub use runner::{
+    Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory, check_writable,
+};
+pub use sample::{Options, Sample, gather, note_others, retry_if_paused, sample, streams};
 pub use stages::{counted_times, traced_times};
 pub use stream::Stream;
 pub use verified::{Verification, VerifyStats, measure_verified, read_back};

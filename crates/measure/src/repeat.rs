@@ -1,15 +1,16 @@
 //! The loop that repeats points in turn until each is precise enough, or the time or the number of
 //! runs is used up.
 
-use crate::ceiling::{Ceiling, Ceilings};
-use crate::sample::{Options, Sample, sample};
+use crate::ceiling::Ceiling;
+use crate::sample::{Options, Sample};
 use crate::stats::{self, Estimate, Spread};
 use machine::{Error, Machine, Nanos, Result, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts};
+use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use workload::Workload;
 
 /// How often a point is run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
     /// Minimum number of runs, if the time allows.
     pub least: u32,
@@ -17,8 +18,8 @@ pub struct Repeats {
     pub most: u32,
     /// Target precision: half the 95 % interval as a fraction of the rate.
     pub precision: f64,
-    /// Deadline on the machine's clock. No run starts that would end later.
-    pub until: Nanos,
+    /// Time for all runs. No run starts that would end later.
+    pub budget_ns: Nanos,
 }
 
 impl Repeats {
@@ -26,18 +27,23 @@ impl Repeats {
     pub fn exactly(runs: u32) -> Repeats {
         Repeats { least: runs, most: runs, ..Repeats::default() }
     }
+
+    /// One run if the machine's runs do not differ.
+    pub(crate) fn on<M: Machine>(self, machine: &M) -> Repeats {
+        if machine.capabilities().noisy { self } else { Repeats::exactly(1) }
+    }
 }
 
 impl Default for Repeats {
     /// 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
-        Repeats { least: 3, most: 10, precision: 0.03, until: Nanos::MAX }
+        Repeats { least: 3, most: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
 }
 
 /// The state of a point, from which [`repeat`] decides about another run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
+pub struct PointStatus {
     pub runs: u32,
     /// The point has failed or needs no more runs.
     pub closed: bool,
@@ -49,7 +55,7 @@ pub struct Standing {
 
 /// Points measured in turn on one machine.
 pub trait Repeated {
-    fn standing(&self, point: usize) -> Standing;
+    fn status(&self, point: usize) -> PointStatus;
 
     /// Half the 95 % interval as a fraction of a point's rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
@@ -78,13 +84,14 @@ pub trait Repeated {
 /// # Errors
 /// As [`Repeated::run`].
 pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
-    let in_time = |subject: &_, standing: &Standing| -> bool {
-        Repeated::now(subject).saturating_add(standing.cost_ns) <= repeats.until
+    let deadline = subject.now().saturating_add(repeats.budget_ns);
+    let in_time = |subject: &_, status: &PointStatus| -> bool {
+        Repeated::now(subject).saturating_add(status.cost_ns) <= deadline
     };
     for round in 0..repeats.least {
         for point in subject.order(points) {
-            let standing = subject.standing(point);
-            if !standing.closed && standing.runs <= round && in_time(subject, &standing) {
+            let status = subject.status(point);
+            if !status.closed && status.runs <= round && in_time(subject, &status) {
                 subject.run(point)?;
             }
         }
@@ -93,19 +100,19 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     let mut last = None;
     loop {
         open.retain(|&point| {
-            let standing = subject.standing(point);
-            !standing.closed
-                && (1..repeats.most).contains(&standing.runs)
+            let status = subject.status(point);
+            !status.closed
+                && (1..repeats.most).contains(&status.runs)
                 && subject.half_width(point) > repeats.precision
-                && in_time(subject, &standing)
+                && in_time(subject, &status)
         });
         // Another run helps more the wider the interval, and less the more runs there are and the
         // longer they take: it reduces the variance of a mean by variance / runs^2 (Neyman's
         // allocation, J. Royal Statistical Society 97, 1934).
         let urgency = |&point: &usize| {
-            let standing = subject.standing(point);
-            let cost = (standing.cost_ns.max(1) as f64).sqrt();
-            subject.half_width(point).min(2.0) * standing.weight / (f64::from(standing.runs).sqrt() * cost)
+            let status = subject.status(point);
+            let cost = (status.cost_ns.max(1) as f64).sqrt();
+            subject.half_width(point).min(2.0) * status.weight / (f64::from(status.runs).sqrt() * cost)
         };
         // Consecutive runs of one point see the same state of the machine and agree for that
         // reason.
@@ -130,8 +137,8 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
         run: F,
     }
     impl<F: FnMut(usize) -> Result<bool>> Repeated for Turns<F> {
-        fn standing(&self, point: usize) -> Standing {
-            Standing { runs: self.runs[point], closed: self.closed[point], weight: 1.0, cost_ns: 0 }
+        fn status(&self, point: usize) -> PointStatus {
+            PointStatus { runs: self.runs[point], closed: self.closed[point], weight: 1.0, cost_ns: 0 }
         }
 
         fn half_width(&self, _point: usize) -> f64 {
@@ -149,15 +156,16 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
 }
 
 /// The measurements of one workload.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Its runs, in order.
     pub samples: Vec<Sample>,
     /// Why the workload failed; no run follows.
-    pub failure: Option<Error>,
+    pub failure: Option<String>,
     /// The driver's own limit.
     pub ceiling: Option<Ceiling>,
     /// Cached, because the statistics take longer than some runs.
+    #[serde(skip)]
     half_width: OnceCell<f64>,
 }
 
@@ -171,7 +179,7 @@ impl Measured {
         match run {
             Ok(sample) => self.samples.push(sample),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => self.failure = Some(error),
+            Err(error) => self.failure = Some(error.to_string()),
         }
         Ok(())
     }
@@ -182,8 +190,8 @@ impl Measured {
         self.half_width = OnceCell::new();
     }
 
-    pub fn standing(&self) -> Standing {
-        Standing { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
+    pub fn status(&self) -> PointStatus {
+        PointStatus { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
     }
 
     /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
@@ -255,12 +263,10 @@ fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     slices.into_iter().map(|rate| rate * factor).collect()
 }
 
-/// Workloads measured in turn on one target.
-struct Workloads<'a, M: Machine, S, P> {
+/// Workloads measured in turn, each with the facts of its target.
+struct Workloads<'a, M, S, P> {
     machine: &'a M,
-    target: &'a mut M::Target,
-    facts: &'a TargetFacts,
-    workloads: &'a [Workload],
+    work: &'a [(&'a Workload, TargetFacts)],
     measured: Vec<Measured>,
     sample: S,
     on_progress: P,
@@ -269,11 +275,11 @@ struct Workloads<'a, M: Machine, S, P> {
 impl<M, S, P> Repeated for Workloads<'_, M, S, P>
 where
     M: Machine,
-    S: FnMut(&mut M::Target, &Workload, Options) -> Result<Sample>,
+    S: FnMut(usize, Options) -> Result<Sample>,
     P: FnMut(usize, usize),
 {
-    fn standing(&self, point: usize) -> Standing {
-        self.measured[point].standing()
+    fn status(&self, point: usize) -> PointStatus {
+        self.measured[point].status()
     }
 
     fn half_width(&self, point: usize) -> f64 {
@@ -281,9 +287,9 @@ where
     }
 
     fn run(&mut self, point: usize) -> Result<()> {
-        let (workload, measured) = (&self.workloads[point], &mut self.measured[point]);
-        let options = next_run(self.machine, self.facts, workload, &measured.samples);
-        measured.push((self.sample)(self.target, workload, options))?;
+        let ((workload, facts), measured) = (&self.work[point], &mut self.measured[point]);
+        let options = next_run(self.machine, facts, workload, &measured.samples);
+        measured.push((self.sample)(point, options))?;
         (self.on_progress)(point, measured.samples.len());
         Ok(())
     }
@@ -293,46 +299,24 @@ where
     }
 }
 
-/// Measures workloads in turn; `sample` makes each run. If runs do not differ, each workload runs
-/// once.
-///
-/// # Errors
-/// The user's interrupt.
-pub(crate) fn repeat_workloads<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
-    workloads: &[Workload],
-    repeats: Repeats,
-    sample: impl FnMut(&mut M::Target, &Workload, Options) -> Result<Sample>,
-    on_progress: impl FnMut(usize, usize),
-) -> Result<Vec<Measured>> {
-    let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
-    let facts = &machine.target_facts(target);
-    let measured = workloads.iter().map(|_| Measured::default()).collect();
-    let mut subject = Workloads { machine, target, facts, workloads, measured, sample, on_progress };
-    repeat(&mut subject, &(0..workloads.len()).collect::<Vec<_>>(), repeats)?;
-    Ok(subject.measured)
-}
-
-/// Measures several workloads on one target in turn ([`repeat`]). `on_progress` is called after
-/// each run with the workload and its runs so far.
+/// Measures workloads in turn ([`repeat`]); `sample` makes each run. If runs do not differ, each
+/// workload runs once. `on_progress` is called after each run with the workload and its runs so
+/// far.
 ///
 /// # Errors
 /// The user's interrupt. Other errors are failures of the workload.
-pub fn measure<M: Machine>(
+pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
-    target: &mut M::Target,
-    workloads: &[Workload],
+    work: &[(&Workload, TargetFacts)],
     repeats: Repeats,
+    sample: impl FnMut(usize, Options) -> Result<Sample>,
     on_progress: impl FnMut(usize, usize),
 ) -> Result<Vec<Measured>> {
-    let once = |target: &mut M::Target, workload: &Workload, options| sample(machine, target, workload, options);
-    let mut all = repeat_workloads(machine, target, workloads, repeats, once, on_progress)?;
-    let mut ceilings = Ceilings::default();
-    for (workload, measured) in workloads.iter().zip(&mut all).filter(|(_, measured)| measured.failure.is_none()) {
-        measured.ceiling = ceilings.of(machine, target, workload);
-    }
-    Ok(all)
+    let repeats = repeats.on(machine);
+    let measured = work.iter().map(|_| Measured::default()).collect();
+    let mut subject = Workloads { machine, work, measured, sample, on_progress };
+    repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)?;
+    Ok(subject.measured)
 }
 
 /// Options for a run whose requests a throttle admits in bursts: the run starts midway between two
@@ -413,8 +397,8 @@ mod tests {
     }
 
     impl Repeated for Fake {
-        fn standing(&self, point: usize) -> Standing {
-            Standing { runs: self.runs[point], closed: self.failed.contains(&point), weight: 1.0, cost_ns: 10 }
+        fn status(&self, point: usize) -> PointStatus {
+            PointStatus { runs: self.runs[point], closed: self.failed.contains(&point), weight: 1.0, cost_ns: 10 }
         }
 
         fn half_width(&self, point: usize) -> f64 {
@@ -436,7 +420,7 @@ mod tests {
         }
     }
 
-    const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, until: Nanos::MAX };
+    const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, budget_ns: Nanos::MAX };
 
     #[test]
     fn rounds_first_then_the_widest_interval() {
@@ -463,7 +447,7 @@ mod tests {
     #[test]
     fn no_run_exceeds_the_deadline() {
         let mut fake = Fake::new(&[9.0, 9.0]);
-        let order = fake.repeat(Repeats { until: 55, ..USUAL }).unwrap();
+        let order = fake.repeat(Repeats { budget_ns: 55, ..USUAL }).unwrap();
         assert_eq!((order.len(), fake.clock), (5, 50));
     }
 
@@ -490,8 +474,8 @@ mod tests {
     fn an_interrupt_is_not_a_workload_failure() {
         let mut measured = Measured::default();
         assert!(matches!(measured.push(Err(Error::Interrupted)), Err(Error::Interrupted)));
-        assert!(measured.failure.is_none() && !measured.standing().closed);
+        assert!(measured.failure.is_none() && !measured.status().closed);
         measured.push(Err(Error::Unsupported("no".into()))).unwrap();
-        assert!(measured.standing().closed && measured.half_width() == f64::INFINITY);
+        assert!(measured.status().closed && measured.half_width() == f64::INFINITY);
     }
 }

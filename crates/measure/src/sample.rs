@@ -8,6 +8,7 @@ use machine::{
     CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
     TargetFacts, Usage,
 };
+use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,7 +35,7 @@ pub struct Options {
 }
 
 /// The measurements of one run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     /// Length of the measured part.
     pub measured_ns: Nanos,
@@ -143,7 +144,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let Options { count_instructions, trace, .. } = options;
     let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
     let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
-    let ((streams, mut usage), left_out) = unpaused(|| {
+    let ((streams, mut usage), left_out) = retry_if_paused(|| {
         let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
         let mut streams: Vec<A> = streams.into_iter().map(&source).collect();
         let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
@@ -195,7 +196,7 @@ const MAX_RETRIES: usize = 3;
 ///
 /// # Errors
 /// As `run`.
-pub fn unpaused<T, E>(
+pub fn retry_if_paused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
 ) -> std::result::Result<(T, Vec<String>), E> {
     let mut discarded = Vec::new();
@@ -215,7 +216,7 @@ pub fn unpaused<T, E>(
 }
 
 /// The required alignment of requests.
-fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
+pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
@@ -354,14 +355,14 @@ mod tests {
 
     #[test]
     fn paused_runs_are_repeated_a_limited_number_of_times() {
-        let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" });
+        let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: machine::PauseCause::Stopped });
         let ran = |pauses: &[Option<Pause>]| {
             let mut runs = 0;
             let run = || {
                 runs += 1;
                 Ok((runs, pauses.get(runs - 1).copied().unwrap_or(pause)))
             };
-            unpaused::<_, Error>(run).unwrap()
+            retry_if_paused::<_, Error>(run).unwrap()
         };
         assert_eq!(ran(&[None]), (1, vec![]));
         let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
@@ -371,6 +372,6 @@ mod tests {
             runs == MAX_RETRIES + 1 && discarded.len() == 1 && discarded[0].contains("do not trust it"),
             "{discarded:?}"
         );
-        assert!(matches!(unpaused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
+        assert!(matches!(retry_if_paused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
     }
 }

@@ -342,7 +342,7 @@ impl Stream {
     }
 
     /// The next request is `bytes` shorter than the sequence says (longer if negative).
-    pub fn moves_less(&mut self, bytes: i64) {
+    pub fn adjust_budget(&mut self, bytes: i64) {
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
         let beyond = if self.ends_whole && self.budget == 0 { self.beyond } else { 0 };
         self.budget = self.budget.saturating_add(bytes - bytes.clamp(0, beyond)).max(0);
@@ -354,7 +354,7 @@ impl Stream {
     }
 
     /// Sets another operation for the request in this slot, which is about to be issued.
-    pub fn serves_as(&mut self, slot: u32, op: Op) {
+    pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
 
@@ -465,7 +465,7 @@ impl RequestSource for Stream {
 
     #[inline]
     fn next(&mut self, now: Nanos) -> Next {
-        match self.next_at_once(now) {
+        match self.next_fast(now) {
             Some(request) => Next::Issue(request),
             None if self.free == NO_SLOT => Next::WaitForCompletion,
             None => self.next_slow(now),
@@ -473,7 +473,7 @@ impl RequestSource for Stream {
     }
 
     #[inline(always)]
-    fn next_at_once(&mut self, now: Nanos) -> Option<Request> {
+    fn next_fast(&mut self, now: Nanos) -> Option<Request> {
         let index = self.free;
         (index != NO_SLOT && now < self.plain_until).then(|| self.issue(index, now, now))
     }
@@ -495,7 +495,7 @@ impl RequestSource for Stream {
     }
 
     #[inline(always)]
-    fn next_alone(&mut self, now: Nanos) -> Option<Request> {
+    fn next_sync(&mut self, now: Nanos) -> Option<Request> {
         if now >= self.plain_until {
             return None;
         }
@@ -504,7 +504,7 @@ impl RequestSource for Stream {
     }
 
     #[inline(always)]
-    fn complete_alone(&mut self, request: &Request, since: Nanos, now: Nanos) {
+    fn complete_sync(&mut self, request: &Request, since: Nanos, now: Nanos) {
         self.depth_area += u128::from(now - self.last_event);
         self.last_event = now;
         if now >= self.next_mark {

@@ -279,7 +279,7 @@ pub fn read_back<M: Machine>(
     machine.run_one(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
 }
 
-/// Measures a workload with verification: repeats like [`crate::measure`], then reads back
+/// Measures a workload with verification: repeats like [`crate::Runner::run`], then reads back
 /// everything written. Returns the result even if the runs failed. `run` distinguishes this run
 /// from others of the same workload; `fill_seed` is the seed of the target's initial data, if
 /// known. Every write is recorded in `log`, if given, before it is issued.
@@ -300,10 +300,9 @@ pub fn measure_verified<M: Machine>(
     let verifier = Verifier::new(workload, workload.region(facts.size_bytes), run)?.filled_with(fill_seed);
     let log_failed = || Error::io("cannot write", "the log of the writes");
     let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
-    let once = |target: &mut M::Target, workload: &Workload, options| {
-        sample_as(machine, target, workload, options, |stream| Verifying::new(stream, stats.clone()))
-    };
-    let mut measured = repeat_workloads(machine, target, std::slice::from_ref(workload), repeats, once, on_progress)?;
+    let once =
+        |_, options| sample_as(machine, target, workload, options, |stream| Verifying::new(stream, stats.clone()));
+    let mut measured = repeat_workloads(machine, &[(workload, facts.clone())], repeats, once, on_progress)?;
     if let Some(error) = stats.log_error() {
         return Err(log_failed()(error));
     }

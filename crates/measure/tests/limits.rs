@@ -93,9 +93,9 @@ proptest! {
             let (mut now, mut asked) = (7, Vec::new());
             for &(service, pause) in gaps.iter().cycle() {
                 let since = now;
-                if let Some(request) = alone.then(|| stream.next_alone(now)).flatten() {
+                if let Some(request) = alone.then(|| stream.next_sync(now)).flatten() {
                     now += service;
-                    stream.complete_alone(&request, since, now);
+                    stream.complete_sync(&request, since, now);
                     asked.push(request);
                 } else if let Next::Issue(request) = stream.next(now) {
                     now += service;

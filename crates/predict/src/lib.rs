@@ -1,11 +1,12 @@
 //! Uses of simulated machines: comparison with the published figures, calibration to measurements,
-//! what-if predictions, and cache simulation for a trace.
+//! what-if predictions, also for the answer of a study, and cache simulation for a trace.
 //!
 //! A prediction is a [`workload::Workload`] on a [`twin::Twin`], driven by the same streams that
 //! measure real machines.
 
 mod error;
 pub mod fit;
+pub mod outlook;
 mod run;
 pub mod stack_distance;
 pub mod trace;

@@ -2,6 +2,7 @@
 
 use crate::format::{date, mib_per_s, rate};
 use crate::{Error, html, plot};
+use dialect::iozone;
 use machine::units::{show_size, significant};
 use minijinja::context;
 use minijinja::value::Value;
@@ -48,6 +49,44 @@ struct Row {
     file: String,
     cells: Vec<Option<(String, usize)>>,
     after_cliff: bool,
+}
+
+/// The surfaces of an IOzone run and their document as one self-contained HTML file.
+///
+/// # Errors
+/// As [`surfaces`].
+pub fn of_iozone(results: &Results, own: &iozone::IozoneResult) -> Result<String, Error> {
+    let all: Vec<Surface> = own.surfaces.iter().map(|surface| drawn(surface, own)).collect();
+    surfaces(results, &all)
+}
+
+fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
+    let cell = |file_bytes: u64, record_bytes: u64| {
+        let same = |cell: &&iozone::Measured| {
+            cell.test == surface.test && cell.cell.file_bytes == file_bytes && cell.cell.record_bytes == record_bytes
+        };
+        result.cells.iter().find(same).and_then(iozone::Measured::spread_percent)
+    };
+    let cliff = result.cliffs.iter().find(|cliff| cliff.test == surface.test).and_then(|cliff| {
+        let first_slow_row = surface.file_bytes.iter().position(|bytes| *bytes == cliff.first_slow_file_bytes)?;
+        Some(Cliff { first_slow_row, sentence: cliff.sentence.clone() })
+    });
+    Surface {
+        title: surface.test.report_title().trim_end_matches(" report").into(),
+        rows: surface.file_bytes.clone(),
+        columns: surface.record_bytes.clone(),
+        bytes_per_s: surface
+            .kib_per_s
+            .iter()
+            .map(|row| row.iter().map(|rate| rate.map(|rate| rate * 1024.0)).collect())
+            .collect(),
+        spread_percent: surface
+            .file_bytes
+            .iter()
+            .map(|file| surface.record_bytes.iter().map(|record| cell(*file, *record)).collect())
+            .collect(),
+        cliff,
+    }
 }
 
 /// Surfaces and their document as one self-contained HTML file.

@@ -2,10 +2,10 @@
 
 use report::compare::{html, markdown, terminal};
 use results::Program;
-use results::compare::{Asked, Comparison, Measure, Reading, Side, compare};
+use results::compare::{Comparison, Measure, Measurement, Reading, Side, compare};
 
 fn side(name: &str, rates: &[(&str, &str, &[f64])]) -> Side {
-    let asked = rates.iter().map(|(pattern, label, runs)| Asked {
+    let asked = rates.iter().map(|(pattern, label, runs)| Measurement {
         question: format!("{pattern} {label}"),
         label: (*label).into(),
         keys: vec![("pattern".into(), (*pattern).into()), ("request".into(), (*label).into())],
@@ -14,7 +14,7 @@ fn side(name: &str, rates: &[(&str, &str, &[f64])]) -> Side {
             Reading::of_runs(Measure::Throughput, runs.to_vec()),
             Reading::of_runs(Measure::LatencyP99, runs.iter().map(|rate| 1e12 / rate).collect()),
         ],
-        ..Asked::default()
+        ..Measurement::default()
     });
     Side { name: name.into(), asked: asked.collect(), warnings: Vec::new() }
 }

@@ -2,10 +2,10 @@
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;
-use machine::{Machine, Result, TargetFacts};
+use machine::{Machine, Result};
 use measure::histogram::Histogram;
 use measure::stats::{self, Ratio};
-use measure::{Job, JobRuns, Repeats, Sample, measure_concurrent};
+use measure::{Measured, RequestPart, RunRequest, RunSamples, Runner, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,29 +55,25 @@ pub struct ConcurrentWorkload {
     pub warnings: Vec<String>,
 }
 
-/// Measures each job by itself and all concurrently: one point per job, and their interference,
-/// unless a job failed.
+/// Measures each part of a request by itself and all concurrently: one point per part, and their
+/// interference, unless a part failed.
 ///
 /// # Errors
-/// As [`measure_concurrent`].
+/// As [`Runner::run`].
 pub fn measure_interference<M: Machine>(
-    machine: &M,
-    jobs: &[Job<'_, M::Target>],
-    repeats: Repeats,
-    on_run: impl FnMut(usize),
+    runner: &mut Runner<'_, M>,
+    request: &RunRequest,
+    on_run: impl FnMut(usize, usize),
 ) -> Result<(Vec<Point>, std::result::Result<Interference, String>)> {
-    let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
-    let company = measure_concurrent(machine, jobs, repeats, on_run)?;
-    let points: Vec<Point> = jobs
-        .iter()
-        .zip(&facts)
-        .zip(&company)
-        .map(|((job, facts), company)| Point::of(&job.workload, facts, &company.alone))
-        .collect();
-    let failed = company.iter().find_map(|one| one.alone.failure.as_ref().or(one.together.failure.as_ref()));
+    let samples = runner.run(request, on_run)?;
+    let point =
+        |(part, alone): (&RequestPart, &Measured)| Point::of(&part.workload, &samples.facts[part.target], alone);
+    let points: Vec<Point> = request.parts.iter().zip(&samples.parts).map(point).collect();
+    let mut each = samples.parts.iter().zip(&samples.together);
+    let failed = each.find_map(|(alone, together)| alone.failure.as_ref().or(together.failure.as_ref()));
     let found = match failed {
-        Some(error) => Err(error.to_string()),
-        None => of(jobs, &facts, &company, &points).ok_or_else(|| "they were not run".to_owned()),
+        Some(error) => Err(error.clone()),
+        None => of(&request.parts, &samples, &points).ok_or_else(|| "they were not run".to_owned()),
     };
     Ok((points, found))
 }
@@ -97,45 +93,45 @@ fn process_ns(sample: &Sample) -> f64 {
 }
 
 /// The ratio between runs of the same round.
-fn ratio(company: &JobRuns, value: fn(&Sample) -> f64) -> Option<Ratio> {
-    let pairs = company.alone.samples.iter().zip(&company.together.samples);
+fn ratio(alone: &Measured, together: &Measured, value: fn(&Sample) -> f64) -> Option<Ratio> {
+    let pairs = alone.samples.iter().zip(&together.samples);
     let (alone, together): (Vec<f64>, Vec<f64>) = pairs.map(|(a, b)| (value(a), value(b))).unzip();
     stats::ratio_interval(&alone, &together)
 }
 
-fn of<T>(jobs: &[Job<'_, T>], facts: &[TargetFacts], company: &[JobRuns], points: &[Point]) -> Option<Interference> {
+fn of(parts: &[RequestPart], samples: &RunSamples, points: &[Point]) -> Option<Interference> {
     let mut workloads = Vec::new();
-    for (point, ((job, facts), company)) in jobs.iter().zip(facts).zip(company).enumerate() {
-        let together = Point::from_samples(&job.workload, facts, &company.together.samples).numbers?;
-        let of_runs: Vec<f64> = company.together.samples.iter().map(p99).collect();
+    let each = || samples.parts.iter().zip(&samples.together);
+    for (point, (part, (alone, with_others))) in parts.iter().zip(each()).enumerate() {
+        let facts = &samples.facts[part.target];
+        let together = Point::from_samples(&part.workload, facts, &with_others.samples).numbers?;
+        let of_runs: Vec<f64> = with_others.samples.iter().map(p99).collect();
         workloads.push(ConcurrentWorkload {
             point,
             target: facts.name.clone(),
             throughput_bytes_per_s: together.throughput_bytes_per_s,
             interval_95: together.interval_95,
-            throughput_ratio: ratio(company, rate),
+            throughput_ratio: ratio(alone, with_others, rate),
             latency_ns: together.latency_ns,
             p99_interval_95_ns: stats::estimate_values(&of_runs).map(|p99| [p99.low, p99.high]),
-            p99_ratio: ratio(company, p99),
+            p99_ratio: ratio(alone, with_others, p99),
             warnings: together.warnings,
         });
     }
-    let rounds = company.iter().map(|one| one.alone.samples.len().min(one.together.samples.len())).min()?;
-    let sum = |round: usize, together: bool| -> f64 {
-        company.iter().map(|one| rate(&if together { &one.together } else { &one.alone }.samples[round])).sum()
-    };
+    let rounds = each().map(|(alone, together)| alone.samples.len().min(together.samples.len())).min()?;
+    let sum = |of: &[Measured], round: usize| -> f64 { of.iter().map(|one| rate(&one.samples[round])).sum() };
     let (alone, together): (Vec<f64>, Vec<f64>) =
-        (0..rounds).map(|round| (sum(round, false), sum(round, true))).unzip();
+        (0..rounds).map(|round| (sum(&samples.parts, round), sum(&samples.together, round))).unzip();
     // When all run concurrently, each sample holds the processor time of the whole process.
-    let all_ns: f64 = company[0].together.samples.iter().map(process_ns).sum();
+    let all_ns: f64 = samples.together[0].samples.iter().map(process_ns).sum();
     let elapsed_ns = |sample: &Sample| sample.usage.elapsed_ns as f64;
-    let longest: f64 = (0..company[0].together.samples.len())
-        .map(|run| company.iter().filter_map(|one| one.together.samples.get(run)).map(elapsed_ns).fold(0.0, f64::max))
+    let longest: f64 = (0..samples.together[0].samples.len())
+        .map(|run| samples.together.iter().filter_map(|one| one.samples.get(run)).map(elapsed_ns).fold(0.0, f64::max))
         .sum();
-    let mib = |samples: &[Sample]| samples.iter().map(|sample| sample.bytes_with_ramp as f64).sum::<f64>() / 1048576.0;
-    let all_mib: f64 = company.iter().map(|one| mib(&one.together.samples)).sum();
-    let alone_ns: f64 = company.iter().flat_map(|one| &one.alone.samples).map(process_ns).sum();
-    let alone_mib: f64 = company.iter().map(|one| mib(&one.alone.samples)).sum();
+    let mib = |one: &Measured| one.samples.iter().map(|sample| sample.bytes_with_ramp as f64).sum::<f64>() / 1048576.0;
+    let all_mib: f64 = samples.together.iter().map(mib).sum();
+    let alone_ns: f64 = samples.parts.iter().flat_map(|one| &one.samples).map(process_ns).sum();
+    let alone_mib: f64 = samples.parts.iter().map(mib).sum();
     let mut found = Interference {
         throughput_bytes_per_s: workloads.iter().map(|one| one.throughput_bytes_per_s).sum(),
         throughput_ratio: stats::ratio_interval(&alone, &together),

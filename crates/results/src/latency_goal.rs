@@ -7,7 +7,7 @@ pub use by_rate::measure_rate_within_p99;
 use crate::point::{Numbers, Point, measure_points};
 use machine::units::{show_rate, show_time};
 use machine::{Machine, Result};
-use measure::{Repeats, stats};
+use measure::{Repeats, Runner, stats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
@@ -98,8 +98,7 @@ pub struct LatencyGoal {
 /// # Errors
 /// The user's interrupt. Any other failure becomes the point's error and ends the search.
 pub fn measure_within_p99<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,
     (p99_ns, most, first): (u64, u32, usize),
     repeats: Repeats,
@@ -109,7 +108,7 @@ pub fn measure_within_p99<M: Machine>(
     let mut measure = |depth: u32| -> Result<Option<(f64, u64)>> {
         let workload = at(depth);
         on_depth(&workload);
-        points.extend(measure_points(machine, target, &[workload], repeats, |_, _| {})?);
+        points.extend(measure_points(runner, &[workload], repeats, |_, _| {})?);
         let numbers = points.last().and_then(|point| point.numbers.as_ref());
         Ok(numbers.map(|numbers| (numbers.iops, numbers.latency_ns.p99)))
     };
@@ -134,7 +133,7 @@ pub fn measure_within_p99<M: Machine>(
             None => break,
         }
     }
-    let goal = judge(&points, &at(1), p99_ns, first, machine.capabilities().noisy);
+    let goal = judge(&points, &at(1), p99_ns, first, runner.machine().capabilities().noisy);
     Ok((points, goal))
 }
 

@@ -49,6 +49,8 @@ pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
 #[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;
-pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points};
+pub use point::{
+    LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points, points_of,
+};
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};

@@ -58,7 +58,7 @@ pub fn measure_metadata<F: FileSystem>(
     progress: &mut dyn FnMut(u32, Operation),
 ) -> Result<MetadataResult, MetadataError> {
     plan.check()?;
-    let (mut result, left_out) = measure::unpaused(|| {
+    let (mut result, left_out) = measure::retry_if_paused(|| {
         let (result, paused) = system.watched(|| once(system, plan, interrupt, progress));
         Ok::<_, MetadataError>((result?, paused))
     })?;

@@ -6,7 +6,10 @@ use crate::doubt::{Doubt, merged};
 use crate::rate_change::RateChange;
 use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
-use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, ends_with_flush, rate_estimate, stats};
+use measure::{
+    Ceiling, Measured, Repeats, RunSamples, Runner, Sample, Verification, counted, ends_with_flush, rate_estimate,
+    stats,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
@@ -346,20 +349,23 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     doubts.iter().map(shown).collect()
 }
 
-/// Measures several workloads on one target as [`measure::measure`] does: one point each.
+/// The points of workloads that were measured on one target.
+pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
+    let facts = &samples.facts[0];
+    workloads.iter().zip(&samples.parts).map(|(workload, measured)| Point::of(workload, facts, measured)).collect()
+}
+
+/// Measures several workloads on one target in turn: one point each.
 ///
 /// # Errors
 /// The user's interrupt. Any other failure becomes the point's error.
 pub fn measure_points<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     workloads: &[Workload],
     repeats: Repeats,
     on_run: impl FnMut(usize, usize),
 ) -> machine::Result<Vec<Point>> {
-    let facts = machine.target_facts(target);
-    let measured = measure::measure(machine, target, workloads, repeats, on_run)?;
-    Ok(workloads.iter().zip(&measured).map(|(workload, measured)| Point::of(workload, &facts, measured)).collect())
+    Ok(points_of(workloads, &runner.in_turn(workloads, repeats, on_run)?))
 }
 
 #[cfg(test)]

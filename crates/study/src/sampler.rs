@@ -5,7 +5,7 @@ use crate::grid::{Cell, StripeShape};
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, cached_before, of_whole_bursts, ramp,
+    Ceilings, Measured, Options, PointStatus, Repeated, Repeats, Sample, cached_before, of_whole_bursts, ramp,
     rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
@@ -318,7 +318,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// The user's interrupt.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
-        repeat(self, indices, Repeats { until, ..Repeats::exactly(runs) })
+        let budget_ns = until.saturating_sub(self.now());
+        repeat(self, indices, Repeats { budget_ns, ..Repeats::exactly(runs) })
     }
 
     /// Runs each entry one more time, time permitting.
@@ -327,8 +328,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// The user's interrupt.
     pub(crate) fn again(&mut self, indices: &[usize], until: Nanos) -> Result<()> {
         for &index in indices {
-            let standing = self.standing(index);
-            if self.noisy && !standing.closed && self.now().saturating_add(standing.cost_ns) <= until {
+            let status = self.status(index);
+            if self.noisy && !status.closed && self.now().saturating_add(status.cost_ns) <= until {
                 self.run(index)?;
             }
         }
@@ -344,7 +345,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if !self.noisy {
             return Ok(());
         }
-        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, until })
+        let budget_ns = until.saturating_sub(self.now());
+        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, budget_ns })
     }
 
     /// Pools the spread between runs over all points, as a few runs of one point do not determine
@@ -385,14 +387,14 @@ fn kinds(workload: &Workload) -> [bool; 2] {
 }
 
 impl<M: Machine> Repeated for Sampler<'_, M> {
-    fn standing(&self, index: usize) -> Standing {
+    fn status(&self, index: usize) -> PointStatus {
         let entry = &self.entries[index];
         let run = match (entry.samples().last(), entry.workload.stop) {
             (Some(last), _) => last.usage.elapsed_ns + last.usage.sync_ns.unwrap_or(0),
             (None, workload::Stop::AfterNs(ns)) => ns,
             (None, workload::Stop::AfterBytes(_)) => 0,
         };
-        Standing { weight: entry.weight, cost_ns: run + self.overhead as Nanos, ..entry.measured.standing() }
+        PointStatus { weight: entry.weight, cost_ns: run + self.overhead as Nanos, ..entry.measured.status() }
     }
 
     fn half_width(&self, index: usize) -> f64 {

@@ -12,6 +12,7 @@ use crate::sampler::{Progress, Sampler};
 use crate::schedule;
 use crate::trial::{climb, investigate};
 use machine::{Error, Machine, Nanos, Result, TargetSpec};
+use measure::Runner;
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -35,8 +36,9 @@ pub fn study<M: Machine>(
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     on_progress(Progress { doing: "making the test file", passed_ns: 0, budget_ns: plan.budget_ns });
     let spec = TargetSpec { fill_ns: Some((plan.budget_ns as f64 * FILL_SHARE) as Nanos), ..spec.clone() };
-    let mut target = machine.open(&spec)?;
-    let mut sampler = Sampler::new(machine, &mut target, began, plan.budget_ns, plan.seed, on_progress);
+    // Its workloads depend on what the probe finds.
+    let mut runner = Runner::open_checked(machine, std::slice::from_ref(&spec), |_| Ok(Vec::new()))?;
+    let mut sampler = Sampler::new(machine, runner.target_mut(0), began, plan.budget_ns, plan.seed, on_progress);
     let mut memory = Ok(Vec::new());
     if ALL.iter().any(|experiment| experiment.needs_memory && plan.wants(experiment.id)) {
         sampler.report("memory");

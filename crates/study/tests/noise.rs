@@ -3,8 +3,8 @@
 
 mod noisy;
 
-use machine::{Machine, TargetSpec};
-use measure::Repeats;
+use machine::TargetSpec;
+use measure::{Repeats, RunRequest, Runner};
 use noisy::{Noisy, disk};
 use results::{Bottleneck, LimitOf, PeakSource, Point, Program, Results, Varied};
 use std::collections::BTreeMap;
@@ -38,10 +38,10 @@ impl Truths {
         let name = format!("{} {:?}", workload.options(), workload.stop);
         *self.known.entry(name).or_insert_with(|| {
             let twin = disk(62e6);
-            let mut target = twin.open(&TargetSpec::default()).expect("a target");
             let one = std::slice::from_ref(workload);
-            let points =
-                results::measure_points(&twin, &mut target, one, Repeats::exactly(1), |_, _| {}).expect("a run");
+            let request = RunRequest::in_turn(&TargetSpec::default(), one, Repeats::exactly(1));
+            let mut runner = Runner::open(&twin, &request).expect("a target");
+            let points = results::points_of(one, &runner.run(&request, |_, _| {}).expect("a run"));
             points[0].rate().expect("a rate")
         })
     }

@@ -8,7 +8,7 @@ use crate::sentences::sentences;
 use machine::{Error, Nanos, Result};
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
 use measure::{RatePhase, Sample, course_of_runs};
-use results::compare::{Asked, Comparison, Difference, InTurn, OF_A_RUN, Series, of_a_run};
+use results::compare::{Comparison, Difference, InTurn, Measurement, RUN_MEASURES, Series, run_measures};
 use results::{Doubt, Program, RateChange, merged};
 use workload::Workload;
 
@@ -74,14 +74,14 @@ struct Trying<'a, S> {
     warnings: &'a mut Vec<String>,
 }
 
-impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
+impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
     type Error = Error;
 
     fn now(&self) -> Nanos {
         self.subject.now()
     }
 
-    fn run(&mut self, arm: usize, question: usize) -> std::result::Result<[f64; OF_A_RUN.len()], Stop<Error>> {
+    fn run(&mut self, arm: usize, question: usize) -> std::result::Result<[f64; RUN_MEASURES.len()], Stop<Error>> {
         let stop = |error: Error| match error {
             Error::Interrupted => Stop::Interrupted(error),
             error => Stop::Question(error.to_string()),
@@ -96,7 +96,7 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
         let all = self.warnings.iter().chain(&sample.usage.warnings).map(String::as_str);
         *self.warnings = merged(all).iter().map(Doubt::to_string).collect();
-        let values = of_a_run(&sample);
+        let values = run_measures(&sample);
         if arm == 0 {
             let (runs, moved) = &mut self.as_it_is[question];
             runs.push(RatePhase { from_ns: sample.usage.since_start_ns, after_bytes: *moved, iops: sample.iops() });
@@ -276,16 +276,20 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
 }
 
 /// The differences of all questions, judged together, with each one's question.
-fn differences(questions: &[Question], turns: &Turns<{ OF_A_RUN.len() }>, limits: Limits) -> Vec<(usize, Difference)> {
+fn differences(
+    questions: &[Question],
+    turns: &Turns<{ RUN_MEASURES.len() }>,
+    limits: Limits,
+) -> Vec<(usize, Difference)> {
     let mut series = Vec::new();
     for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
-        for (place, measure) in OF_A_RUN.into_iter().enumerate() {
+        for (place, measure) in RUN_MEASURES.into_iter().enumerate() {
             let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
-            let asked = Asked {
+            let asked = Measurement {
                 // The number distinguishes equal labels.
                 question: index.to_string(),
                 label: questions[index].label.clone(),
-                ..Asked::default()
+                ..Measurement::default()
             };
             series.push(Series { asked, measure, a: side(0), b: side(1), exact: !limits.noisy });
         }
@@ -313,7 +317,7 @@ fn differences(questions: &[Question], turns: &Turns<{ OF_A_RUN.len() }>, limits
 /// All questions with their results.
 struct Judged<'a> {
     questions: &'a [Question],
-    turns: &'a Turns<{ OF_A_RUN.len() }>,
+    turns: &'a Turns<{ RUN_MEASURES.len() }>,
     differences: &'a [(usize, Difference)],
 }
 

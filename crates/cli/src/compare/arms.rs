@@ -1,14 +1,16 @@
 //! Measures two arms in turn, in random blocks.
 
 use super::Arguments;
-use crate::Failure;
-use crate::arguments::{Cli, Command, PointArguments};
+use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::points::grid;
 use crate::progress::Watch;
-use crate::target::{Where, resolve};
-use clap::{CommandFactory, Parser};
-use machine::{Machine, Nanos, TargetSpec};
+use crate::target::{Where, on_machine, resolve};
+use clap::Args;
+use machine::{Nanos, TargetSpec};
 use measure::turns::Limits;
+use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
 use std::process::Stdio;
 use workload::Workload;
@@ -18,8 +20,7 @@ const RUN_NS: u64 = 400_000_000;
 
 /// The options of `run` on a command line, with their values, in order.
 pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> {
-    let cli = Cli::command();
-    let Some(sweep) = cli.find_subcommand("sweep") else { return Vec::new() };
+    let sweep = PointArguments::command("sweep");
     let mut kept = Vec::new();
     let mut words = words.peekable();
     while let Some(word) = words.next() {
@@ -27,7 +28,7 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
         let name = option.split('=').next().unwrap_or(option);
         let Some(known) = sweep.get_arguments().find(|one| one.get_long() == Some(name)) else {
             // Skip the value of another option, which may look like one of these.
-            if takes_value(&cli, name) && !option.contains('=') {
+            if takes_value(name) && !option.contains('=') {
                 words.next();
             }
             continue;
@@ -42,11 +43,9 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
 }
 
 /// Whether an option that only `compare` has takes a value.
-fn takes_value(cli: &clap::Command, name: &str) -> bool {
-    let compare = cli.find_subcommand("compare");
-    compare
-        .and_then(|compare| compare.get_arguments().find(|one| one.get_long() == Some(name)))
-        .is_some_and(|one| one.get_action().takes_values())
+fn takes_value(name: &str) -> bool {
+    let compare = Arguments::augment_args(clap::Command::new("compare"));
+    compare.get_arguments().any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
 }
 
 /// The name of an option: `--depth` for `--depth=8`.
@@ -67,8 +66,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
             replaced.extend(pair);
         }
     }
-    let mut words: Vec<String> = vec!["halfpower".into(), "sweep".into()];
-    words.extend(own_words.iter().cloned());
+    let mut words = own_words.clone();
     let mut keeps = true;
     for word in common {
         if let Some(option) = option_name(word) {
@@ -78,8 +76,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
             words.push(word.clone());
         }
     }
-    let cli = Cli::try_parse_from(words).map_err(|error| wrong(error.to_string()))?;
-    let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is not a valid arm".into())) };
+    let mut arguments = PointArguments::parse("sweep", words).map_err(|error| wrong(error.to_string()))?;
     crate::points::check_grid(&arguments)?;
     if arguments.target.targets.is_empty() {
         return Err(wrong("it names no target; begin it with a directory, a file, a device or twin:NAME".into()));
@@ -87,79 +84,83 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     if arguments.verify {
         return Err(wrong("--verify measures no rate; leave it out".into()));
     }
-    crate::beside::refuse(&arguments)?;
+    crate::concurrent::refuse(&arguments)?;
     if arguments.runtime.is_none() && arguments.bytes.is_none() {
         arguments.runtime = Some(RUN_NS);
     }
     Ok(arguments)
 }
 
+/// An arm before its target is opened.
+pub(super) struct Unopened {
+    pub(super) place: Where,
+    pub(super) spec: TargetSpec,
+    pub(super) workloads: Vec<Workload>,
+}
+
+impl Unopened {
+    fn of(arguments: &PointArguments) -> Result<Unopened, Failure> {
+        let (place, spec) = resolve(&arguments.target)?;
+        Ok(Unopened { workloads: grid(arguments, &place.engines()), place, spec })
+    }
+
+    fn check(&self) -> machine::Result<()> {
+        match &self.place {
+            Where::Host(machine) => request(&[self]).check(machine),
+            Where::Twin(machine) => request(&[self]).check(&**machine),
+        }
+    }
+
+    fn open(self) -> Result<Box<dyn Arm>, Failure> {
+        let request = request(&[&self]);
+        on_machine!(self.place, |machine| {
+            let target = Runner::open(&machine, &request)?.into_targets().remove(0);
+            Ok(Box::new(OnMachine::new(machine, target, self.workloads)))
+        })
+    }
+}
+
+/// The workloads of each arm on its own target.
+fn request(arms: &[&Unopened]) -> RunRequest {
+    let parts = arms.iter().enumerate().flat_map(|(target, arm)| {
+        arm.workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() })
+    });
+    RunRequest {
+        targets: arms.iter().map(|arm| arm.spec.clone()).collect(),
+        parts: parts.collect(),
+        arrangement: Arrangement::InTurn,
+        repeats: Repeats::default(),
+    }
+}
+
 /// Opens both arms. Overwrites nothing before both pass the checks.
-fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
-    let [(first, first_spec), (second, second_spec)] = [resolve(&of[0].target)?, resolve(&of[1].target)?];
-    let asked = [workloads_on(&first, &of[0])?, workloads_on(&second, &of[1])?];
-    if asked[0].len() != asked[1].len() {
+pub(super) fn open([first, second]: [Unopened; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
+    first.check()?;
+    second.check()?;
+    if first.workloads.len() != second.workloads.len() {
         return Err(Failure::Usage(format!(
             "--a asks {} questions and --b {}: give both lists of the same length",
-            asked[0].len(),
-            asked[1].len()
+            first.workloads.len(),
+            second.workloads.len()
         )));
     }
-    Ok(match (first, second) {
-        (Where::Host(first), Where::Host(second)) => {
-            let opened = first.open_all(&[first_spec, second_spec], &mut |facts| {
-                asked.iter().zip(facts).try_for_each(|(workloads, facts)| crate::points::check(workloads, facts))
-            })?;
-            let [a, b] = <[_; 2]>::try_from(opened)
-                .map_err(|opened| Failure::Run(format!("{} of two arms were opened", opened.len())))?;
-            let [first_asked, second_asked] = asked;
-            [Box::new(arm(first, a, first_asked)?), Box::new(arm(second, b, second_asked)?)]
+    let both = request(&[&first, &second]);
+    match (first, second) {
+        (
+            Unopened { place: Where::Host(a), workloads, .. },
+            Unopened { place: Where::Host(b), workloads: others, .. },
+        ) => {
+            let mut targets = Runner::open(&a, &both)?.into_targets();
+            let second = targets.remove(1);
+            Ok([Box::new(OnMachine::new(a, targets.remove(0), workloads)), Box::new(OnMachine::new(b, second, others))])
         }
         // Open a simulated arm first: it overwrites nothing.
+        (first @ Unopened { place: Where::Twin(_), .. }, second) => Ok([first.open()?, second.open()?]),
         (first, second) => {
-            let [first_asked, second_asked] = asked;
-            let first_is_simulated = matches!(first, Where::Twin(_));
-            let open_first = || open_on(first, &first_spec, first_asked);
-            let open_second = || open_on(second, &second_spec, second_asked);
-            if first_is_simulated {
-                [open_first()?, open_second()?]
-            } else {
-                let second = open_second()?;
-                [open_first()?, second]
-            }
+            let second = second.open()?;
+            Ok([first.open()?, second])
         }
-    })
-}
-
-/// The workloads of an arm, checked as far as possible without its target.
-fn workloads_on(place: &Where, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
-    fn on<M: Machine>(machine: &M, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
-        let workloads = grid(arguments, &machine.capabilities().engines);
-        workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
-        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
-        Ok(workloads)
     }
-    match place {
-        Where::Host(machine) => on(machine, arguments),
-        Where::Twin(machine) => on(&**machine, arguments),
-    }
-}
-
-fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<Box<dyn Arm>, Failure> {
-    fn on<M: Machine>(machine: M, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
-        let target = machine.open_checked(spec, |facts| crate::points::check(&workloads, facts))?;
-        arm(machine, target, workloads)
-    }
-    Ok(match place {
-        Where::Host(machine) => Box::new(on(machine, spec, workloads)?),
-        Where::Twin(machine) => Box::new(on(*machine, spec, workloads)?),
-    })
-}
-
-/// Combines an open target with its workloads, checked again now that its size is known.
-fn arm<M: Machine>(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
-    crate::points::check(&workloads, &machine.target_facts(&target))?;
-    Ok(OnMachine::new(machine, target, workloads))
 }
 
 /// Progress, clock and the setup commands of each run.
@@ -191,12 +192,13 @@ pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failur
 }
 
 pub(super) fn compare(
+    context: &Context,
     arguments: &Arguments,
     [a, b]: [&str; 2],
     of: &[PointArguments; 2],
 ) -> Result<Comparison, Failure> {
     let began_unix_s = crate::history::now_unix_s();
-    let mut arms = open(of)?;
+    let mut arms = open([Unopened::of(&of[0])?, Unopened::of(&of[1])?])?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
         limits: Limits {
@@ -214,9 +216,9 @@ pub(super) fn compare(
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
     let mut hooks = RunHooks { setups, watch: Watch::new(arguments.budget) };
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::program())?;
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::context::program())?;
     hooks.watch.end();
-    crate::history::keep_comparison(&comparison, &arms, began_unix_s);
+    crate::history::keep_comparison(context, &comparison, &arms, began_unix_s);
     Ok(comparison)
 }
 

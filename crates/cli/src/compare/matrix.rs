@@ -1,14 +1,16 @@
 //! Runs SQLIO's published study on two targets in turn.
 
-use crate::Failure;
+use super::arms::{Unopened, open};
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{self, print};
 use crate::progress::Watch;
-use crate::target::{Where, machine_of, on_machine};
+use crate::target::machine_of;
 use dialect::sqlio::{Options, matrix};
-use machine::{Machine, Nanos, TargetFacts, TargetSpec};
+use machine::{Nanos, TargetSpec};
 use measure::turns::Limits;
 use results::Output;
-use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
+use results::compare::{Comparison, Conduct, Measure, Turn};
 
 /// The parameters that identify a point of the study.
 const KEYS: [&str; 3] = ["op", "pattern", "threads"];
@@ -27,41 +29,18 @@ impl Conduct for Progress {
     }
 }
 
-/// Opens both targets. On a real machine it fills neither before both pass the checks.
-fn open_both(specs: &[TargetSpec; 2], options: &Options) -> Result<[Box<dyn Arm>; 2], Failure> {
-    let [a, b] = specs.each_ref().map(|spec| machine_of(&[&spec.places[0]]));
-    let (a, b) = match (a?, b?) {
-        (Where::Host(a), Where::Host(b)) => {
-            let check =
-                &mut |facts: &[TargetFacts]| facts.iter().try_for_each(|facts| matrix::check(&a, options, facts));
-            let targets = a.open_all(specs, check)?;
-            let arms = [a, b].into_iter().zip(targets).map(|(machine, target)| arm(machine, target, options));
-            let arms: Vec<Box<dyn Arm>> = arms.collect();
-            return arms.try_into().map_err(|_| Failure::Run("two targets were not opened".into()));
-        }
-        other => other,
-    };
-    Ok([open(a, &specs[0], options)?, open(b, &specs[1], options)?])
-}
-
-fn open(place: Where, spec: &TargetSpec, options: &Options) -> Result<Box<dyn Arm>, Failure> {
-    on_machine!(place, |machine| {
-        let target = machine.open_checked(spec, |facts| matrix::check(&machine, options, facts))?;
-        Ok(arm(machine, target, options))
-    })
-}
-
-fn arm<M: Machine + 'static>(machine: M, target: M::Target, options: &Options) -> Box<dyn Arm> {
-    let engines = machine.capabilities().engines;
-    let workloads = matrix::workloads(options, &engines).into_iter().map(|(_, workload)| workload).collect();
-    Box::new(OnMachine::new(machine, target, workloads))
+/// One target of the study.
+fn arm(spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
+    let place = machine_of(&[&spec.places[0]])?;
+    let workloads = matrix::workloads(options, &place.engines()).into_iter().map(|(_, workload)| workload).collect();
+    Ok(Unopened { place, spec: spec.clone(), workloads })
 }
 
 /// Measures the study on two targets and prints the table of their differences.
-pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Failure> {
+pub(crate) fn compare(context: &Context, options: &Options, json: Option<&Output>) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;
-    let mut arms = open_both(&specs, options)?;
+    let mut arms = open([arm(&specs[0], options)?, arm(&specs[1], options)?])?;
     let noisy = arms.iter().any(|arm| arm.is_noisy());
     let in_turn = matrix::in_turn(options, noisy)?;
     let names = specs.each_ref().map(|spec| spec.places[0].display().to_string());
@@ -81,11 +60,11 @@ pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Fa
         more: "--repeats or --runtime",
     };
     let mut progress = Progress(Watch::new(in_turn.least_ns));
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::program())?;
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::context::program())?;
     progress.0.end();
     // Keep a file that was created under a given name, as other runs do.
     arms.iter_mut().for_each(|arm| arm.keep_files());
-    crate::history::keep_comparison(&comparison, &arms, began_unix_s);
+    crate::history::keep_comparison(context, &comparison, &arms, began_unix_s);
     let saved = match json {
         Some(file) => output::save(file, &output::json(comparison.to_json())?),
         None => Ok(()),

@@ -4,8 +4,9 @@ mod arms;
 pub(crate) mod matrix;
 mod read;
 
-use crate::Failure;
 use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{self, print};
 use clap::Args;
 use machine::units::parse_time;
@@ -87,7 +88,7 @@ struct Outputs {
     csv: Option<Output>,
 }
 
-pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let results = &arguments.workload.target.targets;
     let arms = match (&arguments.a, &arguments.b) {
         (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
@@ -96,8 +97,8 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let measured = arms.iter().flat_map(|(_, of)| of).flat_map(|arm| &arm.target.targets);
     let kept: Vec<&Path> = results.iter().chain(measured).map(PathBuf::as_path).collect();
     let outputs = Outputs {
-        html: output::optional("--html", arguments.html.as_deref(), &kept)?,
-        csv: output::optional("--csv", arguments.csv.as_deref(), &kept)?,
+        html: output::optional(context, "--html", arguments.html.as_deref(), &kept)?,
+        csv: output::optional(context, "--csv", arguments.csv.as_deref(), &kept)?,
     };
     let comparison = match &arms {
         Some((names, of)) => {
@@ -107,7 +108,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     result.display()
                 )));
             }
-            arms::compare(arguments, *names, of)?
+            arms::compare(context, arguments, *names, of)?
         }
         None => {
             if let Some(option) = workload_option() {
@@ -115,7 +116,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"
                 )));
             }
-            read(results, arguments)?
+            read(context, results, arguments)?
         }
     };
     show(arguments, &outputs, &comparison)?;
@@ -127,8 +128,8 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Compares two results; a stored comparison is shown again.
-fn read(results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failure> {
-    if let Some(kept) = read::kept(results)? {
+fn read(context: &Context, results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failure> {
+    if let Some(kept) = read::kept(context, results)? {
         if arguments.worth.is_some() {
             let hint = "leave it out, or name the two results";
             return Err(Failure::Usage(format!("--worth: this comparison was judged when it was made; {hint}")));
@@ -136,8 +137,8 @@ fn read(results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failur
         return Ok(kept);
     }
     let worth = arguments.worth.unwrap_or(WORTH_PERCENT);
-    let [a, b] = read::sides(results, arguments.columns.as_ref())?;
-    Ok(results::compare::compare(&a, &b, crate::program(), worth))
+    let [a, b] = read::sides(context, results, arguments.columns.as_ref())?;
+    Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 
 /// An interrupted comparison shows the results so far and ends with the exit code of an interrupt.

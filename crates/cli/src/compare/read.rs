@@ -1,6 +1,7 @@
 //! Reads results of any tool as sides of a comparison.
 
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use files::Input;
 use results::Results;
 use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
@@ -15,10 +16,10 @@ struct Document {
 }
 
 /// Reads two sides from one or two results.
-pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[Side; 2], Failure> {
+pub(super) fn sides(context: &Context, results: &[PathBuf], columns: Option<&Columns>) -> Result<[Side; 2], Failure> {
     let mut sides = Vec::new();
     for result in results {
-        sides.extend(read(result, columns)?);
+        sides.extend(read(context, result, columns)?);
     }
     let count = sides.len();
     let [mut a, mut b]: [Side; 2] = sides.try_into().map_err(|_| {
@@ -37,11 +38,11 @@ pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[S
 }
 
 /// Returns the stored comparison if the only argument is one.
-pub(super) fn kept(results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
+pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
     let [path] = results else { return Ok(None) };
     let text = match entry(path) {
         Some(id) => {
-            let (entry, document) = crate::history::open()?.get(id)?;
+            let (entry, document) = crate::history::open(context)?.get(id)?;
             if entry.kind != "compare" {
                 return Ok(None);
             }
@@ -68,9 +69,9 @@ fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
 }
 
-fn read(path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
+fn read(context: &Context, path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
     if let Some(id) = entry(path) {
-        let results = crate::history::open()?.results(id)?;
+        let results = crate::history::open(context)?.results(id)?;
         return Ok(vec![Side::of(&named(&format!("entry {id}"), &results), &results)]);
     }
     // Reports of other tools may hold names in any encoding.

@@ -3,7 +3,8 @@
 mod source;
 
 use super::{directory, json, percent, program, say, table, write};
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use clap::Args;
 use machine::Op;
 use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};
@@ -80,9 +81,9 @@ struct Caching {
     gains: Vec<CacheGain>,
 }
 
-pub(super) fn cache(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn cache(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
-    let output = directory(arguments.output.as_ref())?;
+    let output = directory(context, arguments.output.as_ref())?;
     if let Some(size) = arguments.sizes.iter().find(|size| **size < MIB) {
         return Err(Failure::Usage(format!(
             "--sizes {size}: too small for a cache of blocks of 64 KiB; give at least 1m"

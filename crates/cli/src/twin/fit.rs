@@ -1,7 +1,8 @@
 //! `halfpower twin fit`: calibrates a simulated machine to the results of a real one.
 
 use super::{json, percent, table};
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering};
@@ -42,7 +43,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) =
         arguments.output.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "toml"))
     {
@@ -51,7 +52,7 @@ pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
             path.display()
         )));
     }
-    let output = crate::output::optional("--output", arguments.output.as_deref(), &[&arguments.results])?;
+    let output = crate::output::optional(context, "--output", arguments.output.as_deref(), &[&arguments.results])?;
     let results = results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let chosen = points(&results);
     if chosen.points.len() < LEAST_POINTS {

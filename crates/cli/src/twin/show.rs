@@ -1,7 +1,7 @@
 //! `halfpower twin list` and `halfpower twin show`.
 
 use super::{json, say, table};
-use crate::Failure;
+use crate::failure::Failure;
 use clap::Args;
 use machine::units::{show_rate, show_size_rounded, significant};
 use machine::{Layer, Machine};

@@ -1,7 +1,8 @@
 //! `halfpower twin validate`: compares the simulation with the published points of the 1997 study.
 
 use super::{directory, json, percent, program, say, table, write};
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use predict::validate::alignment::mean;
@@ -30,8 +31,8 @@ pub(super) struct Arguments {
 
 /// Compares every published point with the simulation; fails if the model misses its accuracy
 /// goals.
-pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
-    let output = directory(arguments.output.as_ref())?;
+pub(super) fn validate(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let output = directory(context, arguments.output.as_ref())?;
     let validation = predict::validate::validate()?;
     let document = json("validate", &validation)?;
     if arguments.json {

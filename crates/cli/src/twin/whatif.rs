@@ -1,7 +1,8 @@
 //! `halfpower twin whatif`: compares a machine with a changed copy of itself.
 
 use super::{directory, json, program, say, table, write};
-use crate::Failure;
+use crate::context::Context;
+use crate::failure::Failure;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
 use machine::{Allocation, Buffering, Machine};
@@ -63,9 +64,9 @@ struct Case {
     workload: Workload,
 }
 
-pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn whatif(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let base = Setup::parse(&arguments.machine)?;
-    let output = directory(arguments.output.as_ref())?;
+    let output = directory(context, arguments.output.as_ref())?;
     let asked = workloads(arguments, &base)?;
     let named: Vec<(String, Workload)> = asked.iter().map(|one| (one.name.clone(), one.workload.clone())).collect();
     let result = what_if(&base, &arguments.set.join(","), &named)?;

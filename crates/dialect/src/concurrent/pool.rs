@@ -49,7 +49,7 @@ pub(crate) fn run_pool<M: Machine>(
 ) -> Result<Vec<TargetResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
-    let ((sources, mut usage), left_out) = measure::unpaused(|| {
+    let ((sources, mut usage), left_out) = measure::retry_if_paused(|| {
         let (sources, usage) = run_once(machine, jobs, &facts, pool, plan)?;
         let paused = usage.paused;
         Ok::<_, machine::Error>(((sources, usage), paused))

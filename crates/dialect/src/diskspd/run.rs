@@ -7,11 +7,12 @@ use crate::concurrent::{self, RequestShape, RunPlan, TargetResult, ThreadOrder, 
 use crate::parse::is_twin;
 use crate::sqlio;
 use files::Input;
-use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{Buffers, Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
+use measure::Runner;
 use measure::histogram::Histogram;
 use results::Point;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
@@ -70,7 +71,11 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
 /// A profile cannot be read, a file is missing, too small or may not be written, the file system is
 /// full, a request failed, or the user interrupted the run.
 pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult> {
-    let mut files = open_all(machine, options, profile)?;
+    let specs = specs(options, profile)?;
+    let mut runner = Runner::open_checked(machine, &specs, |facts| check(machine, profile, &specs, facts))?;
+    let files: Vec<File<'_, M::Target>> = (specs.iter().zip(runner.targets()).zip(runner.facts()))
+        .map(|((spec, target), facts)| File { path: &spec.places[0], target, facts })
+        .collect();
     let facts = machine.facts();
     let mut result = DiskspdResult {
         command: options.to_string(),
@@ -82,11 +87,10 @@ pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_
     for span in &profile.spans {
         result.spans.push(run_span(machine, span, &files)?);
     }
-    for file in files.iter_mut().filter(|file| file.facts.kind == TargetKind::TestFile) {
-        machine.keep(&mut file.target);
-    }
+    drop(files);
+    runner.keep(|facts| facts.kind == TargetKind::TestFile);
     result.warnings = results::folded_warnings(result.spans.iter().flat_map(|span| &span.points));
-    result.warnings.extend(files.iter().flat_map(|file| file.facts.warnings.clone()));
+    result.warnings.extend(runner.facts().iter().flat_map(|facts| facts.warnings.clone()));
     result.warnings.extend(crate::display::fallback(machine, result.spans.iter().flat_map(|span| &span.points)));
     if profile.spans.iter().any(|span| span.targets.len() > 1) {
         result.warnings.push(
@@ -96,14 +100,14 @@ pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_
     Ok(result)
 }
 
-struct File<T> {
-    path: PathBuf,
-    target: T,
-    facts: TargetFacts,
+struct File<'a, T> {
+    path: &'a Path,
+    target: &'a T,
+    facts: &'a TargetFacts,
 }
 
-/// Opens every file of all time spans once, at its largest size.
-fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Result<Vec<File<M::Target>>> {
+/// How to open every file of all time spans once, at its largest size.
+fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) = options.destroy.iter().find(|named| !all().any(|target| target.path == **named)) {
         return Err(Error::refused(
@@ -136,17 +140,18 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
             ..TargetSpec::default()
         });
     }
-    let opened = machine.open_all(&specs, &mut |facts| check(machine, profile, &specs, facts))?;
-    let file = |(spec, target): (&TargetSpec, M::Target)| {
-        let facts = machine.target_facts(&target);
-        File { path: spec.places[0].clone(), target, facts }
-    };
-    Ok(specs.iter().zip(opened).map(file).collect())
+    Ok(specs)
 }
 
-/// Refuses settings that do not fit a file before the first write.
-fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts: &[TargetFacts]) -> Result<()> {
+/// Refuses settings that do not fit a file; returns the buffers of each span.
+fn check<M: Machine>(
+    machine: &M,
+    profile: &Profile,
+    specs: &[TargetSpec],
+    facts: &[TargetFacts],
+) -> Result<Vec<Vec<Buffers>>> {
     let engines = machine.capabilities().engines;
+    let mut spans = Vec::with_capacity(profile.spans.len());
     for span in &profile.spans {
         let mut buffers = Vec::new();
         for target in &span.targets {
@@ -157,9 +162,12 @@ fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts
             concurrent::check(&workload, &shape(span, target, facts.size_bytes)?, facts)?;
             buffers.push(workload.buffers());
         }
-        machine.check_memory(&span.pool.map_or(buffers.clone(), |pool| pool.buffers(&buffers)))?;
+        spans.push(match &span.pool {
+            Some(pool) => pool.buffers(&buffers),
+            None => buffers,
+        });
     }
-    Ok(())
+    Ok(spans)
 }
 
 fn workload_of(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
@@ -215,7 +223,7 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
     })
 }
 
-fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>]) -> Result<SpanResult> {
+fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<'_, M::Target>]) -> Result<SpanResult> {
     let engines = machine.capabilities().engines;
     let processors = machine.processors();
     let ran = run_targets(machine, span, files, &engines, None)?;
@@ -229,13 +237,13 @@ fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>])
     let mut points = Vec::new();
     for (target, ran) in span.targets.iter().zip(ran) {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
-        threads.extend(thread_results(target, &file.facts, &ran, span));
+        threads.extend(thread_results(target, file.facts, &ran, span));
         let mut whole = workload_of(span, target, file.facts.size_bytes, &engines)?;
         // The point records the file's region.
         let end = target.max_bytes.unwrap_or(u64::MAX).min(file.facts.size_bytes);
         whole.region_bytes = Some(end - target.base_bytes);
         points.push(match ran.sample {
-            Ok(sample) => Point::from_samples(&whole, &file.facts, &[sample]),
+            Ok(sample) => Point::from_samples(&whole, file.facts, &[sample]),
             Err(error) => Point::failed(whole, error),
         });
     }
@@ -248,7 +256,7 @@ fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>])
 fn run_targets<M: Machine>(
     machine: &M,
     span: &TimeSpan,
-    files: &[File<M::Target>],
+    files: &[File<'_, M::Target>],
     engines: &[Engine],
     only_ns: Option<Nanos>,
 ) -> Result<Vec<TargetResult>> {
@@ -257,7 +265,7 @@ fn run_targets<M: Machine>(
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
         let mut workload = workload_of(span, target, file.facts.size_bytes, engines)?;
         workload.stop = only_ns.map_or(workload.stop, Stop::AfterNs);
-        let (target, shape) = (&file.target, shape(span, target, file.facts.size_bytes)?);
+        let (target, shape) = (file.target, shape(span, target, file.facts.size_bytes)?);
         jobs.push(ToolJob { target, workload, shape, processors: span.processors.clone() });
     }
     let ramp_ns = if only_ns.is_some() { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };

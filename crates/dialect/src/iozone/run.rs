@@ -6,7 +6,7 @@ use crate::display::print;
 use crate::parse::is_twin;
 use machine::units::show_size;
 use machine::{Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
-use measure::Sample;
+use measure::{Runner, Sample};
 use results::{Output, OutputError, Point};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,11 +22,6 @@ const LONG_NS: Nanos = 1_000_000_000;
 
 /// Default cache size for `-p`, which `-S` overrides: larger than any common processor's.
 const CACHE_BYTES: u64 = 64 << 20;
-
-struct Open<T> {
-    target: T,
-    facts: TargetFacts,
-}
 
 /// Runs the tests and prints the original's report to `out` as it progresses.
 ///
@@ -121,13 +116,14 @@ fn check(options: &Options) -> Result<()> {
 /// Refuses buffers that do not fit into memory.
 fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     let children = if options.throughput() { options.child_counts().into_iter().max().unwrap_or(1) } else { 1 };
-    for cell in options.cells() {
-        for test in options.passes() {
-            let one = options.workload(cell, test, false).buffers();
-            machine.check_memory(&[Buffers { streams: one.streams.saturating_mul(children), ..one }])?;
-        }
-    }
-    Ok(())
+    let of_a_test = |cell, test| {
+        let one = options.workload(cell, test, false).buffers();
+        vec![Buffers { streams: one.streams.saturating_mul(children), ..one }]
+    };
+    let passes = options.passes();
+    let cells = options.cells();
+    let groups = cells.iter().flat_map(|cell| passes.iter().map(move |test| of_a_test(*cell, *test)));
+    measure::check_memory(machine, &groups.collect::<Vec<_>>())
 }
 
 /// The test files: one, or one per child of the throughput mode.
@@ -156,13 +152,14 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
     (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
-fn open<M: Machine>(machine: &M, options: &Options, paths: &[PathBuf], bytes: u64) -> Result<Vec<Open<M::Target>>> {
+fn open<'m, M: Machine>(machine: &'m M, options: &Options, paths: &[PathBuf], bytes: u64) -> Result<Runner<'m, M>> {
     let specs: Vec<TargetSpec> = paths.iter().map(|path| spec(options, path, bytes)).collect();
     let writes = options.passes().iter().any(|test| test.writes());
-    let opened =
-        machine.open_all(&specs, &mut |facts| facts.iter().try_for_each(|facts| check_file(facts, bytes, writes)))?;
-    let open = |target| Open { facts: machine.target_facts(&target), target };
-    Ok(opened.into_iter().map(open).collect())
+    Runner::open_checked(machine, &specs, |facts| {
+        facts.iter().try_for_each(|facts| check_file(facts, bytes, writes))?;
+        // Memory was checked for all files, before the first is made.
+        Ok(Vec::new())
+    })
 }
 
 fn spec(options: &Options, path: &Path, bytes: u64) -> TargetSpec {
@@ -182,10 +179,9 @@ fn spec(options: &Options, path: &Path, bytes: u64) -> TargetSpec {
 
 /// Refuses a file that may not be written or is too small.
 fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
-    if !facts.writable && writes {
-        let hint = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
-        return Err(Error::refused(&facts.name, "it was there before and is only read", hint));
-    }
+    let hint =
+        "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
+    measure::check_writable(facts, writes, hint)?;
     if facts.size_bytes < bytes {
         let why = format!("it has only {} of {}", show_size(facts.size_bytes), show_size(bytes));
         return Err(Error::refused(&facts.name, why, "choose a smaller -s or -g"));
@@ -195,19 +191,18 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
 
 /// The job of a pass by one process, or by a numbered child of the throughput mode.
 fn job<'t, M: Machine>(
-    machine: &M,
     options: &Options,
-    file: &'t Open<M::Target>,
+    (runner, file): (&'t Runner<'_, M>, usize),
     cell: Cell,
     test: Test,
     child: Option<(u32, u32)>,
 ) -> ToolJob<'t, M::Target> {
     let mut workload =
         options.workload(cell, test, child.is_some_and(|(child, count)| options.reads_in_mix(child, count)));
-    if let Some(instead) = workload.engine.replacement(&machine.capabilities().engines) {
+    if let Some(instead) = workload.engine.replacement(&runner.machine().capabilities().engines) {
         workload.engine = instead;
     }
-    if !matches!(file.facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
+    if !matches!(runner.facts()[file].kind, TargetKind::TestFile | TargetKind::Simulated) {
         // Existing content is overwritten in place.
         workload.allocation = Allocation::Written;
     }
@@ -217,7 +212,7 @@ fn job<'t, M: Machine>(
         ..RequestShape::default()
     };
     let processors = options.bind.map(|first| first + child.map_or(0, |(number, _)| number)).into_iter().collect();
-    ToolJob { target: &file.target, workload, shape, processors }
+    ToolJob { target: &runner.targets()[file], workload, shape, processors }
 }
 
 /// The timing of a run, including the requested rest before it.
@@ -259,27 +254,24 @@ fn single<M: Machine>(
     let Some(bytes) = cells.iter().map(|cell| cell.file_bytes).max() else {
         return Err(Error::refused("the sizes", "no record fits into a file", "use smaller records or larger files"));
     };
-    let mut file = open(machine, options, &files(options)[..1], bytes)?.remove(0);
-    result.target = Some(file.facts.clone());
+    let mut runner = open(machine, options, &files(options)[..1], bytes)?;
+    result.target = Some(runner.facts()[0].clone());
     print(out, &(banner(machine, options, began_unix_s) + &report::header(options)))?;
     let mut logs = Logs::new();
     for cell in cells {
-        let measured = one_cell(machine, options, &file, cell, &mut logs)?;
+        let measured = one_cell(options, &runner, cell, &mut logs)?;
         print(out, &report::row(options, cell, &measured))?;
         result.cells.extend(measured);
     }
-    if options.keep {
-        machine.keep(&mut file.target);
-    }
+    runner.keep(|_| options.keep);
     logs.iter()
         .try_for_each(|(name, text)| output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten))
 }
 
 /// Runs all passes over one file with one record size, in repeated rounds.
 fn one_cell<M: Machine>(
-    machine: &M,
     options: &Options,
-    file: &Open<M::Target>,
+    runner: &Runner<'_, M>,
     cell: Cell,
     logs: &mut Logs,
 ) -> Result<Vec<Measured>> {
@@ -289,11 +281,11 @@ fn one_cell<M: Machine>(
     repeat(options, passes.len(), |index| {
         let test = passes[index];
         purge(options);
-        let job = job(machine, options, file, cell, test, None);
+        let job = job(options, (runner, 0), cell, test, None);
         if runs[index].is_empty() {
             jobs.push(job.workload.clone());
         }
-        let ran = concurrent::run(machine, &[job], plan(options, false))?.remove(0);
+        let ran = concurrent::run(runner.machine(), &[job], plan(options, false))?.remove(0);
         if runs[index].is_empty() {
             log(options, test, cell, &ran, logs);
         }
@@ -302,7 +294,7 @@ fn one_cell<M: Machine>(
         Ok(took_ns)
     })?;
     let figures = passes.iter().zip(runs).zip(jobs);
-    Ok(figures.map(|((test, runs), workload)| measured(cell, *test, &workload, &file.facts, runs)).collect())
+    Ok(figures.map(|((test, runs), workload)| measured(cell, *test, &workload, &runner.facts()[0], runs)).collect())
 }
 
 fn measured(cell: Cell, test: Test, workload: &Workload, facts: &TargetFacts, runs: Vec<(Nanos, Sample)>) -> Measured {
@@ -359,16 +351,16 @@ fn throughput<M: Machine>(
     for &cell in &cells {
         for &count in &counts {
             print(out, &report::throughput_intro(options, cell, count))?;
-            let mut open_files = open(machine, options, &paths[..count as usize], cell.file_bytes)?;
-            result.target.get_or_insert_with(|| open_files[0].facts.clone());
+            let mut runner = open(machine, options, &paths[..count as usize], cell.file_bytes)?;
+            result.target.get_or_insert_with(|| runner.facts()[0].clone());
             for test in options.passes() {
-                let one = side_by_side(machine, options, &open_files, cell, test)?;
+                let one = side_by_side(options, &runner, cell, test)?;
                 print(out, &report::throughput_block(options, &one))?;
                 result.throughput.push(one);
             }
             // Only at the very end, because a kept file may not be writable again.
             if options.keep && Some(&cell) == cells.last() && Some(&count) == counts.last() {
-                open_files.iter_mut().for_each(|file| machine.keep(&mut file.target));
+                runner.keep(|_| true);
             }
             print(out, "\n")?;
         }
@@ -377,24 +369,15 @@ fn throughput<M: Machine>(
 }
 
 /// Runs one test with all children, repeatedly; reports the children of the median repeat.
-fn side_by_side<M: Machine>(
-    machine: &M,
-    options: &Options,
-    files: &[Open<M::Target>],
-    cell: Cell,
-    test: Test,
-) -> Result<Throughput> {
-    let count = files.len();
-    let jobs: Vec<_> = files
-        .iter()
-        .zip(0..)
-        .map(|(file, child)| job(machine, options, file, cell, test, Some((child, count as u32))))
-        .collect();
+fn side_by_side<M: Machine>(options: &Options, runner: &Runner<'_, M>, cell: Cell, test: Test) -> Result<Throughput> {
+    let count = runner.targets().len();
+    let jobs: Vec<_> =
+        (0..count).map(|file| job(options, (runner, file), cell, test, Some((file as u32, count as u32)))).collect();
     let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
     let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
     repeat(options, 1, |_| {
         purge(options);
-        let rans = concurrent::run(machine, &jobs, plan(options, !options.no_stonewall && count > 1))?;
+        let rans = concurrent::run(runner.machine(), &jobs, plan(options, !options.no_stonewall && count > 1))?;
         let children: Vec<Child> = rans.iter().zip(&jobs).map(|(ran, job)| child(ran, &job.workload, cell)).collect();
         let sum = children.iter().map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64).sum();
         let began = rans.iter().map(|ran| ran.span.0).min().unwrap_or(0);
@@ -410,11 +393,8 @@ fn side_by_side<M: Machine>(
     let rates = runs.iter().map(|run| run.0).collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (_, children, elapsed_ns, cpu_ns) = runs.swap_remove(runs.len() / 2);
-    let points = files
-        .iter()
-        .zip(&jobs)
-        .zip(&samples)
-        .map(|((file, job), samples)| Point::from_samples(&job.workload, &file.facts, samples));
+    let points = (runner.facts().iter().zip(&jobs).zip(&samples))
+        .map(|((facts, job), samples)| Point::from_samples(&job.workload, facts, samples));
     Ok(Throughput { test, children, elapsed_ns, runs_bytes_per_s: rates, cpu_ns, points: points.collect() })
 }
 

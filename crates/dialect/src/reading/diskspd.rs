@@ -2,7 +2,7 @@
 
 use super::{asked, in_ms};
 use crate::diskspd::{Element, tree};
-use results::compare::{Asked, Measure, Reading};
+use results::compare::{Measure, Measurement, Reading};
 
 fn child<'a>(element: &'a Element, path: &str) -> Option<&'a Element> {
     path.split('/').try_fold(element, |at, name| at.children.iter().find(|child| child.name == name))
@@ -17,7 +17,7 @@ fn number(element: &Element, path: &str) -> Option<f64> {
 }
 
 /// Parses one case for each time span, with all its targets combined.
-pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let root = tree(text).map_err(|error| error.to_string())?;
     let results = child(&root, "Results").ok_or("it has no <Results>")?;
     let profiles: Vec<&Element> =
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     spans.map(|(place, span)| time_span(place, span, profiles.get(place).copied())).collect()
 }
 
-fn time_span(place: usize, span: &Element, profile: Option<&Element>) -> Result<Asked, String> {
+fn time_span(place: usize, span: &Element, profile: Option<&Element>) -> Result<Measurement, String> {
     let seconds = number(span, "TestTimeSeconds").filter(|time| *time > 0.0).ok_or("a time span has no test time")?;
     let targets = || children(span, "Thread").flat_map(|thread| children(thread, "Target"));
     let sum = |name: &str| targets().filter_map(|target| number(target, name)).sum::<f64>();

@@ -1,7 +1,7 @@
 //! Parses fio's JSON.
 
 use super::asked;
-use results::compare::{Asked, Measure, Reading};
+use results::compare::{Measure, Measurement, Reading};
 use serde_json::Value;
 
 /// Options that identify a case: jobs with equal values are compared.
@@ -21,7 +21,7 @@ const SETTINGS: [&str; 12] = [
 ];
 
 /// Parses the cases of a report, ignoring text before the first brace.
-pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let from = text.find('{').ok_or("it has no JSON object")?;
     let document: Value = serde_json::Deserializer::from_str(&text[from..])
         .into_iter()
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
 }
 
 /// One direction of a job; `None`: it is idle.
-fn of(job: &Value, global: &Value, does: &str) -> Option<Asked> {
+fn of(job: &Value, global: &Value, does: &str) -> Option<Measurement> {
     let figures = &job[does];
     let number = |value: &Value| value.as_f64().filter(|value| *value > 0.0);
     let iops = number(&figures["iops"])?;

@@ -1,7 +1,7 @@
 //! Parses IOzone's table of file and record sizes.
 
 use super::asked;
-use results::compare::{Asked, Measure, Reading};
+use results::compare::{Measure, Measurement, Reading};
 
 /// Its tests in column order, with the width of their columns.
 const TESTS: [(&str, usize); 21] = [
@@ -42,7 +42,7 @@ fn reading(text: &str, value: f64) -> Reading {
 }
 
 /// Parses one case for each test, file and record size.
-pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut rows = text.lines().skip_while(|line| line.split_whitespace().take(2).ne(["kB", "reclen"])).skip(1);
     let rows: Vec<&str> = rows.by_ref().take_while(|line| !line.trim().is_empty()).collect();
     if rows.is_empty() {

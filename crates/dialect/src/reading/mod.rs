@@ -6,7 +6,7 @@ mod iozone;
 mod postmark;
 mod sqlio;
 
-use results::compare::{Asked, Measure, Reading, Side};
+use results::compare::{Measure, Measurement, Reading, Side};
 
 /// Why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum ReadingError {
 }
 
 /// Parses a report into cases with figures.
-type Read = fn(&str) -> Result<Vec<Asked>, String>;
+type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 
 /// Reads a tool's report.
 ///
@@ -52,7 +52,7 @@ pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
 }
 
 /// A case of a tool with its settings, except empty ones.
-fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Asked {
+fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Measurement {
     let keys: Vec<(String, String)> = settings
         .iter()
         .filter(|(_, value)| !value.is_empty())
@@ -60,13 +60,13 @@ fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Ask
         .collect();
     let question: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let label: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
-    Asked {
+    Measurement {
         question: question.join(" "),
         label: label.join(", "),
         keys,
         kind: kind.into(),
         readings: readings.into_iter().filter(|one| one.value.is_finite() && one.value > 0.0).collect(),
-        ..Asked::default()
+        ..Measurement::default()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Parses PostMark's verbose report.
 
 use super::asked;
-use results::compare::{Asked, Measure, Reading};
+use results::compare::{Measure, Measurement, Reading};
 
 /// Parses the cases of all reports in a text: a rate for each line that has one.
-pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut phase = "";
     for line in text.lines().map(str::trim) {

@@ -1,7 +1,7 @@
 //! Parses SQLIO's reports, one after the other.
 
 use super::{asked, in_ms};
-use results::compare::{Asked, Measure, Reading};
+use results::compare::{Measure, Measurement, Reading};
 
 /// Settings of a run, printed before its figures.
 #[derive(Default)]
@@ -15,8 +15,8 @@ struct Settings {
 }
 
 /// Parses the cases of all runs in a text.
-pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
-    let mut all: Vec<Asked> = Vec::new();
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
+    let mut all: Vec<Measurement> = Vec::new();
     let mut settings = Settings::default();
     for line in text.lines().map(str::trim) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
     Ok(all)
 }
 
-fn of(settings: &Settings, rate: Reading) -> Asked {
+fn of(settings: &Settings, rate: Reading) -> Measurement {
     let does = if settings.does == "writing" { "writes" } else { "reads" };
     let keys = [
         ("does", does.to_string()),

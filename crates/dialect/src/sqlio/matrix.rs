@@ -11,8 +11,8 @@ use super::run::{check_destroy, check_writable, spec};
 use super::{Access, Kind, Options, files};
 use machine::units::show_size;
 use machine::{Error, Machine, Nanos, Result, TargetFacts, TargetSpec};
-use measure::Repeats;
 use measure::stats::{LEAST_BLOCKS, Ratio, ratio_interval};
+use measure::{Repeats, Runner};
 use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,18 +145,18 @@ pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
     Ok(InTurn { most_blocks: most as usize / 2, least_ns })
 }
 
-/// Refuses points that are invalid on a target.
+/// Opens targets of the study and refuses points that are invalid on one of them.
 ///
 /// # Errors
 /// The reason.
-pub fn check<M: Machine>(machine: &M, options: &Options, facts: &TargetFacts) -> Result<()> {
-    check_writable(facts, true)?;
-    let engines = &machine.capabilities().engines;
-    let align = if facts.direct { facts.direct_align_bytes } else { 1 };
-    workloads(options, engines).iter().try_for_each(|(_, workload)| {
-        let align = if workload.buffering.is_direct() { align } else { 1 };
-        workload.check(facts.size_bytes, align)?;
-        machine.check_memory(&[workload.buffers()])
+pub fn open<'m, M: Machine>(machine: &'m M, specs: &[TargetSpec], options: &Options) -> Result<Runner<'m, M>> {
+    let points = workloads(options, &machine.capabilities().engines);
+    Runner::open_checked(machine, specs, |facts| {
+        for facts in facts {
+            check_writable(facts, true)?;
+            points.iter().try_for_each(|(_, workload)| measure::check_fits(workload, facts))?;
+        }
+        Ok(points.iter().map(|(_, workload)| vec![workload.buffers()]).collect())
     })
 }
 
@@ -191,20 +191,17 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
 /// A file may not be written, a point is invalid on the target, or the user interrupted the run. A
 /// failed point stays empty.
 pub fn run<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     options: &Options,
     mut on_progress: impl FnMut(usize, usize, usize),
 ) -> Result<MatrixResult> {
-    let facts = machine.target_facts(target);
-    let engines = machine.capabilities().engines;
-    check(machine, options, &facts)?;
+    let facts = runner.facts()[0].clone();
+    let engines = runner.machine().capabilities().engines;
     let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &engines).into_iter().unzip();
     let most = options.repeats.unwrap_or(MAX_RUNS);
     let repeats = Repeats { least: MIN_RUNS.min(most), most, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
-    let points =
-        results::measure_points(machine, target, &workloads, repeats, |index, made| on_progress(index, count, made))?;
+    let points = results::measure_points(runner, &workloads, repeats, |index, made| on_progress(index, count, made))?;
     let request = options.request_bytes();
     for (entry, point) in entries.iter_mut().zip(&points) {
         let rates = point.numbers.iter().flat_map(|numbers| &numbers.runs_bytes_per_s);

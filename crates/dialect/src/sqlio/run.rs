@@ -8,8 +8,8 @@ use crate::display::print;
 use crate::parse::is_twin;
 use files::Input;
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
-use measure::Sample;
 use measure::histogram::Histogram;
+use measure::{Runner, Sample};
 use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,11 +81,8 @@ fn is_named(job: &FileJob, named: &Path) -> bool {
 
 /// Refuses to overwrite existing data.
 pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
-    if writes && !facts.writable {
-        let hint = "name it again with --destroy-data to write it, or name another file or a directory";
-        return Err(Error::refused(facts.name.clone(), "it was there before and is only read", hint));
-    }
-    Ok(())
+    let hint = "name it again with --destroy-data to write it, or name another file or a directory";
+    measure::check_writable(facts, writes, hint)
 }
 
 pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
@@ -113,14 +110,15 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     let workloads: Vec<Workload> =
         jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
     let specs = jobs.iter().map(|job| spec(options, job)).collect::<Result<Vec<_>>>()?;
-    machine.check_memory(&workloads.iter().map(Workload::buffers).collect::<Vec<_>>())?;
-    let mut targets = machine.open_all(&specs, &mut |facts| {
+    let buffers: Vec<_> = workloads.iter().map(Workload::buffers).collect();
+    let mut runner = Runner::open_checked(machine, &specs, |facts| {
         facts.iter().zip(&workloads).try_for_each(|(facts, workload)| {
             check_writable(facts, kind == Kind::Write)?;
             concurrent::check(workload, &RequestShape::default(), facts)
-        })
+        })?;
+        Ok(vec![buffers.clone()])
     })?;
-    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    let facts = runner.facts().to_vec();
     let sizes: Vec<(u64, bool)> =
         facts.iter().zip(&jobs).map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some())).collect();
     print(out, &report::before(options, &jobs, &sizes))?;
@@ -137,18 +135,15 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         shape: shape.clone(),
         processors: job.processors(),
     };
-    let tool_jobs: Vec<_> = targets.iter().zip(&workloads).zip(&jobs).map(tool_job).collect();
+    let tool_jobs: Vec<_> = runner.targets().iter().zip(&workloads).zip(&jobs).map(tool_job).collect();
     let processors = machine.processors();
     let ran = concurrent::run(machine, &tool_jobs, RunPlan::default())?;
     let shares = shares(&processors, &machine.processors());
     let samples: Vec<Sample> = ran.into_iter().map(|ran| ran.sample).collect();
     let figures = totals(&samples, options.request_bytes(), &shares);
     print(out, &report::report(options, &figures))?;
-    for (target, facts) in targets.iter_mut().zip(&facts) {
-        if facts.kind == TargetKind::TestFile {
-            machine.keep(target);
-        }
-    }
+    drop(tool_jobs);
+    runner.keep(|facts| facts.kind == TargetKind::TestFile);
     let points: Vec<Point> = workloads
         .iter()
         .zip(&facts)

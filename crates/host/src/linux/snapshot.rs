@@ -9,7 +9,7 @@ use super::facts::Roots;
 use super::target::HostTarget;
 use crate::pause::{Gaps, PAUSE_NS, percent};
 use crate::session::Time;
-use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, RunUsage};
+use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, PauseCause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -95,29 +95,26 @@ pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos
     if suspended >= PAUSE_NS {
         let ns = suspended.max(gaps.longest_ns);
         let percent = percent(ns, passed(|moment| moment.boot_at));
-        return Some(Pause { ns, times: 1, percent, cause: "the computer was suspended" });
+        return Some(Pause { ns, times: 1, percent, cause: PauseCause::Suspended });
     }
     let run_ns = passed(|moment| moment.kernel_at);
     let waited = after.waited_ns.zip(before.waited_ns).map_or(0, |(after, before)| after.saturating_sub(before));
     if gaps.longest_ns == 0 {
         let ns = gaps.stopped_ns(waited.max(held_ns) + steal_ns, run_ns)?;
-        return Some(Pause { ns, times: gaps.count, percent: percent(ns, run_ns), cause: STOPPED });
+        return Some(Pause { ns, times: gaps.count, percent: percent(ns, run_ns), cause: PauseCause::Stopped });
     }
     let paused_ns = gaps.longest_ns;
     let cause = if steal_ns >= paused_ns / 2 {
-        "the hypervisor gave this computer no processor"
+        PauseCause::Hypervisor
     } else if held_ns >= paused_ns / 2 {
-        "the processor quota of the control group left this program no processor"
+        PauseCause::Quota
     } else if waited >= paused_ns / 2 {
-        "other programs left this one no processor"
+        PauseCause::OtherPrograms
     } else {
-        STOPPED
+        PauseCause::Stopped
     };
     Some(Pause { ns: paused_ns, times: 1, percent: percent(paused_ns, run_ns), cause })
 }
-
-/// By a signal, a debugger or a freezer, if no other program used the CPU.
-const STOPPED: &str = "the program was stopped";
 
 pub(crate) struct Snapshot {
     at: Nanos,
@@ -241,7 +238,7 @@ mod tests {
     fn suspension_is_detected_by_the_boot_clock() {
         let none = Gaps::default();
         let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), none, 0, 0).unwrap();
-        assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, "the computer was suspended"));
+        assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, PauseCause::Suspended));
         assert_eq!(pause(&moment(100, 7, 1), &moment(104, 7, 1), none, 0, 0), None, "suspended only before the run");
         let slept = Moment { boot_at: 104 * SECOND + PAUSE_NS - 1, ..moment(104, 0, 0) };
         assert_eq!(pause(&moment(100, 0, 0), &slept, none, 0, 0), None, "the clocks are not read at once");
@@ -254,12 +251,12 @@ mod tests {
             let after = moment(110, 0, 3 + waited_s);
             pause(&moment(100, 0, 3), &after, long, steal_ns, held_s * SECOND).unwrap().cause
         };
-        assert_eq!(cause(0, 0, 0), "the program was stopped");
-        assert_eq!(cause(4 * SECOND, 0, 0), "the hypervisor gave this computer no processor");
-        assert_eq!(cause(SECOND, 4, 0), "other programs left this one no processor");
-        assert_eq!(cause(0, 4, 4), "the processor quota of the control group left this program no processor");
+        assert_eq!(cause(0, 0, 0), PauseCause::Stopped);
+        assert_eq!(cause(4 * SECOND, 0, 0), PauseCause::Hypervisor);
+        assert_eq!(cause(SECOND, 4, 0), PauseCause::OtherPrograms);
+        assert_eq!(cause(0, 4, 4), PauseCause::Quota);
         let unknown = Moment { waited_ns: None, ..moment(110, 0, 0) };
-        assert_eq!(pause(&moment(100, 0, 0), &unknown, long, 0, 0).unwrap().cause, "the program was stopped");
+        assert_eq!(pause(&moment(100, 0, 0), &unknown, long, 0, 0).unwrap().cause, PauseCause::Stopped);
     }
 
     #[test]

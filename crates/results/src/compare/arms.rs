@@ -1,6 +1,6 @@
 //! Measures two arms in turn, in random blocks.
 
-use super::{Comparison, InTurn, Measure, OF_A_RUN, Series, asked, of_a_run};
+use super::{Comparison, InTurn, Measure, RUN_MEASURES, Series, asked, run_measures};
 use crate::document::Program;
 use crate::history::Fingerprint;
 use crate::point::Point;
@@ -9,7 +9,7 @@ use ::measure::{Sample, next_run, sample};
 use machine::{Error, Machine, MachineFacts, Nanos, TargetFacts};
 use workload::Workload;
 
-const VALUES: usize = OF_A_RUN.len();
+const VALUES: usize = RUN_MEASURES.len();
 
 /// One arm on any kind of machine.
 pub trait Arm {
@@ -19,7 +19,7 @@ pub trait Arm {
     /// Whether two runs of the same workload may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs a workload once and returns its value of each of [`OF_A_RUN`].
+    /// Runs a workload once and returns its value of each of [`RUN_MEASURES`].
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -64,7 +64,7 @@ impl<M: Machine> Arm for OnMachine<M> {
         let workload = &self.workloads[question];
         let options = next_run(&self.machine, &self.facts, workload, &self.samples[question]);
         let sample = sample(&self.machine, &mut self.target, workload, options)?;
-        let values = of_a_run(&sample);
+        let values = run_measures(&sample);
         self.samples[question].push(sample);
         Ok(values)
     }
@@ -194,7 +194,7 @@ fn series(
 ) -> Vec<Series> {
     let mut series = Vec::new();
     for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
-        for (place, measure) in OF_A_RUN.into_iter().enumerate() {
+        for (place, measure) in RUN_MEASURES.into_iter().enumerate() {
             let in_requests = measure == Measure::Throughput && turn.rate == Measure::Iops;
             let side = |arm: usize| {
                 let bytes = if in_requests { f64::from(arms[arm].workloads()[index].request_bytes) } else { 1.0 };

@@ -1,7 +1,7 @@
 //! Computes and judges changes from readings.
 
 use super::measure::Measure;
-use super::side::{Asked, Reading};
+use super::side::{Measurement, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
@@ -18,7 +18,7 @@ pub(super) struct Judgement {
 
 impl Judgement {
     /// From separate measurements. `None` without a ratio. `changing`: see [`Judgement::changing`].
-    pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading, changing: bool) -> Option<Judgement> {
+    pub(super) fn apart(asked: &Measurement, a: &Reading, b: &Reading, changing: bool) -> Option<Judgement> {
         let change = match (level(a), level(b)) {
             (Some(a), Some(b)) => Some(Change::between(&a, &b)),
             _ => None,
@@ -44,7 +44,7 @@ impl Judgement {
     }
 
     fn new(
-        asked: &Asked,
+        asked: &Measurement,
         measure: Measure,
         [a, b]: [f64; 2],
         [runs_a, runs_b]: [Vec<f64>; 2],

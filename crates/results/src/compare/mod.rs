@@ -18,7 +18,7 @@ pub use arms::{Arm, Conduct, OnMachine, Turn, fingerprint};
 pub use csv::comparison_csv;
 pub use fail_if::{FailIf, Failed};
 pub use measure::Measure;
-pub use side::{Asked, Reading, Side, asked};
+pub use side::{Measurement, Reading, Side, asked};
 pub use table::{Columns, TableError, read_table};
 
 use crate::document::Program;
@@ -170,8 +170,8 @@ pub enum IntervalFrom {
 }
 
 struct Pair<'a> {
-    asked: &'a Asked,
-    other: &'a Asked,
+    asked: &'a Measurement,
+    other: &'a Measurement,
 }
 
 /// Compares two sides that were measured separately.
@@ -234,7 +234,7 @@ pub struct InTurn<'a> {
 /// One measure of one question in blocks of two runs per arm.
 #[derive(Debug, Clone)]
 pub struct Series {
-    pub asked: Asked,
+    pub asked: Measurement,
     pub measure: Measure,
     /// The two runs of A in each block.
     pub a: Vec<[f64; 2]>,
@@ -245,11 +245,11 @@ pub struct Series {
 }
 
 /// The measures of each run in turn, the rate first.
-pub const OF_A_RUN: [Measure; 5] =
+pub const RUN_MEASURES: [Measure; 5] =
     [Measure::Throughput, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999, Measure::Cpu];
 
-/// A run's value for each of [`OF_A_RUN`].
-pub fn of_a_run(sample: &::measure::Sample) -> [f64; OF_A_RUN.len()] {
+/// A run's value for each of [`RUN_MEASURES`].
+pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [
         sample.iops() * sample.bytes as f64 / sample.requests.max(1) as f64,
@@ -326,7 +326,7 @@ impl Comparison {
 }
 
 /// Numbers questions of the same text, because a study may ask the same question twice.
-fn numbered(asked: &[Asked]) -> Vec<(&str, usize)> {
+fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked
         .iter()

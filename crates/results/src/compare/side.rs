@@ -15,14 +15,14 @@ pub struct Side {
     /// Display name: a file or a target.
     pub name: String,
     /// Questions, in document order.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<Measurement>,
     /// Warnings about this side.
     pub warnings: Vec<String>,
 }
 
 /// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asked {
+pub struct Measurement {
     /// Identity of the question, the same on both sides.
     pub question: String,
     /// The question for people.
@@ -83,7 +83,7 @@ impl Side {
     /// The side of a results document.
     pub fn of(name: &str, results: &Results) -> Side {
         let exact = results.machine.simulated;
-        let mut asked: Vec<Asked> = results.points.iter().map(|point| of_point(point, exact)).collect();
+        let mut asked: Vec<Measurement> = results.points.iter().map(|point| of_point(point, exact)).collect();
         asked.extend(results.rates.iter().map(of_rate));
         let mut warnings = results.warnings.clone();
         warnings
@@ -93,7 +93,7 @@ impl Side {
 
     /// Merges questions with the same identity: repeated runs of other tools repeat their report.
     pub fn join_repeats(mut self) -> Side {
-        let mut joined: Vec<Asked> = Vec::with_capacity(self.asked.len());
+        let mut joined: Vec<Measurement> = Vec::with_capacity(self.asked.len());
         for one in self.asked {
             match joined.iter_mut().find(|known| known.question == one.question) {
                 Some(known) => known.add_run(&one),
@@ -105,8 +105,8 @@ impl Side {
     }
 }
 
-impl Asked {
-    fn add_run(&mut self, run: &Asked) {
+impl Measurement {
+    fn add_run(&mut self, run: &Measurement) {
         for reading in &mut self.readings {
             let Some(more) = run.readings.iter().find(|more| more.measure == reading.measure) else { continue };
             if reading.runs.is_empty() {
@@ -120,8 +120,8 @@ impl Asked {
 
 /// Whether two readings may differ only because a rate changed during its measurement: one of its
 /// rates is within the range of the other side.
-pub(super) fn changing(a: &Asked, b: &Asked) -> bool {
-    let range = |asked: &Asked| {
+pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
+    let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
         let [low, high] = rate.interval_95.filter(|_| asked.changed.is_none()).unwrap_or([rate.value; 2]);
         let [least, most] = asked.changed.as_ref().map_or([low, high], RateChange::range);
@@ -137,14 +137,14 @@ pub(super) fn changing(a: &Asked, b: &Asked) -> bool {
 /// Rates that differ by less than this factor are considered equal.
 const ALIKE: f64 = 1.1;
 
-fn of_point(point: &Point, exact: bool) -> Asked {
+fn of_point(point: &Point, exact: bool) -> Measurement {
     let readings = point.numbers.as_ref().map(|numbers| of_numbers(numbers, exact)).unwrap_or_default();
     let changed = point.numbers.as_ref().and_then(|numbers| numbers.rate_change.clone());
-    Asked { readings, error: point.error.clone(), changed, ..asked(point) }
+    Measurement { readings, error: point.error.clone(), changed, ..asked(point) }
 }
 
 /// The question of a point, without its figures.
-pub fn asked(point: &Point) -> Asked {
+pub fn asked(point: &Point) -> Measurement {
     let workload = &point.workload;
     let keys = [
         ("op", point.operation()),
@@ -156,12 +156,12 @@ pub fn asked(point: &Point) -> Asked {
         ("mode", point.mode()),
         ("shift", show_size(workload.offset_bytes)),
     ];
-    Asked {
+    Measurement {
         question: Question::of(workload).text().into(),
         label: workload.short(),
         keys: keys.map(|(name, value)| (name.to_string(), value)).to_vec(),
         kind: kind(workload.op, &workload.pattern.to_string()),
-        ..Asked::default()
+        ..Measurement::default()
     }
 }
 
@@ -189,7 +189,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-fn of_rate(rate: &OperationRate) -> Asked {
+fn of_rate(rate: &OperationRate) -> Measurement {
     let mut readings =
         vec![Reading { interval_95: rate.interval_95, ..Reading::value(Measure::Operations, rate.per_s) }];
     if let Some(latency) = &rate.latency_ns {
@@ -198,7 +198,7 @@ fn of_rate(rate: &OperationRate) -> Asked {
         readings.push(Reading::value(Measure::LatencyP999, latency.p999 as f64));
     }
     readings.extend(rate.cpu_ns.map(|cpu| Reading::value(Measure::Cpu, cpu)));
-    Asked {
+    Measurement {
         question: format!("{} {}", rate.operation, rate.settings),
         label: if rate.settings.is_empty() {
             rate.operation.clone()
@@ -208,6 +208,6 @@ fn of_rate(rate: &OperationRate) -> Asked {
         keys: vec![("operation".into(), rate.operation.clone()), ("settings".into(), rate.settings.clone())],
         kind: rate.operation.clone(),
         readings,
-        ..Asked::default()
+        ..Measurement::default()
     }
 }

@@ -1,7 +1,7 @@
 //! CSV with named columns: both sides in one file, or one side.
 
 use super::measure::Measure;
-use super::side::{Asked, Reading, Side, kind};
+use super::side::{Measurement, Reading, Side, kind};
 use machine::units::MIB;
 use workload::OpKind;
 
@@ -208,7 +208,7 @@ fn reading(
     Ok(Some(Reading { interval_95, ..Reading::value(source.measure, value) }))
 }
 
-fn asked(keys: &[(String, String)], readings: Vec<Reading>, error: Option<String>) -> Asked {
+fn asked(keys: &[(String, String)], readings: Vec<Reading>, error: Option<String>) -> Measurement {
     let of = |name: &str| keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let op = match of("op").unwrap_or_default() {
         "R" | "r" | "read" => Some(OpKind::Read),
@@ -226,7 +226,7 @@ fn asked(keys: &[(String, String)], readings: Vec<Reading>, error: Option<String
         Err(_) => value.clone(),
     };
     let said: Vec<String> = keys.iter().filter(|(_, value)| !value.is_empty()).map(say).collect();
-    Asked {
+    Measurement {
         question: keys.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
         label: said.join(", "),
         keys: keys.to_vec(),

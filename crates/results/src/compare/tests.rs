@@ -45,11 +45,11 @@ fn the_allocation_unit_makes_no_difference() {
 }
 
 fn side(name: &str, rates: &[(&str, &[f64])]) -> Side {
-    let asked = rates.iter().map(|(question, runs)| Asked {
+    let asked = rates.iter().map(|(question, runs)| Measurement {
         question: (*question).into(),
         label: (*question).into(),
         readings: vec![Reading::of_runs(Measure::Iops, runs.to_vec())],
-        ..Asked::default()
+        ..Measurement::default()
     });
     Side { name: name.into(), asked: asked.collect(), warnings: Vec::new() }
 }

@@ -12,7 +12,7 @@ mod trend;
 pub use fingerprint::{Fingerprint, difference};
 pub use trend::{Occurrence, Trend, trends};
 
-use crate::compare::{Asked, Measure, Side};
+use crate::compare::{Measure, Measurement, Side};
 use crate::document::{Kind, Program, Results};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
@@ -161,7 +161,7 @@ pub const WITHOUT_POINTS: [&str; 2] = ["compare", "tune"];
 struct New<'a> {
     other: Other<'a>,
     machine: &'a str,
-    asked: Vec<Asked>,
+    asked: Vec<Measurement>,
 }
 
 impl History {

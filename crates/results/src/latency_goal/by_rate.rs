@@ -5,7 +5,7 @@ use super::{LatencyGoal, SearchBy, p99_interval};
 use crate::point::{Numbers, Point, measure_points};
 use machine::units::{show_rate, show_time};
 use machine::{Machine, Result};
-use measure::Repeats;
+use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
 /// A rate is sustained if this share of its requests completes within the run; the last few may
@@ -60,20 +60,19 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 /// # Errors
 /// The user's interrupt. Any other failure becomes the point's error and ends the search.
 pub fn measure_rate_within_p99<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     workload: &Workload,
     (p99_ns, first): (u64, usize),
     repeats: Repeats,
     mut on_rate: impl FnMut(&str),
 ) -> Result<(Vec<Point>, LatencyGoal)> {
-    let noisy = machine.capabilities().noisy;
+    let noisy = runner.machine().capabilities().noisy;
     let mut points: Vec<Point> = Vec::new();
     let mut measure = |rate_iops: Option<f64>| -> Result<Option<Numbers>> {
         let offered = Workload { rate_iops, ..workload.clone() };
         let rate = rate_iops.map_or("without a given rate".to_owned(), |rate| format!("{rate:.0} requests/s"));
         on_rate(&format!("{}, {rate}", offered.short()));
-        points.extend(measure_points(machine, target, &[offered], repeats, |_, _| {})?);
+        points.extend(measure_points(runner, &[offered], repeats, |_, _| {})?);
         Ok(points.last().and_then(|point| point.numbers.clone()))
     };
     if let Some(greatest) = measure(None)?.map(|numbers| numbers.iops) {

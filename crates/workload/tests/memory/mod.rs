@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use machine::files::{AreaSpec, FileAct, FileArea, FileError, FileId, FileSystem, FileUsage, FileWork};
-use machine::{Nanos, Pause};
+use machine::{Nanos, Pause, PauseCause};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -61,10 +61,7 @@ impl FileSystem for MemoryFiles {
 
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         let paused = self.0.watched.fetch_add(1, Ordering::SeqCst) < self.0.pauses.load(Ordering::SeqCst);
-        (
-            work(),
-            paused.then_some(Pause { ns: 1_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" }),
-        )
+        (work(), paused.then_some(Pause { ns: 1_000_000_000, times: 1, percent: 50.0, cause: PauseCause::Stopped }))
     }
 
     fn open(&self, _: &AreaSpec) -> Result<MemoryArea, FileError> {

@@ -1,6 +1,6 @@
 //! The requests to simulate a cache with: a trace or a workload.
 
-use crate::Failure;
+use crate::failure::Failure;
 use clap::Args;
 use files::Input;
 use machine::units::{GIB, parse_size, show_size};

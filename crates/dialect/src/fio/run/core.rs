@@ -192,10 +192,10 @@ impl Core {
                 return self.end(request.slot, now);
             }
             if request.len != len {
-                self.stream.moves_less(i64::from(len) - i64::from(request.len));
+                self.stream.adjust_budget(i64::from(len) - i64::from(request.len));
             }
             if request.op != op {
-                self.stream.serves_as(request.slot, request.op);
+                self.stream.set_slot_op(request.slot, request.op);
             }
         }
         let trims = self.trims.as_mut().filter(|trims| trims.next_is_one && fresh);
@@ -246,7 +246,7 @@ impl Core {
                         trims.next_is_one = entry.action == Action::Trim;
                     }
                     (request.target, request.offset, request.len) = (u32::from(entry.file), entry.offset, entry.len);
-                    self.stream.serves_as(request.slot, request.op);
+                    self.stream.set_slot_op(request.slot, request.op);
                 }
                 next
             }

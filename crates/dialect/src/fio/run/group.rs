@@ -81,7 +81,7 @@ impl<'a, M: Machine> Group<'a, M> {
         }
         let facts = self.facts_of(&self.clones);
         add_new(warnings, &facts.warnings);
-        let (ran, left_out) = measure::unpaused(|| {
+        let (ran, left_out) = measure::retry_if_paused(|| {
             let mut ran = self.run_once(&facts)?;
             // A short pause does not invalidate a long run.
             let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);

@@ -77,7 +77,7 @@ impl Filter for Verifying {
         let Issue { request, side, now, .. } = issue;
         if let Some(backlog) = self.backlog.as_mut().filter(|_| *side != TRIM) {
             backlog.issued(*request);
-            core.stream.moves_less(backlog.beyond() as i64);
+            core.stream.adjust_budget(backlog.beyond() as i64);
         }
         if let Some(own) = &mut self.contest {
             own.issued(request, *side == TRIM, *now);

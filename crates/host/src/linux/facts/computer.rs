@@ -13,7 +13,7 @@ pub fn machine_facts(roots: &Roots) -> MachineFacts {
         system: system(roots),
         processor: processor(&cpuinfo, roots),
         processors: processors(roots, &cpuinfo),
-        memory_bytes: memory_bytes(roots),
+        memory_bytes: memory_bytes(roots).unwrap_or(0),
         virtualization: virtualization(roots, &cpuinfo),
         processor_quota: throttle::processor_quota(roots),
         settings: settings(roots),
@@ -62,8 +62,13 @@ fn count_of_list(list: &str) -> Option<u32> {
     })
 }
 
-fn memory_bytes(roots: &Roots) -> u64 {
-    meminfo(roots, "MemTotal:").unwrap_or(0)
+/// The computer's memory, if known.
+pub fn memory_bytes(roots: &Roots) -> Option<u64> {
+    meminfo(roots, "MemTotal:")
+}
+
+pub fn page_bytes() -> usize {
+    rustix::param::page_size()
 }
 
 fn meminfo(roots: &Roots, name: &str) -> Option<u64> {

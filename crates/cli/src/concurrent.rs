@@ -1,12 +1,12 @@
 //! `run --each` and `run --beside`: runs workloads one at a time, then concurrently.
 
-use crate::Failure;
-use crate::arguments::{Cli, Command, PointArguments};
-use crate::points::{check, check_grid, grid, lists_in};
+use crate::arguments::PointArguments;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::points::{check_grid, grid, lists_in, repeats};
 use crate::target::{Where, machine_of, on_machine, resolve};
-use clap::Parser;
 use machine::{Machine, TargetFacts, TargetSpec};
-use measure::{Job, Repeats};
+use measure::{Arrangement, RequestPart, RunRequest, Runner};
 use results::{Began, Kind, Results, measure_interference};
 use std::path::{Path, PathBuf};
 use workload::Workload;
@@ -14,17 +14,17 @@ use workload::Workload;
 /// Default time to fill all test files.
 const FILL_NS: u64 = 5_000_000_000;
 
-pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
+pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.bytes.is_some() {
         return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
     }
     let others = arguments.beside.iter().map(|words| others(words)).collect::<Result<Vec<_>, _>>()?;
     if arguments.each {
         let (place, specs) = each(arguments)?;
-        return on_machine!(place, |machine| measured(&machine, &specs, arguments, &[]));
+        return on_machine!(place, |machine| measured(context, &machine, &specs, arguments, &[]));
     }
     let (place, spec) = resolve(&arguments.target)?;
-    on_machine!(place, |machine| measured(&machine, &[spec], arguments, &others))
+    on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
 /// Refuses concurrent workloads in a command that cannot run them.
@@ -40,10 +40,7 @@ pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
 fn others(words: &str) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
     let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
-    let cli = Cli::try_parse_from(["halfpower", "run"].into_iter().map(str::to_owned).chain(split));
-    let Command::Run(other) = cli.map_err(|error| wrong(error.render().to_string()))?.command else {
-        return Err(wrong("give options of halfpower run".into()));
-    };
+    let other = PointArguments::parse("run", split).map_err(|error| wrong(error.render().to_string()))?;
     let own = !other.target.targets.is_empty() || !other.target.destroy_data.is_empty();
     for (given, option) in [
         (own, "a target"),
@@ -86,6 +83,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
 
 /// Opens the targets and measures one workload on each of several, or several on one.
 fn measured<M: Machine>(
+    context: &Context,
     machine: &M,
     specs: &[TargetSpec],
     arguments: &PointArguments,
@@ -100,38 +98,31 @@ fn measured<M: Machine>(
         workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
         workloads[number].stop = workloads[0].stop;
     }
-    for workload in &workloads {
-        workload.check(u64::MAX >> 1, 1)?;
-    }
-    let buffers: Vec<_> = workloads.iter().flat_map(|one| vec![one.buffers(); specs.len()]).collect();
-    machine.check_memory(&buffers)?;
-    let began = Began::now(machine);
-    let targets = machine.open_all(specs, &mut |facts| facts.iter().try_for_each(|facts| check(&workloads, facts)))?;
-    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
-    facts.iter().try_for_each(|facts| check(&workloads, facts))?;
-    let jobs: Vec<Job<'_, M::Target>> = (targets.iter())
-        .flat_map(|target| workloads.iter().map(move |workload| Job { target, workload: workload.clone() }))
-        .collect();
-    let repeats = Repeats {
-        least: arguments.repeats.max(1),
-        most: arguments.max_repeats.max(arguments.repeats).max(1),
-        precision: arguments.precision / 100.0,
-        ..Repeats::default()
+    let part = |target| workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() });
+    let request = RunRequest {
+        targets: specs.to_vec(),
+        parts: (0..specs.len()).flat_map(part).collect(),
+        arrangement: Arrangement::Concurrent,
+        repeats: repeats(arguments),
     };
-    let bar = crate::progress::bar((jobs.len() as u64 + 1) * u64::from(repeats.least));
-    let (points, found) = measure_interference(machine, &jobs, repeats, |arrangement| {
-        bar.set_message(jobs.get(arrangement).map_or_else(|| "all at once".into(), |job| job.workload.short()));
+    let began = Began::now(machine);
+    let mut runner = Runner::open(machine, &request)?;
+    let facts = runner.facts().to_vec();
+    let bar = crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.least));
+    let (points, found) = measure_interference(&mut runner, &request, |part, _| {
+        bar.set_message(request.parts.get(part).map_or_else(|| "all at once".into(), |one| one.workload.short()));
         bar.inc(1);
     })?;
     bar.finish_and_clear();
-    drop(jobs);
     let names: Vec<&str> = facts.iter().map(|facts| facts.name.as_str()).collect();
     let mut warnings: Vec<String> = facts.iter().flat_map(|facts| facts.warnings.clone()).collect();
     warnings.sort_unstable();
     warnings.dedup();
     let all = TargetFacts { name: names.join(", "), warnings, ..facts[0].clone() };
-    let mut results =
-        Results { points, ..Results::new(machine, Kind::Run, crate::program(), began, all, arguments.target.seed) };
+    let mut results = Results {
+        points,
+        ..Results::new(machine, Kind::Run, crate::context::program(), began, all, arguments.target.seed)
+    };
     let failed = match found {
         Ok(found) => {
             results.interference = Some(found);
@@ -139,11 +130,11 @@ fn measured<M: Machine>(
         }
         Err(why) => Some(why),
     };
-    drop(targets);
+    drop(runner);
     // The history distinguishes several workloads on one target, but not one workload on several
     // targets.
     if !arguments.each {
-        crate::history::keep(&results);
+        crate::history::keep(context, &results);
     }
     crate::output::show_points(&results, arguments.json)?;
     failed.map_or(Ok(()), |why| Err(Failure::Run(format!("not all could be measured at once: {why}"))))

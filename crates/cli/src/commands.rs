@@ -1,0 +1,172 @@
+//! The commands of the program.
+
+use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArguments};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::{check, compare, fio, history, metadata, points, postmark, stack, studies, tools, tune, twin, verify};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use workload::Workload;
+
+/// Measures how fast storage really is, why it is not faster, and what to change
+#[derive(Parser)]
+#[command(name = "halfpower", version, max_term_width = 120)]
+pub(crate) struct Cli {
+    /// Replace output files that halfpower did not make
+    #[arg(long, global = true)]
+    pub(crate) force: bool,
+    /// Do not keep the result in the history
+    #[arg(long, global = true, conflicts_with = "history")]
+    pub(crate) no_history: bool,
+    /// File of the history [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run every experiment that suits the target and the time, and give one answer
+    Study(StudyArguments),
+    /// Show every layer under the target, advertised over achieved, and which of them is the limit
+    Stack(stack::Arguments),
+    /// Measure one workload
+    Run(PointArguments),
+    /// Measure every combination of lists of options, in one table
+    Sweep(PointArguments),
+    /// Compare two results, or measure two arms in turn: did it help?
+    #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
+    Compare(Box<compare::Arguments>),
+    /// Try the settings that could matter, interleaved with the current ones, then restore
+    /// everything: which is worth changing?
+    Tune(Box<tune::Arguments>),
+    /// Repeat a few points of the target's last result in the history: is it still as fast?
+    Check(check::Arguments),
+    /// Show everything measured so far: a list, an entry, trends
+    History(history::Arguments),
+    /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
+    Verify(verify::Arguments),
+    /// Recreate the report from results.json
+    Report(ReportArguments),
+    /// Run an IOzone command line: file sizes against record sizes
+    #[command(disable_help_flag = true)]
+    Iozone(ToolArguments),
+    /// Run a SQLIO command line: requests as a database makes them, and the published alignment study
+    #[command(disable_help_flag = true)]
+    Sqlio(ToolArguments),
+    /// Run a diskspd command line: many kinds of load on files and devices
+    #[command(disable_help_flag = true)]
+    Diskspd(ToolArguments),
+    /// Run fio jobs and job files
+    #[command(disable_help_flag = true)]
+    Fio(ToolArguments),
+    /// Run PostMark commands from a file, a prompt or a pipe: small files as mail and web servers use them
+    Postmark(postmark::Arguments),
+    /// Measure creating, opening, renaming, listing and deleting many files
+    Metadata(metadata::Arguments),
+    /// List, check, change and fit simulated machines
+    Twin(twin::Arguments),
+}
+
+impl Cli {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let context = &Context::new(self.force, self.no_history, self.history);
+        match self.command {
+            Command::Study(arguments) => studies::study(context, &arguments),
+            Command::Stack(arguments) => stack::stack(&arguments),
+            Command::Report(arguments) => studies::report(context, &arguments),
+            Command::Run(arguments) => points::run(context, &arguments),
+            Command::Sweep(arguments) => points::sweep(context, &arguments),
+            Command::Compare(arguments) => compare::compare(context, &arguments),
+            Command::Tune(arguments) => tune::tune(context, &arguments),
+            Command::Check(arguments) => check::check(context, &arguments),
+            Command::History(arguments) => history::history(context, &arguments),
+            Command::Verify(arguments) => verify::verify(&arguments),
+            Command::Iozone(arguments) => tools::iozone(context.clone(), &arguments.words),
+            Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),
+            Command::Diskspd(arguments) => tools::diskspd(context.clone(), &arguments.words),
+            Command::Fio(arguments) => fio::fio(context.clone(), &arguments.words),
+            Command::Postmark(arguments) => postmark::postmark(context, &arguments),
+            Command::Metadata(arguments) => metadata::metadata(context, &arguments),
+            Command::Twin(arguments) => twin::twin(context, &arguments),
+        }
+    }
+}
+
+/// Parses the workloads of a `run` or `sweep` command line.
+///
+/// # Errors
+/// The message that the program would print for any other command line.
+pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
+    let cli = Cli::try_parse_from(words).map_err(|error| error.render().to_string())?;
+    let (Command::Run(arguments) | Command::Sweep(arguments)) = cli.command else {
+        return Err("this command has no workloads".into());
+    };
+    points::check_grid(&arguments).map_err(|failure| format!("{failure:?}"))?;
+    Ok(points::grid(&arguments, &machine::Engine::ALL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::{Allocation, Buffering, CacheState, Engine, Hint, Memory, Reap};
+    use proptest::prelude::*;
+    use proptest::{option, sample::select};
+    use workload::{Data, Pattern, Stop};
+
+    fn patterns() -> impl Strategy<Value = Pattern> {
+        prop_oneof![
+            select(vec![
+                Pattern::Seq,
+                Pattern::Random,
+                Pattern::Uniform,
+                Pattern::Backward,
+                Pattern::Zipf(1.1),
+                Pattern::Pareto(0.2)
+            ]),
+            (1u64..1 << 40).prop_map(Pattern::Stride),
+            (1u32..1000).prop_map(Pattern::Columns),
+            (1u8..100, 1u8..100)
+                .prop_map(|(hot_percent, access_percent)| Pattern::HotCold { hot_percent, access_percent }),
+            (1.0..50.0, 0.0..100.0, any::<bool>()).prop_map(|(deviation_percent, center_percent, scattered)| {
+                Pattern::Normal { deviation_percent, center_percent, scattered }
+            }),
+        ]
+    }
+
+    proptest! {
+        /// The commands that an answer prints parse back to the workloads that were measured.
+        #[test]
+        fn options_of_a_workload_parse_back(
+            (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),
+            (engine, buffering, hint, memory, allocation, cache) in (
+                select(&Engine::ALL),
+                select(vec![Buffering::Direct, Buffering::Buffered, Buffering::DirectDsync, Buffering::BufferedDsync]),
+                select(&Hint::ALL), select(&Memory::ALL), select(&Allocation::ALL), select(&CacheState::ALL)),
+            (offset_bytes, region_start_bytes, region_bytes, bytes, limit_bytes) in
+                (0u64..1 << 40, 0u64..1 << 40, option::of(1u64..1 << 50), option::of(1u64..1 << 50), option::of(1u64..1 << 50)),
+            (rate_iops, think_ns, sync_at_end, seed, reap) in (
+                option::of(1.0..1e6), 0u64..1_000_000_000, any::<bool>(), any::<u64>(),
+                prop_oneof![Just(Reap::Auto), Just(Reap::Poll), (1u32..100).prop_map(Reap::AtLeast)]),
+            (compressible_percent, duplicate_percent, verify) in (0u8..=100, 0u8..=100, any::<bool>()),
+        ) {
+            let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
+            let data = Data { compressible_percent, duplicate_percent, verify };
+            let workload = Workload {
+                read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, memory, allocation, cache, offset_bytes,
+                region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,
+                sizes: None, align_bytes: None,
+            };
+            let line = format!("halfpower run {}", workload.options());
+            let Command::Run(arguments) = Cli::try_parse_from(line.split(' '))?.command else { unreachable!() };
+            prop_assert_eq!(points::grid(&arguments, &Engine::ALL), [workload]);
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,0 +1,85 @@
+//! The options of the whole program, passed down to every command.
+
+use results::Program;
+use std::path::PathBuf;
+
+/// Names the history file instead of `--history`; `none` disables the history.
+pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
+
+/// The options that every command has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Context {
+    /// `--force`: outputs may replace files that halfpower did not create.
+    pub(crate) force: bool,
+    history: HistoryChoice,
+}
+
+#[derive(Debug, Clone, Default)]
+enum HistoryChoice {
+    #[default]
+    Usual,
+    Nowhere,
+    File(PathBuf),
+}
+
+impl Context {
+    pub(crate) fn new(force: bool, no_history: bool, history: Option<PathBuf>) -> Context {
+        let mut context = Context { force, ..Context::default() };
+        context.choose_history(no_history, history);
+        context
+    }
+
+    /// The first choice wins: the options may appear twice, before the command and among another
+    /// tool's arguments.
+    fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
+        if matches!(self.history, HistoryChoice::Usual) {
+            self.history = match (no_history, file) {
+                (true, _) => HistoryChoice::Nowhere,
+                (_, Some(file)) => HistoryChoice::File(file),
+                _ => HistoryChoice::Usual,
+            };
+        }
+    }
+
+    /// Takes our own `--force`, `--no-history` and `--history FILE` out of another tool's command
+    /// line; returns the rest.
+    pub(crate) fn take_ours(&mut self, words: &[String]) -> Vec<String> {
+        let mut rest = Vec::with_capacity(words.len());
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match (word.as_str(), word.strip_prefix("--history=")) {
+                ("--force", _) => self.force = true,
+                ("--no-history", _) => self.choose_history(true, None),
+                ("--history", _) => self.choose_history(false, words.next().map(PathBuf::from)),
+                (_, Some(file)) => self.choose_history(false, Some(PathBuf::from(file))),
+                _ => rest.push(word.clone()),
+            }
+        }
+        rest
+    }
+
+    /// The history file; `None` if the history is disabled or there is no home directory.
+    pub(crate) fn history_file(&self) -> Option<PathBuf> {
+        match &self.history {
+            HistoryChoice::Nowhere => return None,
+            HistoryChoice::File(path) => return Some(path.clone()),
+            HistoryChoice::Usual => {}
+        }
+        match std::env::var_os(HISTORY_VARIABLE) {
+            Some(name) if name == "none" => return None,
+            Some(name) if !name.is_empty() => return Some(PathBuf::from(name)),
+            _ => {}
+        }
+        let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let data = named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))?;
+        Some(data.join("halfpower/history.sqlite"))
+    }
+}
+
+pub(crate) fn program() -> Program {
+    Program {
+        name: "halfpower".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
+    }
+}

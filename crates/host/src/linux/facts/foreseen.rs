@@ -1,0 +1,46 @@
+//! Facts about a target that is not open.
+
+use super::{Roots, under};
+use machine::{Error, Result, TargetFacts, TargetKind, TargetSpec};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// Facts about an unopened target, enough for a plan.
+///
+/// # Errors
+/// The target cannot be inspected, or is none that could be opened.
+pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
+    let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
+    let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());
+    if kind.is_ok_and(|kind| !kind.is_dir() && !kind.is_file() && !kind.is_block_device()) {
+        let why = "it is neither a directory nor a regular file nor a block device";
+        return Err(Error::refused(first.display().to_string(), why, "name one of these"));
+    }
+    let under = under(roots, first)?;
+    let kind = match (first.is_dir(), first.is_file()) {
+        _ if spec.places.len() > 1 => TargetKind::Stripe,
+        (true, _) => TargetKind::TestFile,
+        (_, true) => TargetKind::File,
+        _ => TargetKind::Device,
+    };
+    let named = spec.places.iter().all(|place| spec.destroy.contains(place));
+    let chunk = if spec.chunk == 0 { crate::DEFAULT_CHUNK } else { spec.chunk };
+    Ok(TargetFacts {
+        name: first.display().to_string(),
+        kind,
+        size_bytes: spec.size.unwrap_or(u64::MAX >> 1),
+        writable: kind == TargetKind::TestFile || first.is_dir() || named,
+        direct: !under.in_memory,
+        direct_refused: None,
+        direct_align_bytes: 512,
+        physical_block_bytes: under.physical_block_bytes,
+        block_bytes: under.block_bytes,
+        members: spec.places.len() as u32,
+        chunk_bytes: (spec.places.len() > 1).then_some(chunk),
+        raid5: spec.raid5,
+        in_memory: under.in_memory,
+        devices: Vec::new(),
+        layers: under.layers,
+        warnings: Vec::new(),
+    })
+}

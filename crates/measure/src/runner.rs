@@ -1,0 +1,338 @@
+//! The pipeline of every command: check, open, check again, measure.
+//!
+//! A [`RunRequest`] and its [`RunSamples`] are plain data, so a unit of work can be stored, or run
+//! by another process.
+
+use crate::ceiling::Ceilings;
+use crate::concurrent::{Job, measure_concurrent};
+use crate::repeat::{Measured, Repeats, repeat_workloads};
+use crate::sample::sample;
+use machine::units::show_size;
+use machine::{Allocation, Buffers, Error, LEAST_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind, TargetSpec};
+use serde::{Deserialize, Serialize};
+use workload::Workload;
+
+/// A size for checks of workloads whose target is not open yet.
+const ANY_SIZE: u64 = u64::MAX >> 1;
+
+/// A workload on one of the targets of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestPart {
+    /// Index of the target.
+    pub target: usize,
+    pub workload: Workload,
+}
+
+/// Which parts of a request run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrangement {
+    /// One at a time, interleaved.
+    #[default]
+    InTurn,
+    /// Each by itself and all at once, round after round.
+    Concurrent,
+}
+
+/// A unit of work: what to open, what to run on it, and how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRequest {
+    pub targets: Vec<TargetSpec>,
+    pub parts: Vec<RequestPart>,
+    #[serde(default)]
+    pub arrangement: Arrangement,
+    pub repeats: Repeats,
+}
+
+/// The measurements of a request.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct RunSamples {
+    /// The targets as they were measured.
+    pub facts: Vec<TargetFacts>,
+    /// The runs of each part by itself.
+    pub parts: Vec<Measured>,
+    /// The runs of each part while all others ran; empty if none ran concurrently. The run with the
+    /// same index in [`RunSamples::parts`] belongs to the same round. Processor time is that of all
+    /// parts, because it cannot be attributed to one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<Measured>,
+}
+
+impl RunRequest {
+    /// Workloads that run in turn on one target.
+    pub fn in_turn(spec: &TargetSpec, workloads: &[Workload], repeats: Repeats) -> RunRequest {
+        let part = |workload: &Workload| RequestPart { target: 0, workload: workload.clone() };
+        RunRequest {
+            targets: vec![spec.clone()],
+            parts: workloads.iter().map(part).collect(),
+            arrangement: Arrangement::InTurn,
+            repeats,
+        }
+    }
+
+    /// The buffers of each group of parts that run at the same time.
+    fn buffers(&self) -> Vec<Vec<Buffers>> {
+        let each = self.parts.iter().map(|part| part.workload.buffers());
+        match self.arrangement {
+            Arrangement::InTurn => each.map(|one| vec![one]).collect(),
+            Arrangement::Concurrent => vec![each.collect()],
+        }
+    }
+
+    /// Refuses what is invalid on any target, and buffers that do not fit into memory.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn check<M: Machine>(&self, machine: &M) -> Result<()> {
+        for RequestPart { target, workload } in &self.parts {
+            if *target >= self.targets.len() {
+                let why = format!("the request has {} targets", self.targets.len());
+                return Err(Error::refused(format!("target {target}"), why, "count from 0"));
+            }
+            workload.check(ANY_SIZE, 1)?;
+        }
+        check_memory(machine, &self.buffers())
+    }
+
+    fn check_opened(&self, facts: &[TargetFacts]) -> Result<()> {
+        self.parts.iter().try_for_each(|part| check(&part.workload, &facts[part.target]))
+    }
+
+    /// The workloads of each target.
+    fn by_target<'a>(
+        &'a self,
+        facts: &'a [TargetFacts],
+    ) -> impl Iterator<Item = (&'a TargetSpec, &'a TargetFacts, Vec<&'a Workload>)> {
+        self.targets.iter().zip(facts).enumerate().map(|(index, (spec, facts))| {
+            let own = self.parts.iter().filter(|part| part.target == index);
+            (spec, facts, own.map(|part| &part.workload).collect())
+        })
+    }
+}
+
+/// The targets of a command, opened after they were checked.
+pub struct Runner<'m, M: Machine> {
+    machine: &'m M,
+    targets: Vec<M::Target>,
+    facts: Vec<TargetFacts>,
+}
+
+impl<'m, M: Machine> Runner<'m, M> {
+    /// Checks a request and opens its targets. Nothing is written before all checks have passed.
+    ///
+    /// # Errors
+    /// A part that is invalid on its target, a target that cannot be opened, or not enough memory.
+    pub fn open(machine: &'m M, request: &RunRequest) -> Result<Runner<'m, M>> {
+        Runner::open_then(machine, request, || Ok(()))
+    }
+
+    /// As [`Runner::open`], with a last step after the checks and before anything is written.
+    ///
+    /// # Errors
+    /// As [`Runner::open`] and `last`.
+    pub fn open_then(
+        machine: &'m M,
+        request: &RunRequest,
+        mut last: impl FnMut() -> Result<()>,
+    ) -> Result<Runner<'m, M>> {
+        request.check(machine)?;
+        let before = &mut |facts: &[TargetFacts]| {
+            request.check_opened(facts)?;
+            for (spec, facts, workloads) in request.by_target(facts) {
+                check_certain_size(&workloads, spec, facts)?;
+                check_any_runs(&workloads, spec, facts)?;
+            }
+            last()
+        };
+        let targets = machine.open_all(&request.targets, before)?;
+        let runner = Runner::of(machine, targets);
+        request.check_opened(&runner.facts)?;
+        Ok(runner)
+    }
+
+    /// Opens targets for work that depends on their facts. `check` refuses invalid work, and
+    /// returns the buffers of each group of streams that run at the same time.
+    ///
+    /// # Errors
+    /// As [`Machine::open_all`] and `check`, or not enough memory.
+    pub fn open_checked(
+        machine: &'m M,
+        specs: &[TargetSpec],
+        mut check: impl FnMut(&[TargetFacts]) -> Result<Vec<Vec<Buffers>>>,
+    ) -> Result<Runner<'m, M>> {
+        let mut all = |facts: &[TargetFacts]| check_memory(machine, &check(facts)?);
+        let targets = machine.open_all(specs, &mut all)?;
+        let runner = Runner::of(machine, targets);
+        // A filled target may be smaller than expected.
+        all(&runner.facts)?;
+        Ok(runner)
+    }
+
+    /// Targets that are already open.
+    pub fn of(machine: &'m M, targets: Vec<M::Target>) -> Runner<'m, M> {
+        let facts = targets.iter().map(|target| machine.target_facts(target)).collect();
+        Runner { machine, targets, facts }
+    }
+
+    pub fn machine(&self) -> &'m M {
+        self.machine
+    }
+
+    /// The targets as they were opened.
+    pub fn facts(&self) -> &[TargetFacts] {
+        &self.facts
+    }
+
+    pub fn targets(&self) -> &[M::Target] {
+        &self.targets
+    }
+
+    pub fn target_mut(&mut self, index: usize) -> &mut M::Target {
+        &mut self.targets[index]
+    }
+
+    pub fn into_targets(self) -> Vec<M::Target> {
+        self.targets
+    }
+
+    /// Keeps created files of targets for which `keeps` is true.
+    pub fn keep(&mut self, keeps: impl Fn(&TargetFacts) -> bool) {
+        let kept = self.targets.iter_mut().zip(&self.facts).filter(|(_, facts)| keeps(facts));
+        kept.for_each(|(target, _)| self.machine.keep(target));
+    }
+
+    /// Measures workloads in turn on the first target.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn in_turn(
+        &mut self,
+        workloads: &[Workload],
+        repeats: Repeats,
+        on_progress: impl FnMut(usize, usize),
+    ) -> Result<RunSamples> {
+        self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
+    }
+
+    /// Measures the parts of a request on the open targets. `on_progress` is called after each run
+    /// with the part and its runs so far; the number after the last part stands for all at once.
+    ///
+    /// # Errors
+    /// The user's interrupt; concurrent parts that stop after an amount of data. Other errors are
+    /// failures of their part.
+    pub fn run(&mut self, request: &RunRequest, on_progress: impl FnMut(usize, usize)) -> Result<RunSamples> {
+        let (parts, repeats) = (&request.parts, request.repeats);
+        let (parts, together) = match request.arrangement {
+            Arrangement::InTurn => (self.each_in_turn(parts, repeats, on_progress)?, Vec::new()),
+            Arrangement::Concurrent => {
+                let (targets, facts) = (&self.targets, &self.facts);
+                let jobs: Vec<Job<'_, M::Target>> = (parts.iter())
+                    .map(|RequestPart { target: at, workload }| Job {
+                        target: &targets[*at],
+                        facts: &facts[*at],
+                        workload,
+                    })
+                    .collect();
+                measure_concurrent(self.machine, &jobs, repeats, on_progress)?
+            }
+        };
+        Ok(RunSamples { facts: self.facts.clone(), parts, together })
+    }
+
+    fn each_in_turn(
+        &mut self,
+        parts: &[RequestPart],
+        repeats: Repeats,
+        on_progress: impl FnMut(usize, usize),
+    ) -> Result<Vec<Measured>> {
+        let (machine, targets) = (self.machine, &mut self.targets);
+        let work: Vec<(&Workload, TargetFacts)> =
+            parts.iter().map(|part| (&part.workload, self.facts[part.target].clone())).collect();
+        let once = |part: usize, options| {
+            let RequestPart { target, workload } = &parts[part];
+            sample(machine, &mut targets[*target], workload, options)
+        };
+        let mut all = repeat_workloads(machine, &work, repeats, once, on_progress)?;
+        let mut ceilings: Vec<Ceilings> = self.targets.iter().map(|_| Ceilings::default()).collect();
+        for (part, measured) in parts.iter().zip(&mut all).filter(|(_, measured)| measured.failure.is_none()) {
+            measured.ceiling = ceilings[part.target].of(machine, &self.targets[part.target], &part.workload);
+        }
+        Ok(all)
+    }
+}
+
+/// Refuses buffers that do not fit into memory, for each group of streams that run at the same
+/// time.
+///
+/// # Errors
+/// Not enough memory.
+pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<()> {
+    groups.iter().try_for_each(|group| machine.check_memory(group))
+}
+
+/// Refuses a workload that is invalid on a target, or that writes to a read-only one.
+///
+/// # Errors
+/// The reason.
+pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
+    check_fits(workload, facts)?;
+    check_writable(facts, workload.writes(), "name it again after --destroy-data to write it")
+}
+
+/// Refuses a workload that is invalid on a target.
+///
+/// # Errors
+/// The reason.
+pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
+    let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
+    Ok(workload.check(facts.size_bytes, align)?)
+}
+
+/// Refuses to overwrite existing data; `hint` says how to allow it.
+///
+/// # Errors
+/// The target is only read, and `writes` is true.
+pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<()> {
+    if writes && !facts.writable {
+        return Err(Error::refused(&facts.name, "it was there before and is only read", hint));
+    }
+    Ok(())
+}
+
+/// Refuses workloads that need more of a new file than can be filled in the given time.
+fn check_certain_size(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
+    let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
+    if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
+        return Ok(());
+    }
+    let least = facts.size_bytes.min(LEAST_FILLED_BYTES * u64::from(facts.members));
+    let facts = TargetFacts { size_bytes: least, ..facts.clone() };
+    workloads.iter().try_for_each(|workload| check(workload, &facts)).map_err(|error| match error {
+        Error::Refused { what, why, .. } => {
+            let shown = show_size(least);
+            let why = format!("{why}; without --size only the first {shown} of a new file are certain to be filled");
+            Error::refused(what, why, "give --size")
+        }
+        error => error,
+    })
+}
+
+/// Refuses to overwrite a target if none of the workloads can run on it.
+fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
+    if spec.destroy.is_empty() {
+        return Ok(());
+    }
+    let refused = |workload: &&Workload| match &facts.direct_refused {
+        Some(why) if workload.buffering.is_direct() => Some(why.clone()),
+        _ if workload.engine.is_mapped() && facts.members > 1 => Some("a stripe cannot be mapped".into()),
+        _ if workload.writes() && workload.allocation != Allocation::Written && facts.kind != TargetKind::TestFile => {
+            Some(format!("only in a directory can files be made whose space is {}", workload.allocation.name()))
+        }
+        _ => None,
+    };
+    let reasons: Option<Vec<String>> = workloads.iter().map(refused).collect();
+    match reasons.and_then(|reasons| reasons.into_iter().next()) {
+        Some(why) => Err(Error::Unsupported(format!("{}: {why}; nothing was written", facts.name))),
+        None => Ok(()),
+    }
+}
