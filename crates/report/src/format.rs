@@ -3,7 +3,7 @@
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, Finding, FindingStep, HalfPower, Limit, Point, Predicted, Varied};
+use results::{Axis, CostModel, CostScope, Finding, FindingStep, HalfPower, Point, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -222,20 +222,6 @@ pub(crate) fn finding_steps(finding: &Finding) -> String {
     if steps.is_empty() { String::new() } else { format!("step by step: {}", steps.join("; then ")) }
 }
 
-/// A prediction in a line: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the bus is
-/// the busiest`.
-pub(crate) fn prediction(one: &Predicted) -> String {
-    format!(
-        "{}s with {} ({}): {}, ×{}; then the limit is {}",
-        one.op,
-        one.change,
-        one.settings,
-        rate(one.throughput_bytes_per_s),
-        significant(one.gain, 3),
-        one.then
-    )
-}
-
 pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     let shown = |value: f64| match column.unit {
         Unit::Plain => grouped(value),
@@ -407,12 +393,6 @@ pub(crate) fn buses_at_peaks(results: &results::Results) -> Vec<(workload::OpKin
         all.iter().filter(|one| !one.phases.is_empty()).map(move |one| (op, one))
     };
     peaks.flat_map(of).collect()
-}
-
-/// Results of a limit's trials that its sentence does not mention.
-pub(crate) fn untold_trials(limit: &Limit) -> Vec<String> {
-    let outcomes = limit.trials.iter().map(|trial| trial.outcome.clone());
-    outcomes.filter(|outcome| !outcome.is_empty() && !limit.sentence.contains(outcome)).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod history;
 mod html;
 mod plain;
 mod plot;
+mod sentences;
 pub mod surfaces;
 pub mod terminal;
 pub mod tune;

@@ -114,7 +114,9 @@ prop_compose! {
         let answer = results.answer.as_mut().expect("a study has an answer");
         (answer.doubts, answer.left_out, answer.half_power) = (vec![name(), name()], vec![name()], halves);
         (answer.peaks[0].settings, answer.peaks[0].throughput_bytes_per_s, answer.peaks[0].point) = (name(), number(), 100_000);
-        answer.limits[0].sentence = name();
+        let cause = results::Cause::Advertised { layer: name(), admits_bytes_per_s: number() };
+        (answer.limits[0].sentence, answer.limits[0].cause) = (name(), Some(cause));
+        answer.limits[2].sentence = name();
         (answer.costs[0].ns_per_request, answer.costs[0].ns_per_byte_interval_95) = (number(), [number(), number()]);
         (answer.service_times[0].fixed_ns, answer.service_times[0].knee_bytes) = (number(), Some(number()));
         let finding = &mut answer.findings[0];

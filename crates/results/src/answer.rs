@@ -1,40 +1,10 @@
 //! The result of a study.
 
+use crate::limit::Limit;
+use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use workload::OpKind;
-
-/// Defines an enum whose variants have fixed names in the document.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-        pub enum $name {
-            $($(#[$doc])* #[serde(rename = $text)] $variant,)+
-        }
-
-        impl $name {
-            /// Parses the name used in the document.
-            pub fn named(word: &str) -> Option<$name> {
-                [$($name::$variant,)+].into_iter().find(|one| one.name() == word)
-            }
-
-            /// The name used in the document.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($name::$variant => $text,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-    };
-}
 
 words! {
     /// The parameter varied to find a half-power point.
@@ -55,61 +25,6 @@ words! {
         Measured = "measured",
         /// The rate that a lower layer advertises.
         Advertised = "advertised",
-    }
-}
-
-words! {
-    /// The resource that limits a rate.
-    Bottleneck {
-        /// Platters and heads, or flash.
-        Media = "media",
-        /// A saturated device.
-        Device = "device",
-        /// The device's requests per second, regardless of size.
-        DeviceIops = "device_iops",
-        /// The latency of each request: nothing is saturated.
-        Latency = "latency",
-        /// A disk bus that several drives share.
-        Bus = "bus",
-        /// The adapter between a disk bus and the I/O bus.
-        Adapter = "adapter",
-        /// The I/O bus between adapters and memory.
-        Pci = "pci",
-        /// A link between two ends.
-        Link = "link",
-        /// A limit set from outside.
-        Throttle = "throttle",
-        /// The single issuing thread, or its serial work per request.
-        Thread = "thread",
-        /// All processors, the allowed share of them, or the serial work per request of the only
-        /// one.
-        Processor = "processor",
-        /// Memory: files are kept in memory, or copying dominates each request's time.
-        Memory = "memory",
-        /// The file system's own work, such as its log or allocation.
-        FileSystem = "file_system",
-        /// Waiting until data are on stable storage.
-        Flush = "flush",
-        /// The page cache reads ahead too little.
-        ReadAhead = "read_ahead",
-        /// The network to the data.
-        Network = "network",
-        /// The load generator is at its limit.
-        Generator = "generator",
-        /// The limit was not identified.
-        Unknown = "unknown",
-    }
-}
-
-words! {
-    /// The rate that a verdict is about.
-    LimitOf {
-        /// The best rate of the operation.
-        Peak = "peak",
-        /// The rate of a plain program: through the page cache, one request at a time.
-        Plain = "plain",
-        /// The best rate of random requests of 4 KiB.
-        Random = "random",
     }
 }
 
@@ -260,60 +175,6 @@ pub struct Advertised {
     pub layer: String,
     /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-}
-
-/// The limit of a rate, with its evidence and the trials that could have refuted it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Limit {
-    /// The rate in question.
-    #[serde(default = "Limit::of_a_peak")]
-    pub of: LimitOf,
-    /// Read or write.
-    pub op: OpKind,
-    /// Request size in bytes.
-    #[serde(default)]
-    pub request_bytes: Option<u32>,
-    /// Index of the point with that rate.
-    #[serde(default)]
-    pub point: Option<usize>,
-    /// The limiting resource.
-    pub what: Bottleneck,
-    /// A sentence with the evidence.
-    pub sentence: String,
-    /// Other candidates, and why they were excluded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub excluded: Vec<String>,
-    /// Changes that could have refuted the limit, with their results.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trials: Vec<LimitTrial>,
-    /// If no trial decided: the experiment that would, such as `to check, add a thread: the rate
-    /// should rise`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub would_refute: Option<String>,
-}
-
-impl Limit {
-    /// The default for documents written before other limits existed.
-    fn of_a_peak() -> LimitOf {
-        LimitOf::Peak
-    }
-}
-
-/// A change to the workload that separates one bottleneck from another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitTrial {
-    /// The change, such as `twice the requests outstanding`.
-    pub change: String,
-    /// Index of the point before the change.
-    pub before: usize,
-    /// Index of the point with the change; absent if time ran out.
-    pub after: Option<usize>,
-    /// Requests per second after the change over before.
-    pub iops_ratio: Option<f64>,
-    /// The 95 % interval.
-    pub iops_ratio_interval_95: Option<[f64; 2]>,
-    /// The conclusion in a few words.
-    pub outcome: String,
 }
 
 /// Processor cost = cost per request + cost per byte x size.

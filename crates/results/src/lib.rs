@@ -19,6 +19,7 @@ mod interference;
 mod json;
 mod ladder;
 mod latency_goal;
+mod limit;
 mod metadata;
 mod operation;
 mod output;
@@ -28,11 +29,12 @@ mod point;
 mod question;
 mod rate_change;
 mod soundness;
+mod words;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
-    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, FindingStep, Goal, HalfPower, Limit,
-    LimitOf, LimitTrial, Peak, PeakSource, PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, CostMode, CostModel, CostScope, Finding, FindingStep, Goal, HalfPower, Peak, PeakSource,
+    PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};
@@ -44,6 +46,10 @@ pub use interference::{ConcurrentWorkload, Interference, measure_interference};
 pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99};
+pub use limit::{
+    Bottleneck, BusyPart, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange, LimitOf, LimitTrial,
+    Meaning, PlainWrite, ReadAhead, Refutation, WriteBackWait,
+};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};

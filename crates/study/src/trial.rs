@@ -6,10 +6,9 @@ use crate::findings::{exact, iops_ratio};
 use crate::other_target::{OtherTargetTrial, try_other_target};
 use crate::sampler::{Entry, Sampler};
 use crate::verdict::{GAIN, SAME};
-use machine::units::show_size;
 use machine::{CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
 use measure::stats::Ratio;
-use results::LimitOf;
+use results::{LimitChange, LimitOf};
 use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Share of the budget at which the trials end.
@@ -62,17 +61,15 @@ impl Variant {
         Some(changed)
     }
 
-    /// In words, to be followed by `: +3 %`.
-    pub(crate) fn words(self, before: &Workload, after: &Workload) -> String {
+    /// The change as a value.
+    pub(crate) fn change(self, before: &Workload, after: &Workload) -> LimitChange {
         match self {
-            Variant::Deeper => format!("{} outstanding instead of {}", after.outstanding(), before.outstanding()),
-            Variant::Wider => "one more thread".into(),
-            Variant::Resized => format!(
-                "requests of {} instead of {}",
-                show_size(u64::from(after.request_bytes)),
-                show_size(u64::from(before.request_bytes))
-            ),
-            Variant::Hinted => "the sequential hint".into(),
+            Variant::Deeper => LimitChange::Deeper { from: before.outstanding(), to: after.outstanding() },
+            Variant::Wider => LimitChange::Wider,
+            Variant::Resized => {
+                LimitChange::Resized { from_bytes: before.request_bytes, to_bytes: after.request_bytes }
+            }
+            Variant::Hinted => LimitChange::Hinted,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The answer at the top of the page.
 
 use crate::format::{
-    finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, prediction, range,
-    rate, request_times, share, trim_zeros, untold_trials,
+    finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, range, rate,
+    request_times, share, trim_zeros,
 };
-use crate::plain;
+use crate::{plain, sentences};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
     Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, PlainRate, Results,
@@ -102,7 +102,7 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
         operations: operations(results, answer),
         findings,
         more_findings,
-        predictions: answer.predictions.iter().map(prediction).collect(),
+        predictions: answer.predictions.iter().map(|one| sentences::prediction(one).full().to_owned()).collect(),
         unproven: answer.unproven.clone(),
         checklist: answer
             .checklist
@@ -153,7 +153,7 @@ fn limit_view(results: &Results, limit: &Limit) -> LimitView {
     LimitView {
         no_stages: point.and_then(|point| no_request_times(point, results)),
         sentence: with_stages(results, limit),
-        trials: untold_trials(limit),
+        trials: sentences::other_trials(limit),
         excluded: limit.excluded.clone(),
         would_refute: limit.would_refute.clone(),
         open: limit.what == Bottleneck::Unknown,

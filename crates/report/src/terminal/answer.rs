@@ -2,14 +2,18 @@
 
 use super::{Line, Tone, fit, pad, points, render, wrap, wrap_most};
 use crate::format::{
-    costs_by_mode, duration, finding_costs, finding_steps, grouped, half_power_lines, plural, plus_minus, prediction,
-    rate, share,
+    costs_by_mode, duration, finding_costs, finding_steps, grouped, half_power_lines, plural, plus_minus, rate, share,
 };
 use crate::plain;
+use crate::sentences::{self, Versions};
 use machine::text::printable;
 use machine::units::{MIB, show_size, show_time, significant};
-use results::{Answer, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource, Results, Rule, Varied};
+use results::{
+    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource, Point, Results, Rule,
+    Varied,
+};
 use unicode_width::UnicodeWidthStr;
+use workload::OpKind;
 
 /// Width of the column of part names.
 const GUTTER: usize = 8;
@@ -146,11 +150,14 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
         .iter()
         .take(3)
         .enumerate()
-        .flat_map(|(place, finding)| change(place + 1, finding, detail, room));
+        .flat_map(|(place, finding)| change(place + 1, finding, &results.points, detail, room));
     let enough = plain::enough(&answer.plain, room).into_iter().flat_map(|text| sentence(Tone::Good, &text, room, 1));
     part("Change", Tone::Quiet, enough.chain(findings).collect());
-    let predicted =
-        answer.predictions.iter().take(detail.predictions).flat_map(|one| whole_clauses(&prediction(one), room, 1));
+    let predicted = answer
+        .predictions
+        .iter()
+        .take(detail.predictions)
+        .flat_map(|one| shortened(&sentences::prediction(one), room, 1));
     part("Predict", Tone::Quiet, predicted.collect());
     part("Rules", Tone::Quiet, rules(&answer.checklist, detail.rule_lines, room));
     let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
@@ -170,54 +177,35 @@ fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
     wrap_most(text, room, most).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
-/// A sentence with a reason: if it exceeds `most` lines, whole clauses at its end and a figure in
-/// brackets are dropped.
-fn whole_clauses(text: &str, room: usize, most: usize) -> Vec<Line> {
-    let mut said = text;
-    while wrap(said, room).len() > most {
-        let shorter = said.rfind("; ").or_else(|| said.strip_suffix(')').and_then(|said| said.rfind(" (")));
-        let Some(end) = shorter else { break };
-        said = &said[..end];
-    }
+/// The longest version of a sentence that takes at most this many lines, or the shortest.
+fn shortened(versions: &Versions, room: usize, most: usize) -> Vec<Line> {
+    let said = versions.fitting(|text| wrap(text, room).len() <= most);
     wrap(said, room).into_iter().map(|line| vec![(Tone::Plain, line)]).collect()
-}
-
-/// Both rates of a finding's evidence; without room, only the new rate.
-fn evidence(text: &str, room: usize, most: usize) -> String {
-    let before =
-        text.rsplit_once(" against ").and_then(|(after, before)| Some((after, before.split_once(" with ")?.0)));
-    match before {
-        Some((after, before)) if wrap(text, room).len() > most => format!("{after} against {before}"),
-        _ => text.to_owned(),
-    }
-}
-
-/// A limit's sentence, with the experiment that would refute it if none was decisive; it is the
-/// first to be dropped.
-pub(super) fn with_experiment(limit: &Limit) -> String {
-    match &limit.would_refute {
-        Some(experiment) => format!("{}; {experiment}", limit.sentence),
-        None => limit.sentence.clone(),
-    }
 }
 
 /// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random
 /// reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
-    let sentences = peaks.iter().flat_map(|limit| whole_clauses(&with_experiment(limit), room, detail.limit_lines));
-    let mut words: Vec<(String, Vec<String>)> = Vec::new();
+    let sentences = peaks.iter().flat_map(|limit| shortened(&sentences::limit(limit), room, detail.limit_lines));
+    // What is limited, and by what from which request size on.
+    let mut groups: Vec<(LimitOf, OpKind, Vec<(Bottleneck, Option<u32>)>)> = Vec::new();
     for limit in others {
-        let subject = format!("{} {}s", limit.of, limit.op);
-        let size = limit.request_bytes.map(|bytes| show_size(u64::from(bytes))).unwrap_or_default();
-        let found = limit.what.name().replace('_', " ");
-        match words.iter_mut().find(|(known, _)| *known == subject) {
-            Some((_, all)) if all.last().is_some_and(|last| last.starts_with(&format!("{found} "))) => {}
-            Some((_, all)) => all.push(format!("{found} ({size})")),
-            None => words.push((subject, vec![format!("{found} ({size})")])),
+        let found = (limit.what, limit.request_bytes);
+        match groups.iter_mut().find(|(of, op, _)| (*of, *op) == (limit.of, limit.op)) {
+            Some((_, _, all)) if all.last().is_some_and(|last| last.0 == limit.what) => {}
+            Some((_, _, all)) => all.push(found),
+            None => groups.push((limit.of, limit.op, vec![found])),
         }
     }
-    let words: Vec<String> = words.iter().map(|(subject, all)| format!("{subject}: {}", all.join(", "))).collect();
+    let with_size = |(what, bytes): &(Bottleneck, Option<u32>)| {
+        let size = bytes.map(|bytes| show_size(u64::from(bytes))).unwrap_or_default();
+        format!("{} ({size})", what.name().replace('_', " "))
+    };
+    let words = groups
+        .iter()
+        .map(|(of, op, all)| format!("{of} {op}s: {}", all.iter().map(with_size).collect::<Vec<_>>().join(", ")));
+    let words: Vec<String> = words.collect();
     let summary = if words.is_empty() {
         Vec::new()
     } else {
@@ -327,7 +315,7 @@ pub(super) fn gain(finding: &Finding) -> String {
     format!("×{}{interval}", show(finding.gain))
 }
 
-fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<Line> {
+fn change(number: usize, finding: &Finding, points: &[Point], detail: Detail, room: usize) -> Vec<Line> {
     let gained = gain(finding);
     let mut lines: Vec<Line> = Vec::new();
     let beside = room.saturating_sub(5 + gained.width());
@@ -343,7 +331,9 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
             lines.push(vec![(Tone::Plain, "   ".into()), (tone, line)]);
         }
     };
-    add(Tone::Plain, "", &evidence(&finding.evidence, room - 3, detail.evidence_lines), detail.evidence_lines);
+    let evidence = sentences::evidence(finding, points);
+    let evidence = evidence.fitting(|text| wrap(text, room - 3).len() <= detail.evidence_lines);
+    add(Tone::Plain, "", evidence, detail.evidence_lines);
     let costs = finding_costs(finding);
     if number <= detail.change_costs && !costs.is_empty() {
         add(Tone::Plain, "", &costs, 1);
@@ -364,25 +354,53 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::{BusyPart, Cause, LimitChange, LimitTrial, Meaning};
 
     #[test]
     fn a_sentence_loses_clauses_and_never_a_part_of_one() {
-        let text = "reads are limited by the bus: busy 100 % at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 instead of 8: no change, so not latency";
+        let ratio = LimitTrial {
+            change: String::new(),
+            changed: Some(LimitChange::Deeper { from: 8, to: 16 }),
+            before: 0,
+            after: None,
+            iops_ratio: Some(1.0),
+            iops_ratio_interval_95: None,
+            outcome: String::new(),
+            meaning: Some(Meaning::NotLatency),
+            tests_verdict: true,
+        };
+        let part = |name: &str, busy_percent| BusyPart { name: name.into(), busy_percent };
+        let others = vec![part("disk", 60.0), part("PCI", 22.0)];
+        let bus = Limit {
+            of: LimitOf::Peak,
+            op: OpKind::Read,
+            request_bytes: None,
+            point: None,
+            throughput_bytes_per_s: Some(15.8 * MIB as f64),
+            what: Bottleneck::Bus,
+            cause: Some(Cause::Busiest { part: part("bus", 100.0), others }),
+            plain_write: None,
+            sentence: String::new(),
+            excluded: Vec::new(),
+            exclusions: Vec::new(),
+            trials: vec![ratio],
+            would_refute: None,
+            refutation: None,
+        };
+        let bus = bus.with_sentences();
+        let text = "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 outstanding instead of 8: no change, so not latency";
+        assert_eq!(bus.sentence, text);
         let said = |room, most| -> String {
-            let lines: Vec<String> = whole_clauses(text, room, most).iter().map(|line| line[0].1.clone()).collect();
+            let lines = shortened(&sentences::limit(&bus), room, most);
+            let lines: Vec<String> = lines.iter().map(|line| line[0].1.clone()).collect();
             lines.join(" ")
         };
         assert_eq!(said(90, 2), text);
-        assert_eq!(said(90, 1), "reads are limited by the bus: busy 100 % at 15.8 MiB/s (disk 60 %, PCI 22 %)");
-        assert_eq!(said(60, 1), "reads are limited by the bus: busy 100 % at 15.8 MiB/s");
-        assert_eq!(said(30, 1), "reads are limited by the bus: busy 100 % at 15.8 MiB/s", "it wraps");
-    }
-
-    #[test]
-    fn evidence_that_is_too_long_keeps_both_rates() {
-        let text = "4235 MiB/s with direct read, seq, 1 MiB, against 1569 MiB/s with buffered read, seq";
-        assert_eq!(evidence(text, 90, 1), text);
-        assert_eq!(evidence(text, 70, 1), "4235 MiB/s with direct read, seq, 1 MiB, against 1569 MiB/s");
-        assert_eq!(evidence("no rates at all", 5, 1), "no rates at all");
+        assert_eq!(
+            said(90, 1),
+            "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %)"
+        );
+        assert_eq!(said(70, 1), "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s");
+        assert_eq!(said(30, 1), "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s", "it wraps");
     }
 }

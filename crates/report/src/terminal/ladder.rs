@@ -1,9 +1,9 @@
 //! The ladder: advertised over achieved, stage by stage.
 
-use super::answer::with_experiment;
 use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
-use crate::format::{buses_at_peaks, plus_minus, rate, stage_settings, untold_trials};
+use crate::format::{buses_at_peaks, plus_minus, rate, stage_settings};
+use crate::sentences;
 use machine::text::printable;
 use machine::units::show_size_rounded;
 use results::{Bottleneck, Ladder, LimitOf, Results, Stage, StageRate};
@@ -35,10 +35,10 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
         // Without a verdict, all evidence is shown.
         let unknown = limit.what == Bottleneck::Unknown;
         if unknown || limit.of == LimitOf::Peak {
-            lines.extend(text("Limit    ", Tone::Plain, &with_experiment(limit), width));
+            lines.extend(text("Limit    ", Tone::Plain, sentences::limit(limit).full(), width));
         }
         if unknown {
-            let tried = untold_trials(limit).join("; ");
+            let tried = sentences::other_trials(limit).join("; ");
             let excluded = limit.excluded.join("; ");
             let told =
                 [("Tried    ", tried), ("Excluded ", excluded)].into_iter().filter(|(_, words)| !words.is_empty());

@@ -3,9 +3,10 @@
 use super::experiments::{best, find, gain};
 use machine::{Allocation, Engine};
 use results::{
-    Advertised, Advertises, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, FindingStep, Goal,
-    HalfPower, Ladder, Limit, LimitOf, LimitTrial, Peak, PlainRate, Point, Reached, Rule, RuleState, ServiceMode,
-    ServiceModel, Stage, StageKind, StageRate,
+    Advertised, Advertises, Answer, Bottleneck, Cause, CheckChange, CostMode, CostModel, CostScope, ExcludedBy,
+    Exclusion, Expected, Experiment, Finding, FindingStep, Goal, HalfPower, Ladder, Limit, LimitChange, LimitOf,
+    LimitTrial, Meaning, Peak, PlainRate, Point, Reached, Refutation, Rule, RuleState, ServiceMode, ServiceModel,
+    Stage, StageKind, StageRate,
 };
 use workload::OpKind;
 
@@ -40,33 +41,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
             plain(OpKind::Read, 4096, 0.31),
             plain(OpKind::Write, 65_536, 0.42),
         ],
-        limits: vec![
-            limit(
-                LimitOf::Peak,
-                OpKind::Read,
-                Bottleneck::Device,
-                "reads are limited by the device: busy 98 % of the time with 29.8 requests in it at 1672 MiB/s; 64 outstanding instead of 32: +0.4 %, so not latency",
-            ),
-            limit(
-                LimitOf::Peak,
-                OpKind::Write,
-                Bottleneck::Latency,
-                "writes are limited by the time of each request: nothing is saturated at 900 MiB/s",
-            ),
-            limit(
-                LimitOf::Plain,
-                OpKind::Read,
-                Bottleneck::ReadAhead,
-                "plain reads of 64 KiB are limited by the read-ahead",
-            ),
-            unknown(),
-            limit(
-                LimitOf::Random,
-                OpKind::Read,
-                Bottleneck::DeviceIops,
-                "random reads of 64 KiB are limited by their number",
-            ),
-        ],
+        limits: limits(),
         half_power,
         costs: vec![cost(CostMode::BufferedRead, 4030.0, 0.153), cost(CostMode::DirectRead, 4030.0, 0.0143)],
         service_times: vec![
@@ -111,35 +86,75 @@ fn plain(op: OpKind, request_bytes: u32, share: f64) -> PlainRate {
     }
 }
 
+fn limits() -> Vec<Limit> {
+    let peak = |op, what, mib: f64, cause| {
+        let throughput_bytes_per_s = Some(mib * f64::from(1 << 20));
+        Limit { throughput_bytes_per_s, cause: Some(cause), ..limit(LimitOf::Peak, op, what, "") }
+    };
+    let device = Cause::BusyDevice { busy_percent: 98.0, mean_depth: 29.8 };
+    let read = peak(OpKind::Read, Bottleneck::Device, 1672.0, device);
+    let deeper = LimitChange::Deeper { from: 32, to: 64 };
+    let deeper = LimitTrial { tests_verdict: true, ..trial(deeper, 1.004, Meaning::NotLatency) };
+    let refutation = Refutation { change: CheckChange::DoubleDepth, expected: Expected::Gain, longer: false };
+    let write = peak(OpKind::Write, Bottleneck::Latency, 900.0, Cause::NothingSaturated);
+    // Documents of an earlier version have no values.
+    let old = |of, what, sentence| Limit {
+        exclusions: Vec::new(),
+        excluded: vec!["processors: 34 % busy".into()],
+        ..limit(of, OpKind::Read, what, sentence)
+    };
+    vec![
+        Limit { trials: vec![deeper], ..read }.with_sentences(),
+        Limit { refutation: Some(refutation), ..write }.with_sentences(),
+        old(LimitOf::Plain, Bottleneck::ReadAhead, "plain reads of 64 KiB are limited by the read-ahead"),
+        unknown(),
+        old(LimitOf::Random, Bottleneck::DeviceIops, "random reads of 64 KiB are limited by their number"),
+    ]
+}
+
 fn limit(of: LimitOf, op: OpKind, what: Bottleneck, sentence: &str) -> Limit {
+    let by = ExcludedBy::Use { percent: 34.0, mean_depth: None };
     Limit {
         of,
         op,
         request_bytes: Some(65_536),
         point: Some(0),
+        throughput_bytes_per_s: None,
         what,
+        cause: None,
+        plain_write: None,
         sentence: sentence.into(),
-        excluded: vec!["processors: 34 % busy".into()],
+        excluded: Vec::new(),
+        exclusions: vec![Exclusion { what: Bottleneck::Processor, by }],
         trials: Vec::new(),
-        would_refute: (op == OpKind::Write).then(|| "to check, double the queue depth: the rate should rise".into()),
+        would_refute: None,
+        refutation: None,
+    }
+}
+
+fn trial(change: LimitChange, ratio: f64, meaning: Meaning) -> LimitTrial {
+    LimitTrial {
+        change: String::new(),
+        changed: Some(change),
+        before: 0,
+        after: Some(1),
+        iops_ratio: Some(ratio),
+        iops_ratio_interval_95: Some([ratio - 0.013, ratio + 0.017]),
+        outcome: String::new(),
+        meaning: Some(meaning),
+        tests_verdict: false,
     }
 }
 
 /// A limit that was not identified, with its exclusions.
 fn unknown() -> Limit {
-    let sentence =
-        "plain writes of 64 KiB are limited by an unidentified cause at 412 MiB/s (not the time of each request)";
-    let trial = LimitTrial {
-        change: "one more thread".into(),
-        before: 0,
-        after: Some(1),
-        iops_ratio: Some(0.993),
-        iops_ratio_interval_95: Some([0.98, 1.01]),
-        outcome: "one more thread: -0.7 %, so not the thread".into(),
-    };
-    let excluded = vec!["processors: 34 % busy".into(), "the time of each request: one more thread: -0.7 %".into()];
-    let limit = limit(LimitOf::Plain, OpKind::Write, Bottleneck::Unknown, sentence);
-    Limit { excluded, trials: vec![trial], would_refute: None, ..limit }
+    let mut limit = limit(LimitOf::Plain, OpKind::Write, Bottleneck::Unknown, "");
+    limit.throughput_bytes_per_s = Some(412.0 * f64::from(1 << 20));
+    limit.cause = Some(Cause::Unidentified { refuted: vec![Bottleneck::Latency] });
+    limit.trials = vec![trial(LimitChange::Wider, 0.993, Meaning::NotThread)];
+    let by = ExcludedBy::Trial { change: LimitChange::Wider, iops_ratio: 0.993 };
+    limit.exclusions.push(Exclusion { what: Bottleneck::Latency, by });
+    limit.with_sentences()
 }
 
 /// A program on memory, a file system and a device on a link.
@@ -233,14 +248,20 @@ fn steps(points: &[Point], from: usize, to: usize) -> Vec<FindingStep> {
 }
 
 fn findings(points: &[Point]) -> Vec<Finding> {
-    let finding = |title: &str, from: usize, to: usize, setting: &str, evidence: &str| {
+    let finding = |title: &str, from: usize, to: usize, setting: &str| {
         let gain = gain(points, from, to);
         Finding {
             steps: steps(points, from, to),
             title: title.into(),
             gain,
             gain_interval_95: Some([gain * 0.95, gain * 1.06]),
-            evidence: evidence.into(),
+            evidence: {
+                let side = |point: usize| {
+                    let rate = machine::units::show_rate(points[point].rate().expect("a rate"));
+                    format!("{rate} with {}", points[point].workload.short())
+                };
+                format!("{}, against {}", side(to), side(from))
+            },
             setting: setting.into(),
             check: format!(
                 "halfpower compare /srv/data '{}' '{}'",
@@ -267,28 +288,14 @@ fn findings(points: &[Point]) -> Vec<Finding> {
             shallow,
             deep,
             "io_uring or libaio with 32 requests in flight",
-            "16 KiB reads: 185 MiB/s one at a time, 1640 MiB/s with 32 outstanding.",
         ),
         finding(
             "Preallocate and overwrite instead of extending",
             grown,
             written,
             "fallocate, then write every block once before it matters",
-            "64 KiB writes at depth 8: 441 MiB/s into a growing file, 900 MiB/s into one written before.",
         ),
-        finding(
-            "Ask for 1 MiB at a time",
-            small,
-            large,
-            "1 MiB requests",
-            "Synchronous reads: 625 MiB/s with 64 KiB, 1483 MiB/s with 1 MiB requests.",
-        ),
-        finding(
-            "Use larger writes",
-            small,
-            large,
-            "1 MiB requests",
-            "A fourth finding that the answer does not lead with.",
-        ),
+        finding("Ask for 1 MiB at a time", small, large, "1 MiB requests"),
+        finding("Use larger writes", small, large, "1 MiB requests"),
     ]
 }

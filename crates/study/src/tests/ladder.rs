@@ -90,6 +90,11 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         excluded: Vec::new(),
         trials: Vec::new(),
         would_refute: None,
+        throughput_bytes_per_s: None,
+        cause: None,
+        plain_write: None,
+        exclusions: Vec::new(),
+        refutation: None,
     }));
     answer.checklist = checklist(&found(), &answer.limits);
     (ladder(&found(), &experiments, &answer, &machine), answer)

@@ -1,8 +1,8 @@
 //! Advertised limits of the layers below, and whether a rate reaches them.
 
-use super::{BUSY_PERCENT, Cause, Evidence, SAME};
-use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
-use results::{Advertised, Bottleneck, LimitOf};
+use super::{BUSY_PERCENT, Evidence, Named, SAME};
+use machine::{Layer, LayerKind, TargetFacts, TargetKind};
+use results::{Advertised, Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf};
 use workload::OpKind;
 
 /// Minimum share of a throttle's rate for a depth-1 program that the throttle limits.
@@ -63,77 +63,63 @@ fn named(kind: LayerKind) -> Bottleneck {
 }
 
 impl Evidence<'_> {
-    pub(super) fn advertised(&self) -> Option<Cause> {
+    pub(super) fn advertised(&self) -> Option<Named> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
-        if (self.rate / rate - 1.0).abs() > SAME {
-            return None;
-        }
-        let what = named(layer.kind);
-        let why = format!("{}: {} of the {} that it admits", layer.name, self.shown(), units::show_rate(rate));
-        Some((what, format!("the {} {why}", words(what))))
+        let same = (self.rate / rate - 1.0).abs() <= SAME;
+        let cause = Cause::Advertised { layer: layer.name.clone(), admits_bytes_per_s: rate };
+        same.then(|| (named(layer.kind), cause))
     }
 
-    pub(super) fn admitted(&self) -> Option<Cause> {
+    pub(super) fn admitted(&self) -> Option<Named> {
         let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)?;
         let each = self.numbers.achieved.device_request_bytes;
         // A throttle counts requests before the device's queue merges them, and after the kernel
         // has split them.
         let counts = [each.map_or(self.numbers.iops, |bytes| self.rate / bytes), self.numbers.iops];
-        let at_device = counts.into_iter().find(|count| (count / iops - 1.0).abs() <= SAME)?;
-        let each = each.map_or(String::new(), |bytes| format!(" of {}", units::show_size_rounded(bytes)));
+        let reach_iops = counts.into_iter().find(|count| (count / iops - 1.0).abs() <= SAME)?;
         let what = if layer.kind == LayerKind::Throttle { Bottleneck::Throttle } else { Bottleneck::DeviceIops };
-        let why = format!("{}: {at_device:.0} requests/s{each} reach it, and it admits {iops:.0}", layer.name);
-        Some((what, format!("the {} {why}", words(what))))
+        let layer = layer.name.clone();
+        Some((what, Cause::Admitted { layer, reach_iops, request_bytes: each, admits_iops: iops }))
     }
 
     /// A throttle is reported, and requests reach a good part of its rate, even one by one or in
     /// bursts.
-    pub(super) fn throttled(&self) -> Option<Cause> {
+    pub(super) fn throttled(&self) -> Option<Named> {
         self.throttled_bytes().or_else(|| self.throttled_pages())
     }
 
-    fn throttled_bytes(&self) -> Option<Cause> {
+    fn throttled_bytes(&self) -> Option<Named> {
         let (layer, rate) =
             narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
-        let (least, who) = match self.case.of {
-            LimitOf::Plain => (MIN_SHARE, "a program with one request at a time"),
+        let least = match self.case.of {
+            LimitOf::Plain => MIN_SHARE,
             // A rate above the throttle's used burst credit; a lower one that gains with more
             // requests has not reached it.
-            _ if self.flat() == Some(false) => (NEARLY_ALL, "the program"),
-            _ => (MIN_SHARE_OF_MANY, "the program"),
+            _ if self.flat() == Some(false) => NEARLY_ALL,
+            _ => MIN_SHARE_OF_MANY,
         };
-        let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));
-        let part = (least..=MAX_SHARE).contains(&share);
-        part.then(|| (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach {who}")))
+        let (layer, percent) = (layer.name.clone(), share * 100.0);
+        let cause = Cause::PartOfThrottle { layer, percent, admits_bytes_per_s: rate };
+        (least..=MAX_SHARE).contains(&share).then_some((Bottleneck::Throttle, cause))
     }
 
     /// Plain writes to a block device are written back page by page.
-    fn throttled_pages(&self) -> Option<Cause> {
+    fn throttled_pages(&self) -> Option<Named> {
         let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
         let (layer, iops) =
             admitted(self.facts, self.case.op, self.case.of).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let pages = self.rate / PAGE;
-        let why = format!("the throttle {}: {pages:.0} pages/s reach the device", layer.name);
+        let cause = Cause::PagesOfThrottle { layer: layer.name.clone(), pages_per_s: pages, admits_iops: iops };
         (paged && self.case.op == OpKind::Write && (MIN_SHARE..=MAX_SHARE).contains(&(pages / iops)))
-            .then(|| (Bottleneck::Throttle, format!("{why} one by one, and it admits {iops:.0} requests/s")))
+            .then_some((Bottleneck::Throttle, cause))
     }
 
-    pub(super) fn share_of_narrowest(&self) -> Option<(Bottleneck, String)> {
+    /// The narrowest layer, if it has more to give.
+    pub(super) fn share_of_narrowest(&self) -> Option<Exclusion> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
-        let share = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
-        Some((named(layer.kind), format!("{}: {share:.0} % of its {}", layer.name, units::show_rate(rate))))
-    }
-}
-
-pub(super) fn words(what: Bottleneck) -> &'static str {
-    match what {
-        Bottleneck::DeviceIops => "requests per second of the device",
-        Bottleneck::FileSystem => "file system",
-        Bottleneck::ReadAhead => "read-ahead of the page cache",
-        Bottleneck::Pci => "I/O bus",
-        Bottleneck::Latency => "time of each request",
-        Bottleneck::Media => "media",
-        other => other.name(),
+        let percent = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
+        let by = ExcludedBy::Advertised { layer: layer.name.clone(), percent, admits_bytes_per_s: rate };
+        Some(Exclusion { what: named(layer.kind), by })
     }
 }

@@ -1,12 +1,11 @@
 //! The verdict for a machine whose components count their busy time: the busiest is the limit,
 //! unless all of them wait.
 
-use super::advertised::words;
 use super::refute::Found;
-use super::{Ask, BUSY_PERCENT, Cause, Evidence};
+use super::{Ask, BUSY_PERCENT, Evidence, Named};
 use crate::trial::Variant;
-use machine::{ResourceKind, ResourceUse};
-use results::{Bottleneck, LimitOf};
+use machine::ResourceKind;
+use results::{Bottleneck, BusyPart, Cause, LimitOf};
 
 /// A component this busy, in percent, is the limit if a greater depth gains nothing: it also waits
 /// for others in turn.
@@ -38,55 +37,50 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
 }
 
 impl Evidence<'_> {
-    fn busiest(&self) -> Option<Cause> {
+    fn busiest(&self) -> Option<Named> {
         self.busy_from(BUSY_PERCENT)
     }
 
     /// A component that is fairly busy, when a greater depth gains nothing.
-    fn rather_busy(&self) -> Option<Cause> {
+    fn rather_busy(&self) -> Option<Named> {
         self.busy_from(RATHER_BUSY_PERCENT).filter(|_| self.gains(Variant::Deeper) == Some(false))
     }
 
-    fn busy_from(&self, least: f64) -> Option<Cause> {
-        let first = self.numbers.achieved.resources.first().filter(|first| first.busy_percent >= least)?;
-        let what = named(first.kind);
-        let part = if words(what) == first.name { String::new() } else { format!(" ({})", first.name) };
-        let (word, busy, shown) = (words(what), first.busy_percent, self.shown());
-        let why = format!("the {word}{part}: busy {busy:.0} % of the time at {shown}{}", self.also_busy(1));
-        Some((what, why))
+    fn busy_from(&self, least: f64) -> Option<Named> {
+        let kind = self.numbers.achieved.resources.first().filter(|first| first.busy_percent >= least)?.kind;
+        let mut parts = self.parts();
+        let cause = Cause::Busiest { part: parts.remove(0), others: parts };
+        Some((named(kind), cause))
     }
 
     /// A device whose requests keep it busy whatever their size: other sizes come at the same rate.
-    fn device_iops_by_busy(&self) -> Option<Cause> {
-        let (_, why) = self.busy_from(RATHER_BUSY_PERCENT).filter(|(what, _)| *what == Bottleneck::Device)?;
-        let (_, number) = self.device_iops()?;
-        let why = why.strip_prefix("the device").unwrap_or(&why);
-        Some((Bottleneck::DeviceIops, format!("{number}{why}")))
+    fn device_iops_by_busy(&self) -> Option<Named> {
+        let (what, Cause::Busiest { part, others }) = self.busy_from(RATHER_BUSY_PERCENT)? else { return None };
+        let (what, Cause::DeviceRequests { iops, .. }) = self.device_iops().filter(|_| what == Bottleneck::Device)?
+        else {
+            return None;
+        };
+        Some((what, Cause::DeviceRequests { iops, part: Some(part), others }))
     }
 
-    fn flush_alone(&self) -> Option<Cause> {
+    fn flush_alone(&self) -> Option<Named> {
         self.flush().filter(|(what, _)| *what == Bottleneck::Flush)
     }
 
     /// Read-ahead is too small for a sequential program: twice as much gains.
-    fn ahead(&self) -> Option<Cause> {
-        let (what, why) = self.read_ahead_by_trial()?;
-        Some((what, format!("{why}: nothing is busy all the time at {}{}", self.shown(), self.also_busy(0))))
+    fn ahead(&self) -> Option<Named> {
+        let (what, _) = self.read_ahead_by_trial()?;
+        Some((what, Cause::ReadAheadNotBusy { read_ahead: self.read_ahead_sizes(), others: self.parts() }))
     }
 
     /// Nothing is busy, and each request takes its time.
-    fn waits(&self) -> Option<Cause> {
-        let others = self.also_busy(0);
-        let why = format!("the time of each request: nothing is busy all the time at {}{others}", self.shown());
-        Some((Bottleneck::Latency, why))
+    fn waits(&self) -> Option<Named> {
+        Some((Bottleneck::Latency, Cause::NothingBusy { others: self.parts() }))
     }
 
-    fn also_busy(&self, skip: usize) -> String {
-        let shown: Vec<String> = self.numbers.achieved.resources.iter().skip(skip).map(show).collect();
-        if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+    /// All components, busiest first.
+    fn parts(&self) -> Vec<BusyPart> {
+        let parts = self.numbers.achieved.resources.iter();
+        parts.map(|one| BusyPart { name: one.name.clone(), busy_percent: one.busy_percent }).collect()
     }
-}
-
-fn show(one: &ResourceUse) -> String {
-    format!("{} {:.0} %", one.name, one.busy_percent)
 }

@@ -1,11 +1,11 @@
 //! The verdict from a point's figures and its trials: causes are tested in order of certainty.
 
 use super::refute::{Found, is_flat};
-use super::{Ask, BUSY_PERCENT, Cause, Evidence, SAME};
+use super::{Ask, BUSY_PERCENT, Evidence, Named, SAME};
 use crate::trial::Variant;
-use machine::units::{MIB, show_size, show_size_rounded, show_time};
+use machine::units::MIB;
 use machine::{LayerKind, TargetFacts};
-use results::{Bottleneck, LimitOf};
+use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
 /// The generator is the limit from this percentage of its own ceiling on.
@@ -77,28 +77,30 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
 }
 
 /// Other possible limits, each with the figure that excludes it.
-pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String> {
+pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusion> {
     let achieved = &evidence.numbers.achieved;
-    let mut all: Vec<(Bottleneck, String)> = Vec::new();
-    all.extend(evidence.share_of_narrowest().filter(|(kind, _)| *kind != what));
+    let mut all: Vec<Exclusion> = evidence.share_of_narrowest().into_iter().collect();
+    let mut used = |what, percent, mean_depth| {
+        all.push(Exclusion { what, by: ExcludedBy::Use { percent, mean_depth } });
+    };
     if evidence.processors_percent() >= IDLE_PERCENT {
-        all.push((Bottleneck::Processor, format!("processors: {:.0} % busy", evidence.processors_percent())));
+        used(Bottleneck::Processor, evidence.processors_percent(), None);
     }
     if evidence.thread_percent() >= IDLE_PERCENT && !evidence.machine.simulated {
-        all.push((Bottleneck::Thread, format!("the thread: {:.0} % busy", evidence.thread_percent())));
+        used(Bottleneck::Thread, evidence.thread_percent(), None);
     }
     if let Some(percent) = achieved.of_ceiling_percent {
-        all.push((Bottleneck::Generator, format!("the generator: {percent:.0} % of its ceiling")));
+        used(Bottleneck::Generator, percent, None);
     }
     // A device that is always busy is not excluded: its requests may wait for something inside it.
     if let Some(percent) = achieved.device_busy_percent.filter(|&percent| percent < BUSY_PERCENT) {
-        let depth = achieved.device_mean_depth.unwrap_or(0.0);
-        all.push((Bottleneck::Device, format!("the device: busy {percent:.0} % with {depth:.1} requests in it")));
+        used(Bottleneck::Device, percent, Some(achieved.device_mean_depth.unwrap_or(0.0)));
     }
-    let same = |kind: Bottleneck| {
-        kind == what || (kind == Bottleneck::Device && matches!(what, Bottleneck::Media | Bottleneck::DeviceIops))
-    };
-    all.into_iter().filter(|(kind, _)| !same(*kind)).map(|(_, text)| text).collect()
+    all.retain(|one| {
+        let inside = one.what == Bottleneck::Device && matches!(what, Bottleneck::Media | Bottleneck::DeviceIops);
+        one.what != what && !inside
+    });
+    all
 }
 
 /// A real rotating disk; a virtual disk's claim to rotate means nothing.
@@ -111,245 +113,192 @@ pub(super) fn turns(facts: &TargetFacts) -> bool {
 }
 
 impl Evidence<'_> {
-    pub(super) fn saturated(&self) -> (Bottleneck, &'static str) {
+    /// The end of the path, if it is saturated.
+    pub(super) fn saturated(&self) -> Bottleneck {
         let any = |kind: LayerKind| self.facts.layers.iter().any(|layer| layer.kind == kind);
         let kernel = [LayerKind::Disk, LayerKind::Loop, LayerKind::Volume].into_iter().any(any);
         if any(LayerKind::Network) {
-            (Bottleneck::Network, "the network, or the server behind it")
+            Bottleneck::Network
         } else if any(LayerKind::FileSystem) && !kernel {
-            (Bottleneck::FileSystem, "the file system, or the program that serves it")
+            Bottleneck::FileSystem
         } else if turns(self.facts) {
-            (Bottleneck::Media, "the media")
+            Bottleneck::Media
         } else {
-            (Bottleneck::Device, "the device")
+            Bottleneck::Device
         }
     }
 
-    fn memory(&self) -> Option<Cause> {
-        let why = "memory: the file system keeps its files there";
-        let busy = self.processors_percent();
-        self.facts
-            .in_memory
-            .then(|| (Bottleneck::Memory, format!("{why} ({}, {busy:.0} % of the processors busy)", self.shown())))
+    fn memory(&self) -> Option<Named> {
+        let cause = Cause::InMemory { processors_busy_percent: self.processors_percent() };
+        self.facts.in_memory.then_some((Bottleneck::Memory, cause))
     }
 
-    fn generator(&self) -> Option<Cause> {
-        let percent = self.numbers.achieved.of_ceiling_percent?;
-        let why =
-            format!("the program that issues them: {} is {percent:.0} % of what it issues to nothing", self.shown());
-        (percent >= CEILING_PERCENT).then_some((Bottleneck::Generator, why))
+    fn generator(&self) -> Option<Named> {
+        let percent = self.numbers.achieved.of_ceiling_percent.filter(|&percent| percent >= CEILING_PERCENT)?;
+        Some((Bottleneck::Generator, Cause::Generator { of_ceiling_percent: percent }))
     }
 
     /// All processors, including time stolen by a hypervisor, or the control group's quota.
-    fn processors(&self) -> Option<Cause> {
+    fn processors(&self) -> Option<Named> {
         // The thread waits for the final flush of a plain write.
         let part = self.share_until_return();
-        let own = self.busy_processors();
-        if let Some(quota) = self.machine.processor_quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
-            let why =
-                format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
-            return Some((Bottleneck::Processor, format!("{why} at {}", self.shown())));
+        let used_processors = self.busy_processors();
+        let of_quota = |quota: &f64| used_processors >= quota * THREAD_PERCENT / 100.0;
+        if let Some(allowed_processors) = self.machine.processor_quota.filter(of_quota) {
+            return Some((Bottleneck::Processor, Cause::ProcessorQuota { used_processors, allowed_processors }));
         }
-        let busy = self.thread_percent() * part;
-        if let Some(unserved) = self.unserved_percent().map(|unserved| unserved * part)
-            && unserved >= UNSERVED_PERCENT
-            && (unserved + busy >= THREAD_PERCENT || unserved >= LARGER_PERCENT)
+        let (threads, busy_percent) = (self.threads(), self.thread_percent() * part);
+        if let Some(unserved_percent) = self.unserved_percent().map(|unserved| unserved * part)
+            && unserved_percent >= UNSERVED_PERCENT
+            && (unserved_percent + busy_percent >= THREAD_PERCENT || unserved_percent >= LARGER_PERCENT)
         {
-            let what = if self.threads() > 1 { "the issuing threads were" } else { "the issuing thread was" };
-            let why = format!(
-                "CPU contention: {what} runnable but not scheduled {unserved:.0} % of the time, and ran {busy:.0} %"
-            );
-            return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
+            return Some((Bottleneck::Processor, Cause::Contention { threads, unserved_percent, busy_percent }));
         }
         // If as many threads wait as there are processors, no processor is free, however short each
         // wait is.
-        let waiting = self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
-        if waiting >= f64::from(self.machine.processors.max(1)) {
-            let why = format!(
-                "CPU contention: {waiting:.0} of the {} issuing threads were waiting for a processor on average",
-                self.threads()
-            );
-            return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
+        let waiting_threads = self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
+        if waiting_threads >= f64::from(self.machine.processors.max(1)) {
+            return Some((Bottleneck::Processor, Cause::ContentionOfMany { threads, waiting_threads }));
         }
         let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
-        let busy = (self.processors_percent() + stolen).min(100.0);
-        let why = format!("the processors: {busy:.0} % of their time is used at {}", self.shown());
-        (busy >= BUSY_PERCENT).then_some((Bottleneck::Processor, why))
+        let busy_percent = (self.processors_percent() + stolen).min(100.0);
+        (busy_percent >= BUSY_PERCENT).then_some((Bottleneck::Processor, Cause::Processors { busy_percent }))
     }
 
-    pub(super) fn thread(&self) -> Option<Cause> {
-        let busy = self.thread_percent();
-        let which = if self.threads() > 1 { "the threads that issue" } else { "the one thread that issues" };
-        let why = format!("{which} them: busy {busy:.0} % of the time at {}", self.shown());
-        (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
+    pub(super) fn thread(&self) -> Option<Named> {
+        let (threads, busy_percent) = (self.threads(), self.thread_percent());
+        (busy_percent >= THREAD_PERCENT).then_some((Bottleneck::Thread, Cause::Thread { threads, busy_percent }))
     }
 
     /// A greater depth gains: nothing is saturated.
-    fn latency(&self) -> Option<Cause> {
-        let why = format!("the time of each request: nothing is saturated at {}", self.shown());
-        (self.flat() == Some(false)).then_some((Bottleneck::Latency, why))
+    fn latency(&self) -> Option<Named> {
+        (self.flat() == Some(false)).then_some((Bottleneck::Latency, Cause::NothingSaturated))
     }
 
     /// Requests of another size come at the same rate.
-    pub(super) fn device_iops(&self) -> Option<Cause> {
+    pub(super) fn device_iops(&self) -> Option<Named> {
         let ratio = self.ratio(Variant::Resized)?;
         if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
             return None;
         }
-        let size = show_size(u64::from(self.workload.request_bytes));
-        let why = format!("the requests per second of the device: {:.0} of {size}", self.numbers.iops);
-        Some((Bottleneck::DeviceIops, why))
+        let cause = Cause::DeviceRequests { iops: self.numbers.iops, part: None, others: Vec::new() };
+        Some((Bottleneck::DeviceIops, cause))
     }
 
     /// A device that is always busy, with requests waiting.
-    fn device(&self) -> Option<Cause> {
+    fn device(&self) -> Option<Named> {
+        let (busy, depth) = self.busy_device(BUSY_PERCENT)?;
+        let waits = self.flat() != Some(false) && (self.flat().is_some() || depth > 1.5);
+        waits.then_some(busy)
+    }
+
+    /// A device at least this busy, and its mean depth.
+    fn busy_device(&self, least: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
-        let (percent, depth) = (achieved.device_busy_percent?, achieved.device_mean_depth.unwrap_or(0.0));
-        if percent < BUSY_PERCENT || self.flat() == Some(false) || (self.flat().is_none() && depth <= 1.5) {
-            return None;
-        }
-        let (what, name) = self.saturated();
-        let why = format!("{name}: busy {percent:.0} % of the time with {depth:.1} requests in it at {}", self.shown());
-        Some((what, why))
+        let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= least)?;
+        let mean_depth = achieved.device_mean_depth.unwrap_or(0.0);
+        Some(((self.saturated(), Cause::BusyDevice { busy_percent, mean_depth }), mean_depth))
     }
 
     /// One more thread gains although a greater depth of the one thread does not.
-    fn wider(&self) -> Option<Cause> {
-        let busy = self.thread_percent();
-        let why =
-            format!("what the kernel does in turn for one thread (busy {busy:.0} % of the time), at {}", self.shown());
-        (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, why))
+    fn wider(&self) -> Option<Named> {
+        let cause = Cause::SerialKernel { thread_busy_percent: self.thread_percent() };
+        (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, cause))
     }
 
     /// A greater depth gains nothing, for whatever reason.
-    fn flat_device(&self) -> Option<Cause> {
-        let (what, name) = self.saturated();
-        let busy = self.processors_percent();
-        let why = format!("{name}: more requests outstanding gain nothing over {}", self.shown());
-        (self.flat() == Some(true)).then(|| (what, format!("{why}, with {busy:.0} % of the processors busy")))
+    fn flat_device(&self) -> Option<Named> {
+        let cause = Cause::DeeperGainsNothing { processors_busy_percent: self.processors_percent() };
+        (self.flat() == Some(true)).then(|| (self.saturated(), cause))
     }
 
-    fn near_peak(&self) -> Option<Cause> {
-        let peak = self.peak.filter(|&peak| peak > 0.0)?;
-        let share = self.rate / peak;
-        let (what, name) = self.saturated();
-        let why = format!("{name}: {} is {:.0} % of the best that any setting gets", self.shown(), share * 100.0);
-        (share >= NEAR_PEAK).then_some((what, why))
+    fn of_peak(&self) -> Option<f64> {
+        self.peak.filter(|&peak| peak > 0.0).map(|peak| self.rate / peak)
+    }
+
+    fn near_peak(&self) -> Option<Named> {
+        let share = self.of_peak().filter(|&share| share >= NEAR_PEAK)?;
+        Some((self.saturated(), Cause::NearPeak { percent_of_peak: share * 100.0 }))
     }
 
     /// A device that is nearly always busy, when another thread's requests add nothing.
-    fn device_by_trial(&self) -> Option<Cause> {
-        let achieved = &self.numbers.achieved;
-        let percent = achieved.device_busy_percent.filter(|&percent| percent >= NEARLY_BUSY_PERCENT)?;
+    fn device_by_trial(&self) -> Option<Named> {
         self.ratio(Variant::Wider).filter(is_flat)?;
-        let (what, name) = self.saturated();
-        let depth = achieved.device_mean_depth.unwrap_or(0.0);
-        let why = format!("{name}: busy {percent:.0} % of the time with {depth:.1} requests in it at {}", self.shown());
-        Some((what, why))
+        self.busy_device(NEARLY_BUSY_PERCENT).map(|(busy, _)| busy)
     }
 
-    pub(super) fn read_ahead_by_trial(&self) -> Option<Cause> {
-        let why = format!("the read-ahead of the page cache ({})", self.read_ahead_words());
-        (self.gains(Variant::Hinted) == Some(true)).then_some((Bottleneck::ReadAhead, why))
+    pub(super) fn read_ahead_by_trial(&self) -> Option<Named> {
+        let cause = Cause::ReadAheadByTrial { read_ahead: self.read_ahead_sizes() };
+        (self.gains(Variant::Hinted) == Some(true)).then_some((Bottleneck::ReadAhead, cause))
     }
 
-    fn plain_thread(&self) -> Option<Cause> {
-        let busy = self.thread_percent();
-        let why = format!("the one thread: busy {busy:.0} % of the time with calls and copies at {}", self.shown());
-        (self.case.op == OpKind::Read && busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
+    fn plain_thread(&self) -> Option<Named> {
+        let busy_percent = self.thread_percent();
+        (self.case.op == OpKind::Read && busy_percent >= THREAD_PERCENT)
+            .then_some((Bottleneck::Thread, Cause::PlainThread { busy_percent }))
     }
 
     /// A plain write spends most of its time to stable storage in the flush.
-    pub(super) fn flush(&self) -> Option<Cause> {
+    pub(super) fn flush(&self) -> Option<Named> {
         let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
         let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
         let runs = f64::from(self.numbers.repeats.max(1));
         let writing = self.numbers.achieved.measured_ns as f64 / runs;
-        let share = sync / (sync + writing) * 100.0;
-        if share >= 50.0 {
-            let whole = self.busy_processors() * 100.0;
-            if whole >= THREAD_PERCENT && self.threads() == 1 {
-                let why = format!(
-                    "the one thread: busy {whole:.0} % of the time until everything is durable, as it is charged for the kernel's write-back; \
-                     {share:.0} % of it is the flush, at {}",
-                    self.shown()
-                );
-                return Some((Bottleneck::Thread, why));
-            }
-            let why = format!(
-                "the flush: {share:.0} % of the time passes after the last write returned, at {}",
-                self.shown()
-            );
-            return Some((Bottleneck::Flush, why));
+        let flush_percent = sync / (sync + writing) * 100.0;
+        if flush_percent >= 50.0 {
+            let busy_percent = self.busy_processors() * 100.0;
+            let charged = busy_percent >= THREAD_PERCENT && self.threads() == 1;
+            return Some(if charged {
+                (Bottleneck::Thread, Cause::FlushingThread { busy_percent, flush_percent })
+            } else {
+                (Bottleneck::Flush, Cause::Flush { flush_percent })
+            });
         }
-        let busy = self.thread_percent();
-        let why =
-            format!("the one thread: busy {busy:.0} % of the time until the last write returns, at {}", self.shown());
-        (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
+        let busy_percent = self.thread_percent();
+        (busy_percent >= THREAD_PERCENT).then_some((Bottleneck::Thread, Cause::WritingThread { busy_percent }))
     }
 
-    /// The kernel's setting, and the request size at the device.
-    fn read_ahead_words(&self) -> String {
-        let bytes = self.numbers.achieved.device_request_bytes.map(show_size_rounded);
-        let reported = self.read_ahead_bytes().map(show_size);
-        match (reported, bytes) {
-            (Some(reported), Some(bytes)) => format!("{reported}; requests of {bytes} reach the device"),
-            (Some(reported), None) => reported,
-            (None, Some(bytes)) => format!("requests of {bytes} reach the device"),
-            (None, None) => "of unknown size".into(),
+    pub(super) fn read_ahead_sizes(&self) -> ReadAhead {
+        ReadAhead {
+            setting_bytes: self.facts.layers.iter().find_map(|layer| layer.facts.read_ahead_bytes),
+            device_request_bytes: self.numbers.achieved.device_request_bytes,
         }
-    }
-
-    fn read_ahead_bytes(&self) -> Option<u64> {
-        self.facts.layers.iter().find_map(|layer| layer.facts.read_ahead_bytes)
     }
 
     /// Read-ahead is far too small to keep the device busy; or the requests at the device are
     /// read-ahead.
-    fn read_ahead(&self) -> Option<Cause> {
+    fn read_ahead(&self) -> Option<Named> {
         if self.case.op != OpKind::Read || self.workload.pattern != Pattern::Seq {
             return None;
         }
-        let achieved = &self.numbers.achieved;
-        let depth = achieved.device_mean_depth;
-        let little = depth.is_some_and(|depth| depth <= 2.0)
+        let read_ahead = self.read_ahead_sizes();
+        let device_mean_depth = self.numbers.achieved.device_mean_depth;
+        let little = device_mean_depth.is_some_and(|depth| depth <= 2.0)
             && self.peak.is_some()
-            && self.read_ahead_bytes().is_some_and(|ahead| ahead < MIB);
+            && read_ahead.setting_bytes.is_some_and(|ahead| ahead < MIB);
         let own = f64::from(self.workload.request_bytes);
-        let ahead = achieved.device_request_bytes.is_some_and(|bytes| bytes >= AHEAD * own);
-        if !little && !ahead {
+        if !little && read_ahead.device_request_bytes.is_none_or(|bytes| bytes < AHEAD * own) {
             return None;
         }
-        let depth = depth.map_or(String::new(), |depth| format!("{depth:.1} requests in the device get "));
-        let share = self.peak.map_or(String::new(), |peak| format!(", {:.0} % of its best", self.rate / peak * 100.0));
-        let why =
-            format!("the read-ahead of the page cache ({}): {depth}{}{share}", self.read_ahead_words(), self.shown());
-        Some((Bottleneck::ReadAhead, why))
+        let percent_of_peak = self.of_peak().map(|share| share * 100.0);
+        Some((Bottleneck::ReadAhead, Cause::ReadAheadAtDevice { read_ahead, device_mean_depth, percent_of_peak }))
     }
 
     /// At depth 1 the processor, or the memory copy, takes more time than the waits.
-    pub(super) fn own_work(&self) -> Option<Cause> {
-        let busy = self.thread_percent().min(100.0);
-        if self.workload.outstanding() != 1 || busy < LARGER_PERCENT {
+    pub(super) fn own_work(&self) -> Option<Named> {
+        let percent = self.thread_percent().min(100.0);
+        if self.workload.outstanding() != 1 || percent < LARGER_PERCENT {
             return None;
         }
         let copies = self.copy.filter(|_| !self.workload.buffering.is_direct());
-        let copy = copies.map_or(0.0, |copy| self.numbers.returned_bytes_per_s() / copy * 100.0).min(busy);
-        if copy >= LARGER_PERCENT {
-            let why = format!("memory: copying takes {copy:.0} % of each request's time at {}", self.shown());
-            return Some((Bottleneck::Memory, why));
+        let copy_percent = copies.map_or(0.0, |copy| self.numbers.returned_bytes_per_s() / copy * 100.0).min(percent);
+        if copy_percent >= LARGER_PERCENT {
+            return Some((Bottleneck::Memory, Cause::Copying { percent: copy_percent }));
         }
-        let copy = if copy >= 1.0 { format!(" (the copy {copy:.0} %)") } else { String::new() };
         // Another thread would have its own processor.
         let alone = self.machine.processors <= 1;
-        let (what, who) =
-            if alone { (Bottleneck::Processor, "the processor") } else { (Bottleneck::Thread, "the one thread") };
-        let why = format!(
-            "{who}: calls and copies take {busy:.0} % of each request's time{copy}, {} a MiB, at {}",
-            show_time(self.own_ns_per_mib()),
-            self.shown()
-        );
-        Some((what, why))
+        let what = if alone { Bottleneck::Processor } else { Bottleneck::Thread };
+        Some((what, Cause::OwnWork { percent, copy_percent, cpu_ns_per_mib: self.own_ns_per_mib() }))
     }
 
     /// Processor time of the process per MiB until the last request returned, in ns.
@@ -359,17 +308,8 @@ impl Evidence<'_> {
     }
 
     /// Depth 1, and the processor takes the smaller part of the time.
-    fn one_at_a_time(&self) -> Option<Cause> {
-        if self.case.op != OpKind::Read {
-            return None;
-        }
-        let busy = self.thread_percent();
-        let own = if busy >= IDLE_PERCENT {
-            format!(", {:.0} % of it waiting and {busy:.0} % the processor's", 100.0 - busy)
-        } else {
-            String::new()
-        };
-        let why = format!("the time of each request{own}: one after the other gets {}", self.shown());
-        Some((Bottleneck::Latency, why))
+    fn one_at_a_time(&self) -> Option<Named> {
+        let busy_percent = Some(self.thread_percent()).filter(|&busy| busy >= IDLE_PERCENT);
+        (self.case.op == OpKind::Read).then_some((Bottleneck::Latency, Cause::OneAtATime { busy_percent }))
     }
 }

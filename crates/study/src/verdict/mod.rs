@@ -15,10 +15,9 @@ pub(crate) use advertised::advertised;
 use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
-use machine::units::{show_rate, show_size};
 use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
-use results::{Bottleneck, Limit, LimitOf, LimitTrial, Numbers, Point};
+use results::{Bottleneck, Cause, Limit, LimitChange, LimitTrial, Meaning, Numbers, Point};
 use workload::{OpKind, Workload};
 
 /// Minimum ratio that counts as a gain.
@@ -44,9 +43,9 @@ struct Evidence<'a> {
     copy: Option<f64>,
 }
 
-type Cause = (Bottleneck, String);
+type Named = (Bottleneck, Cause);
 
-type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Cause>;
+type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Named>;
 
 /// The limit of a case's rate. `peaks` are the best rates by operation, `copy` the rate at which
 /// one thread copies memory, in bytes per second.
@@ -61,10 +60,23 @@ pub(crate) fn limit(
 ) -> Limit {
     let point = &points[case.base];
     let workload = &point.workload.workload;
-    let subject = subject(case, workload);
-    let Some(numbers) = &point.numbers else {
-        return said(case, workload, Bottleneck::Unknown, format!("{subject} were not measured"), Judged::default());
+    let mut limit = Limit {
+        of: case.of,
+        op: case.op,
+        request_bytes: Some(workload.request_bytes),
+        point: Some(case.base),
+        throughput_bytes_per_s: point.rate(),
+        what: Bottleneck::Unknown,
+        cause: Some(Cause::NotMeasured),
+        plain_write: None,
+        sentence: String::new(),
+        excluded: Vec::new(),
+        exclusions: Vec::new(),
+        trials: Vec::new(),
+        would_refute: None,
+        refutation: None,
     };
+    let Some(numbers) = &point.numbers else { return limit.with_sentences() };
     let evidence = Evidence {
         case,
         entries,
@@ -78,65 +90,31 @@ pub(crate) fn limit(
         copy,
     };
     let found = if numbers.achieved.resources.is_empty() { causes::found(&evidence) } else { busy::found(&evidence) };
-    let (what, why) = found.cause;
-    let mut excluded = causes::excluded(&evidence, what);
-    excluded.extend(found.refuted);
-    let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(what, one)).collect();
-    trials.retain(|trial| trial.iops_ratio.is_some());
-    trials.extend(evidence.other_target());
-    let mut sentence = format!("{subject} are limited by {why}");
-    if let Some(outcome) = evidence.tested(what) {
-        sentence = format!("{sentence}; {outcome}");
-    }
-    if let Some(sustained) = evidence.sustained(&sentence) {
-        sentence = format!("{sentence}; {sustained}");
-    }
-    said(case, workload, what, sentence, Judged { excluded, trials, would_refute: evidence.would_refute(what) })
+    let (what, cause) = found.cause;
+    limit.what = what;
+    limit.exclusions = causes::excluded(&evidence, what);
+    limit.exclusions.extend(found.refuted);
+    limit.trials = case.trials.iter().filter_map(|&one| evidence.trial(what, one)).collect();
+    limit.trials.extend(evidence.other_target(what));
+    limit.plain_write = evidence.plain_write(&cause);
+    limit.cause = Some(cause);
+    limit.refutation = evidence.would_refute(what);
+    limit.with_sentences()
 }
 
-#[derive(Default)]
-struct Judged {
-    excluded: Vec<String>,
-    trials: Vec<LimitTrial>,
-    would_refute: Option<String>,
-}
-
-fn said(case: &Case, workload: &Workload, what: Bottleneck, sentence: String, judged: Judged) -> Limit {
-    Limit {
-        of: case.of,
-        op: case.op,
-        request_bytes: Some(workload.request_bytes),
-        point: Some(case.base),
-        what,
-        sentence,
-        excluded: judged.excluded,
-        trials: judged.trials,
-        would_refute: judged.would_refute,
-    }
-}
-
-/// The subject of a limit: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
-fn subject(case: &Case, workload: &Workload) -> String {
-    let size = show_size(u64::from(workload.request_bytes));
-    match case.of {
-        LimitOf::Peak => format!("{}s", case.op),
-        LimitOf::Plain => format!("plain {}s of {size}", case.op),
-        LimitOf::Random => format!("random {}s of {size}", case.op),
-    }
+/// Whether a ratio is a noticeable and certain gain.
+fn gains(ratio: &Ratio) -> bool {
+    ratio.mean >= GAIN && ratio.low > 1.0
 }
 
 impl Evidence<'_> {
-    fn shown(&self) -> String {
-        show_rate(self.rate)
-    }
-
     fn ratio(&self, variant: Variant) -> Option<Ratio> {
         self.case.ratio(variant, self.entries)
     }
 
     /// Whether a change gains noticeably and with certainty; `None` if it was not tried.
     fn gains(&self, variant: Variant) -> Option<bool> {
-        self.ratio(variant).map(|ratio| ratio.mean >= GAIN && ratio.low > 1.0)
+        self.ratio(variant).as_ref().map(gains)
     }
 
     /// Whether a greater depth gains nothing, by the trial or by other points of the study: those
@@ -196,36 +174,43 @@ impl Evidence<'_> {
         self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
     }
 
-    fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> LimitTrial {
-        let change = variant.words(self.workload, &self.points[after].workload);
-        let ratio = self.ratio(variant);
-        let outcome = ratio.map_or(String::new(), |ratio| format!("{change}: {}", self.outcome(what, variant, &ratio)));
-        LimitTrial {
-            change,
-            before: self.case.base,
-            after: Some(after).filter(|&index| self.points[index].numbers.is_some()),
-            iops_ratio: ratio.map(|ratio| ratio.mean),
-            iops_ratio_interval_95: ratio.map(|ratio| [ratio.low, ratio.high]),
-            outcome,
-        }
+    /// `None` if it did not run.
+    fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> Option<LimitTrial> {
+        let ratio = self.ratio(variant)?;
+        let change = variant.change(self.workload, &self.points[after].workload);
+        let after = Some(after).filter(|&index| self.points[index].numbers.is_some());
+        let tests_verdict = self.tested(what) == Some(variant);
+        let meaning = self.meaning(what, variant, &ratio);
+        Some(LimitTrial { after, tests_verdict, ..self.judged(change, &ratio, meaning) })
     }
 
-    fn other_target(&self) -> Option<LimitTrial> {
+    fn other_target(&self, what: Bottleneck) -> Option<LimitTrial> {
         let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
-        let gains = ratio.mean >= GAIN && ratio.low > 1.0;
-        let (change, what) = match other {
-            OtherTarget::Device(name) => (format!("the same {}s of {name} itself", self.case.op), "the file system"),
-            OtherTarget::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
+        let gains = gains(ratio);
+        let (change, meaning) = match other {
+            OtherTarget::Device(name) => {
+                let meaning = if gains { Meaning::FileSystem } else { Meaning::NotFileSystem };
+                (LimitChange::Below { op: self.case.op, device: name.clone() }, meaning)
+            }
+            OtherTarget::TwoFiles => {
+                (LimitChange::TwoFiles, if gains { Meaning::OneFile } else { Meaning::NotOneFile })
+            }
         };
-        let verdict = if gains { format!("so {what} was a limit") } else { format!("so not {what}") };
-        let outcome = format!("{change}: {}, {verdict}", refute::show_change(ratio.mean));
-        Some(LimitTrial {
-            change,
+        let tests_verdict = what == Bottleneck::FileSystem;
+        Some(LimitTrial { tests_verdict, ..self.judged(change, ratio, meaning) })
+    }
+
+    fn judged(&self, change: LimitChange, ratio: &Ratio, meaning: Meaning) -> LimitTrial {
+        LimitTrial {
+            change: String::new(),
+            changed: Some(change),
             before: self.case.base,
             after: None,
             iops_ratio: Some(ratio.mean),
             iops_ratio_interval_95: Some([ratio.low, ratio.high]),
-            outcome,
-        })
+            outcome: String::new(),
+            meaning: Some(meaning),
+            tests_verdict: false,
+        }
     }
 }

@@ -2,11 +2,10 @@
 //! the block layer's queue, and dirty pages. Stage timings of a request and the devices' queue
 //! counters show where requests wait.
 
-use super::{BUSY_PERCENT, Cause, Evidence, GAIN};
+use super::{BUSY_PERCENT, Evidence, GAIN, Named};
 use crate::other_target::{OtherTarget, OtherTargetTrial};
-use machine::units::show_rate;
 use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
-use results::{Bottleneck, LimitOf, Point};
+use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
 /// Requests wait in the stage that takes more than this percentage of their time.
@@ -40,12 +39,16 @@ const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
-    /// Maximum dirty pages, in percent of the throttling limit.
-    dirty: f64,
+    wait: WriteBackWait,
     /// Share of the total time, flush included, spent in the flush, in percent.
     flush_percent: f64,
-    /// Share of the same time in which its thread was idle.
-    idle_percent: f64,
+}
+
+impl PlainWriteWaits {
+    /// Whether the kernel holds the writer, and not the flush.
+    fn held(&self) -> bool {
+        self.wait.dirty_percent >= DIRTY_PERCENT && self.flush_percent < WAIT_PERCENT
+    }
 }
 
 impl Evidence<'_> {
@@ -64,58 +67,41 @@ impl Evidence<'_> {
     }
 
     /// The file system also journals the data.
-    pub(super) fn journal(&self) -> Option<Cause> {
+    pub(super) fn journal(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let journals = layer.facts.file_system?.journals_data;
         let more =
             self.numbers.achieved.device_bytes_foreign_share.filter(|&share| journals && share >= JOURNAL_SHARE)?;
-        let why = format!(
-            "the journal of {} (data=journal): {:.1} bytes reach the device for each that the program writes, at {}",
-            layer.name,
-            1.0 + more,
-            self.shown()
-        );
-        Some((Bottleneck::FileSystem, why))
+        let cause = Cause::DataJournal { layer: layer.name.clone(), device_bytes_per_byte: 1.0 + more };
+        Some((Bottleneck::FileSystem, cause))
     }
 
     /// The file system is mounted with synchronous writes.
-    pub(super) fn synchronous(&self) -> Option<Cause> {
+    pub(super) fn synchronous(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let saturated = self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
             && self.workload.outstanding() > 1;
         if !layer.facts.file_system?.synchronous || self.thread_percent() >= WAIT_PERCENT || saturated {
             return None;
         }
-        let why = format!(
-            "the flush of each write: {} is mounted with -o sync, so each returns from stable storage, at {}",
-            layer.name,
-            self.shown()
-        );
-        Some((Bottleneck::Flush, why))
+        Some((Bottleneck::Flush, Cause::SyncMount { layer: layer.name.clone() }))
     }
 
     /// The same requests are faster without the file system, or on two files.
-    pub(super) fn file_system_by_trial(&self) -> Option<Cause> {
+    pub(super) fn file_system_by_trial(&self) -> Option<Named> {
         let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
-        let shown = self.shown();
-        let why = match other {
-            OtherTarget::Device(device) => {
-                format!("the file system ({}): {device} itself gives {:.2} x the {shown}", layer.name, ratio.mean)
-            }
-            OtherTarget::TwoFiles => {
-                format!(
-                    "the file system ({}): writes to two files get {:.2} x the {shown} of one",
-                    layer.name, ratio.mean
-                )
-            }
+        let (layer, ratio) = (layer.name.clone(), ratio.mean);
+        let cause = match other {
+            OtherTarget::Device(device) => Cause::FasterBelow { layer, device: device.clone(), ratio },
+            OtherTarget::TwoFiles => Cause::FasterOnTwoFiles { layer, ratio },
         };
-        Some((Bottleneck::FileSystem, why))
+        Some((Bottleneck::FileSystem, cause))
     }
 
     /// Many requests are outstanding, but almost none is in the block layer or at a device:
     /// something above holds them back.
-    pub(super) fn held_above(&self) -> Option<Cause> {
+    pub(super) fn held_above(&self) -> Option<Named> {
         let achieved = &self.numbers.achieved;
         if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
             return None;
@@ -126,43 +112,37 @@ impl Evidence<'_> {
             let whole = achieved.device_request_bytes.is_some_and(|bytes| bytes > 0.0);
             whole && at_device <= ONE * members && f64::from(self.workload.outstanding()) >= HELD * members
         });
-        let evidence = match (submit, few) {
-            (Some(submit), _) => format!("{submit:.0} % of a request's time passes before the block layer receives it"),
-            // Little's law: requests that are not at the device wait above it. A busy device that
-            // serves one at a time looks the same, hence the second condition.
-            (None, Some(at_device)) if achieved.device_busy_percent.is_some_and(|busy| busy < BUSY_PERCENT) => {
-                format!("of {} outstanding {at_device:.1} are at the device", self.workload.outstanding())
-            }
-            _ => return None,
+        // Little's law: requests that are not at the device wait above it. A busy device that serves
+        // one at a time looks the same, hence the second condition.
+        let idle = achieved.device_busy_percent.is_some_and(|busy| busy < BUSY_PERCENT);
+        if submit.is_none() && (few.is_none() || !idle) {
+            return None;
+        }
+        let named = |what, layer: Option<&Layer>| {
+            let layer = layer.map(|layer| layer.name.clone());
+            let outstanding = self.workload.outstanding();
+            (what, Cause::HeldAbove { layer, submit_percent: submit, outstanding, device_mean_depth: few })
         };
-        let shown = self.shown();
         if let Some(throttle) = self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle) {
-            return Some((Bottleneck::Throttle, format!("the throttle {}: {evidence}, at {shown}", throttle.name)));
+            return Some(named(Bottleneck::Throttle, Some(throttle)));
         }
         if let Some(layer) = self.file_system() {
-            let why = format!("the file system ({}): {evidence}, and the thread is idle, at {shown}", layer.name);
-            return Some((Bottleneck::FileSystem, why));
+            return Some(named(Bottleneck::FileSystem, Some(layer)));
         }
-        let why = format!("an unreported throttle: {evidence}, and the thread is idle, at {shown}");
-        submit.map(|_| (Bottleneck::Throttle, why))
+        submit.map(|_| named(Bottleneck::Throttle, None))
     }
 
     /// The device's queue is full, more requests wait for a slot, and half as many got less.
-    pub(super) fn full_queue(&self) -> Option<Cause> {
+    pub(super) fn full_queue(&self) -> Option<Named> {
         let held = |layer: &Layer| layer.facts.queue_limit;
         let queue = self.facts.layers.iter().filter(|layer| layer.kind != LayerKind::Loop).find_map(held);
         let queue = queue.or_else(|| self.facts.layers.iter().find_map(held)).filter(|&queue| queue > 0)?;
-        let at_device = self.numbers.achieved.device_mean_depth?;
-        let full = FULL.contains(&(at_device / f64::from(queue)));
-        if !full || self.workload.outstanding() <= queue || self.facts.members > 1 || self.less_sufficed(queue)? {
+        let (outstanding, device_mean_depth) = (self.workload.outstanding(), self.numbers.achieved.device_mean_depth?);
+        let full = FULL.contains(&(device_mean_depth / f64::from(queue)));
+        if !full || outstanding <= queue || self.facts.members > 1 || self.less_sufficed(queue)? {
             return None;
         }
-        let why = format!(
-            "the length of the device's queue (nr_requests {queue}): {at_device:.1} of {} outstanding fit into it, at {}",
-            self.workload.outstanding(),
-            self.shown()
-        );
-        Some((Bottleneck::Throttle, why))
+        Some((Bottleneck::Throttle, Cause::FullQueue { nr_requests: queue, device_mean_depth, outstanding }))
     }
 
     /// Whether a point with at most half of this depth is about as fast; `None` without such a
@@ -196,86 +176,54 @@ impl Evidence<'_> {
     }
 
     /// The fallback: the stage in which requests spend their time, and the rate at half the depth.
-    pub(super) fn by_stage(&self) -> Option<Cause> {
-        let shown = self.shown();
-        if let Some(percent) = self.stage_percent(Stage::Queue).filter(|&percent| percent >= WAIT_PERCENT) {
-            let (what, name) = self.saturated();
-            let why =
-                format!("{name}: {percent:.0} % of a request's time passes in the block layer's queue, at {shown}");
-            return Some((what, why));
+    pub(super) fn by_stage(&self) -> Option<Named> {
+        let waits = |stage| self.stage_percent(stage).filter(|&percent| percent >= WAIT_PERCENT);
+        if let Some(percent) = waits(Stage::Queue) {
+            return Some((self.saturated(), Cause::InQueue { percent }));
         }
-        if let Some(percent) = self.stage_percent(Stage::Completion).filter(|&percent| percent >= WAIT_PERCENT) {
-            let why = format!("{percent:.0} % of a request's time passes after the device completes it, at {shown}");
-            return Some(if self.thread_percent() >= WAIT_PERCENT {
-                (Bottleneck::Thread, format!("the one thread that issues them: {why}"))
-            } else {
-                (Bottleneck::Processor, format!("the processor: {why}"))
-            });
+        if let Some(percent) = waits(Stage::Completion) {
+            let busy = self.thread_percent() >= WAIT_PERCENT;
+            let what = if busy { Bottleneck::Thread } else { Bottleneck::Processor };
+            return Some((what, Cause::AfterDevice { percent }));
         }
         let half = self.half_as_many().filter(|&half| half * STEEP <= self.rate)?;
-        let share = half / self.rate * 100.0;
-        let why = format!("the time of each request: half as many outstanding get {share:.0} % of {shown}");
-        Some((Bottleneck::Latency, why))
+        Some((Bottleneck::Latency, Cause::HalfAsMany { percent: half / self.rate * 100.0 }))
     }
 
     /// No device below counts its requests, and the program's side is idle: it waits for the
     /// server.
-    pub(super) fn served(&self) -> Option<Cause> {
-        let (what, name) = self.saturated();
+    pub(super) fn served(&self) -> Option<Named> {
+        let what = self.saturated();
         let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem) && self.facts.devices.is_empty();
-        let (thread, processors) = (self.thread_percent(), self.processors_percent());
-        if !served || thread >= WAIT_PERCENT || processors >= BUSY_PERCENT {
-            return None;
-        }
-        let why = format!(
-            "{name}: the threads that issue them are busy {thread:.0} % of the time and the processors {processors:.0} %, at {}",
-            self.shown()
-        );
-        Some((what, why))
+        let (threads_busy_percent, processors_busy_percent) = (self.thread_percent(), self.processors_percent());
+        let idle = threads_busy_percent < WAIT_PERCENT && processors_busy_percent < BUSY_PERCENT;
+        (served && idle).then_some((what, Cause::Served { threads_busy_percent, processors_busy_percent }))
     }
 
     /// A plain writer has reached the dirty limit and continues at the speed of write-back.
-    pub(super) fn dirty_pages(&self) -> Option<Cause> {
+    pub(super) fn dirty_pages(&self) -> Option<Named> {
         let waits = self.plain_write_waits()?;
-        if waits.dirty < DIRTY_PERCENT || waits.flush_percent >= WAIT_PERCENT || waits.idle_percent < WAIT_PERCENT {
+        if !waits.held() || waits.wait.idle_percent < WAIT_PERCENT {
             return None;
         }
         let throttle = self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle);
-        let (what, name) = match throttle {
-            Some(layer) => (Bottleneck::Throttle, format!("the throttle {}", layer.name)),
-            None => (self.saturated().0, self.saturated().1.to_owned()),
-        };
-        Some((what, format!("{name}: {}, at {}", self.held(&waits), self.shown())))
-    }
-
-    fn held(&self, waits: &PlainWriteWaits) -> String {
-        let held = self.numbers.achieved.dirty_held_percent.unwrap_or(0.0);
-        format!(
-            "the writer waits for the write-back of dirty pages ({:.0} % of the kernel's throttling limit, reached for {held:.0} % of the time; \
-             the writer is idle {:.0} % of it)",
-            waits.dirty, waits.idle_percent
-        )
+        let what = if throttle.is_some() { Bottleneck::Throttle } else { self.saturated() };
+        let throttle = throttle.map(|layer| layer.name.clone());
+        Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
     /// How a limit below affects a plain write: by throttling at the dirty limit or, for a shorter
-    /// write, the consequence for a longer one. `None` if unknown, or if `why` already says it.
-    pub(super) fn sustained(&self, why: &str) -> Option<String> {
+    /// write, the consequence for a longer one. `None` if unknown, or if the cause already says it.
+    pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
-        let until_return = self.numbers.returned_bytes_per_s();
-        if waits.dirty >= DIRTY_PERCENT {
-            let held = self.held(&waits);
-            return (waits.flush_percent < WAIT_PERCENT && !why.contains(&held)).then_some(held);
+        let wait = waits.wait;
+        if wait.dirty_percent >= DIRTY_PERCENT {
+            let said = matches!(cause, Cause::DirtyPages { .. });
+            return (waits.held() && !said).then_some(PlainWrite::Held { wait });
         }
-        if until_return < self.rate * SHORT {
-            return None;
-        }
-        Some(format!(
-            "the page cache takes {} until the last write returns, for at most {:.0} % of the dirty pages that hold a writer are there: \
-             longer writes are held to the {} below",
-            show_rate(until_return),
-            waits.dirty,
-            self.shown()
-        ))
+        let returned_bytes_per_s = self.numbers.returned_bytes_per_s();
+        let absorbed = PlainWrite::Absorbed { returned_bytes_per_s, dirty_percent: wait.dirty_percent };
+        (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
     /// The waits of a plain write; `None` for another case, or if the system does not report them.
@@ -284,10 +232,15 @@ impl Evidence<'_> {
             return None;
         }
         let achieved = &self.numbers.achieved;
-        let (dirty, flush) = (achieved.dirty_percent?, achieved.sync_ns?);
+        let (dirty_percent, flush) = (achieved.dirty_percent?, achieved.sync_ns?);
         let writing = achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
         let idle = (1.0 - self.thread_percent() / 100.0).max(0.0);
         let percent = |part: f64| part / (flush + writing).max(1.0) * 100.0;
-        Some(PlainWriteWaits { dirty, flush_percent: percent(flush), idle_percent: percent(flush + writing * idle) })
+        let wait = WriteBackWait {
+            dirty_percent,
+            held_percent: achieved.dirty_held_percent.unwrap_or(0.0),
+            idle_percent: percent(flush + writing * idle),
+        };
+        Some(PlainWriteWaits { wait, flush_percent: percent(flush) })
     }
 }

@@ -1,0 +1,332 @@
+//! The limit of a rate: the bottleneck, its evidence, and what trials and figures say against it.
+//!
+//! [`sentences`] makes the sentences from these values.
+
+mod cause;
+mod sentences;
+
+pub use cause::{BusyPart, Cause, ReadAhead, WriteBackWait};
+
+use crate::words::words;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::OpKind;
+
+words! {
+    /// The resource that limits a rate.
+    Bottleneck {
+        /// Platters and heads, or flash.
+        Media = "media",
+        /// A saturated device.
+        Device = "device",
+        /// The device's requests per second, regardless of size.
+        DeviceIops = "device_iops",
+        /// The latency of each request: nothing is saturated.
+        Latency = "latency",
+        /// A disk bus that several drives share.
+        Bus = "bus",
+        /// The adapter between a disk bus and the I/O bus.
+        Adapter = "adapter",
+        /// The I/O bus between adapters and memory.
+        Pci = "pci",
+        /// A link between two ends.
+        Link = "link",
+        /// A limit set from outside.
+        Throttle = "throttle",
+        /// The single issuing thread, or its serial work per request.
+        Thread = "thread",
+        /// All processors, the allowed share of them, or the serial work per request of the only
+        /// one.
+        Processor = "processor",
+        /// Memory: files are kept in memory, or copying dominates each request's time.
+        Memory = "memory",
+        /// The file system's own work, such as its log or allocation.
+        FileSystem = "file_system",
+        /// Waiting until data are on stable storage.
+        Flush = "flush",
+        /// The page cache reads ahead too little.
+        ReadAhead = "read_ahead",
+        /// The network to the data.
+        Network = "network",
+        /// The load generator is at its limit.
+        Generator = "generator",
+        /// The limit was not identified.
+        Unknown = "unknown",
+    }
+}
+
+words! {
+    /// The rate that a verdict is about.
+    LimitOf {
+        /// The best rate of the operation.
+        Peak = "peak",
+        /// The rate of a plain program: through the page cache, one request at a time.
+        Plain = "plain",
+        /// The best rate of random requests of 4 KiB.
+        Random = "random",
+    }
+}
+
+impl Bottleneck {
+    /// Its name in a sentence, after `the`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Bottleneck::DeviceIops => "requests per second of the device",
+            Bottleneck::FileSystem => "file system",
+            Bottleneck::ReadAhead => "read-ahead of the page cache",
+            Bottleneck::Pci => "I/O bus",
+            Bottleneck::Latency => "time of each request",
+            other => other.name(),
+        }
+    }
+
+    /// What serves the requests at the far end.
+    fn place(self) -> &'static str {
+        match self {
+            Bottleneck::Network => "the network, or the server behind it",
+            Bottleneck::FileSystem => "the file system, or the program that serves it",
+            Bottleneck::Media => "the media",
+            _ => "the device",
+        }
+    }
+}
+
+/// The limit of a rate, with its evidence and the trials that could have refuted it.
+///
+/// The texts are made from the values ([`Limit::with_sentences`]); a document of an earlier version has only the texts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// The rate in question.
+    #[serde(default = "Limit::of_a_peak")]
+    pub of: LimitOf,
+    /// Read or write.
+    pub op: OpKind,
+    /// Request size in bytes.
+    #[serde(default)]
+    pub request_bytes: Option<u32>,
+    /// Index of the point with that rate.
+    #[serde(default)]
+    pub point: Option<usize>,
+    /// That point's rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_bytes_per_s: Option<f64>,
+    /// The limiting resource.
+    pub what: Bottleneck,
+    /// The evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// How the limit holds a plain write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_write: Option<PlainWrite>,
+    /// A sentence with the evidence.
+    pub sentence: String,
+    /// Other candidates, and why they were excluded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
+    /// The same with their figures, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusions: Vec<Exclusion>,
+    /// Changes that could have refuted the limit, with their results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<LimitTrial>,
+    /// If no trial decided: the experiment that would, such as `to check, add a thread: the rate
+    /// should rise`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_refute: Option<String>,
+    /// The same as values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refutation: Option<Refutation>,
+}
+
+impl Limit {
+    /// The default for documents written before other limits existed.
+    fn of_a_peak() -> LimitOf {
+        LimitOf::Peak
+    }
+}
+
+/// How a limit below the page cache holds a plain write.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PlainWrite {
+    /// The writer waits at the kernel's limit of dirty pages.
+    Held {
+        #[serde(flatten)]
+        wait: WriteBackWait,
+    },
+    /// The page cache takes the writes faster, as long as few pages are dirty.
+    Absorbed {
+        /// The rate until the last write returns.
+        returned_bytes_per_s: f64,
+        dirty_percent: f64,
+    },
+}
+
+/// A bottleneck that is not the limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Exclusion {
+    /// The bottleneck.
+    pub what: Bottleneck,
+    /// The figure that excludes it.
+    pub by: ExcludedBy,
+}
+
+/// The figure that excludes a bottleneck.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ExcludedBy {
+    /// The narrowest layer has more to give.
+    Advertised { layer: String, percent: f64, admits_bytes_per_s: f64 },
+    /// Processors, thread, generator or device are not used up; requests in the device, if it is the device.
+    Use { percent: f64, mean_depth: Option<f64> },
+    /// A trial contradicts it.
+    Trial { change: LimitChange, iops_ratio: f64 },
+}
+
+/// A change to the workload that separates one bottleneck from another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitTrial {
+    /// The change, such as `twice the requests outstanding`.
+    pub change: String,
+    /// The same as a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<LimitChange>,
+    /// Index of the point before the change.
+    pub before: usize,
+    /// Index of the point with the change; absent if time ran out.
+    pub after: Option<usize>,
+    /// Requests per second after the change over before.
+    pub iops_ratio: Option<f64>,
+    /// The 95 % interval.
+    pub iops_ratio_interval_95: Option<[f64; 2]>,
+    /// The conclusion in a few words.
+    pub outcome: String,
+    /// What follows from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<Meaning>,
+    /// This trial tests the verdict, so the limit's sentence reports it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests_verdict: bool,
+}
+
+/// What a trial changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LimitChange {
+    /// More requests outstanding.
+    Deeper { from: u32, to: u32 },
+    /// One more thread.
+    Wider,
+    /// Another request size.
+    Resized { from_bytes: u32, to_bytes: u32 },
+    /// The sequential hint.
+    Hinted,
+    /// The device below the file system.
+    Below { op: OpKind, device: String },
+    /// Two files instead of one.
+    TwoFiles,
+}
+
+words! {
+    /// What follows from a trial.
+    Meaning {
+        /// The interval allows both.
+        Undecided = "undecided",
+        /// The heads of a disk seek between two threads.
+        HeadsMove = "heads_move",
+        /// More requests gain nothing.
+        NotLatency = "not_latency",
+        /// Another thread gains nothing.
+        NotThread = "not_thread",
+        /// The hint gains nothing.
+        NotReadAhead = "not_read_ahead",
+        /// Another size changes the request rate.
+        NotNumber = "not_number",
+        /// As many requests of another size: their number is the limit.
+        NumberIsLimit = "number_is_limit",
+        /// As many: the size takes next to no time.
+        SizeIsFree = "size_is_free",
+        /// As many: each costs the processor the same.
+        SameProcessorTime = "same_processor_time",
+        /// As many: the size matters little.
+        SizeMattersLittle = "size_matters_little",
+        /// More requests gain, so latency was a limit.
+        Latency = "latency",
+        /// More requests gain, as each becomes cheaper.
+        DeeperIsCheaper = "deeper_is_cheaper",
+        /// Another thread gains, so the thread was a limit.
+        Thread = "thread",
+        /// Another thread gains, so latency was a limit.
+        LatencyOfOne = "latency_of_one",
+        /// Another thread has read-ahead of its own.
+        ReadAheadEach = "read_ahead_each",
+        /// Two threads write more before the flush.
+        MoreBeforeFlush = "more_before_flush",
+        /// One thread works while another waits.
+        WorkWhileWaiting = "work_while_waiting",
+        /// The hint gains, so read-ahead was a limit.
+        ReadAhead = "read_ahead",
+        /// The hint gains a part.
+        PartlyReadAhead = "partly_read_ahead",
+        /// The device itself is faster.
+        FileSystem = "file_system",
+        /// The device itself is no faster.
+        NotFileSystem = "not_file_system",
+        /// Two files are faster.
+        OneFile = "one_file",
+        /// Two files are no faster.
+        NotOneFile = "not_one_file",
+    }
+}
+
+/// The experiment that would refute a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Refutation {
+    pub change: CheckChange,
+    /// What follows if the limit is right.
+    pub expected: Expected,
+    /// The change was tried, and its interval is too wide.
+    pub longer: bool,
+}
+
+words! {
+    /// A change that would refute a limit.
+    CheckChange {
+        /// Twice the queue depth.
+        DoubleDepth = "double_depth",
+        /// One more thread.
+        AddThread = "add_thread",
+        /// Another request size.
+        ChangeSize = "change_size",
+        /// More read-ahead.
+        ReadAhead = "read_ahead",
+        /// No flush.
+        LeaveOutFlush = "leave_out_flush",
+        /// Another file system, since this one is in memory.
+        OtherFileSystem = "other_file_system",
+        /// Direct requests, which copy nothing.
+        DirectRequests = "direct_requests",
+        /// The device itself.
+        DeviceItself = "device_itself",
+        /// Twice the threads.
+        DoubleThreads = "double_threads",
+        /// A thread with a file of its own to write and flush.
+        ThreadWithFile = "thread_with_file",
+        /// Several direct requests outstanding.
+        SeveralOutstanding = "several_outstanding",
+    }
+}
+
+words! {
+    /// The result of an experiment if a limit is right.
+    Expected {
+        /// The rate rises.
+        Gain = "gain",
+        /// The rate stays the same.
+        NoGain = "no_gain",
+        /// The rate falls.
+        Loss = "loss",
+        /// The requests per second stay the same.
+        SameNumber = "same_number",
+    }
+}
