@@ -535,3 +535,29 @@ fn requests_have_the_priority_of_the_job() {
     running.wait().unwrap();
     assert!(seen, "no thread with priority 7 whose requests are idle");
 }
+
+#[test]
+fn pauses_follow_a_time_or_a_number_of_requests() {
+    if !fio_is_here() {
+        return;
+    }
+    for (options, pauses) in [
+        ("--size=64k --thinktime_iotime=20s", 0..=0),
+        ("--size=64k --thinktime_iotime=20s --thinktime_blocks=8", 1..=1),
+        ("--size=64k --thinktime_iotime=20s --thinktime_blocks=4 --ioengine=libaio --iodepth=2", 3..=3),
+        ("--size=64k --thinktime_iotime=300ms --time_based --runtime=1400ms", 2..=3),
+        ("--size=64k --thinktime_iotime=300ms --thinktime_blocks=9999999 --time_based --runtime=1400ms", 2..=3),
+    ] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let job = "--name=j --filename=data --rw=read --bs=4k --thinktime=200ms --write_lat_log=log";
+            succeeds(ours, directory.path(), &format!("{job} {options}"));
+            let log = fs::read_to_string(directory.path().join("log_lat.1.log")).unwrap();
+            let ended_ms: Vec<u64> = log.lines().map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+            // Log times are whole milliseconds.
+            let found = ended_ms.windows(2).filter(|pair| pair[1] - pair[0] >= 198).count();
+            assert!(pauses.contains(&found), "halfpower: {ours}: {options}: {found} pauses");
+            assert!(ended_ms.len() >= 16, "halfpower: {ours}: {options}: {} requests", ended_ms.len());
+        }
+    }
+}

@@ -9,4 +9,5 @@ pub mod iozone;
 mod parse;
 pub mod postmark;
 pub mod reading;
+mod rows;
 pub mod sqlio;

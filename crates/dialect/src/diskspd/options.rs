@@ -2,6 +2,8 @@
 
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 use crate::parse::{NotServed, no_nul, number_of, refuse, refuse_option, shortened};
+use crate::rows::OptionKind::{Flag, Value};
+use crate::rows::{Own, Row, put, set_own};
 use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
 use std::path::{Path, PathBuf};
@@ -132,7 +134,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--") {
-            reading.options.long(long, &mut words)?;
+            set_own(OWN, &mut reading.options, long, || words.next().map(String::as_str))?;
         } else if let Some(glued) = word.strip_prefix('-').or_else(|| slashed(word)) {
             reading.glued(word, glued)?;
         } else if word.is_empty() {
@@ -188,34 +190,18 @@ fn not_taken<T>(spelling: &str, word: &str) -> Result<T> {
     refuse_option(spelling, word, &NOT_SERVED, "see halfpower diskspd --help")
 }
 
-impl Options {
-    fn long(&mut self, name: &str, words: &mut std::slice::Iter<'_, String>) -> Result<()> {
-        let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-        let option = format!("--{}", shortened(name));
-        match (name, glued) {
-            ("destroy-signature", None) => {
-                self.destroy_signed = true;
-                return Ok(());
-            }
-            ("json" | "destroy-data", _) => {}
-            _ => {
-                return refuse(
-                    option,
-                    "there is no such option",
-                    "halfpower's own are --json, --destroy-data and --destroy-signature",
-                );
-            }
-        }
-        let Some(value) = glued.or_else(|| words.next().map(String::as_str)).filter(|value| !value.is_empty()) else {
-            return refuse(option, "its value is missing", "give it after the option");
-        };
-        match name {
-            "json" => self.json = Some(value.into()),
-            _ => self.destroy.push(value.into()),
-        }
-        Ok(())
-    }
-}
+static OWN: &[Own<Options>] = &[
+    Row::new("json", (), Value(|o, text| put(&mut o.json, Ok(Some(text.into()))))),
+    Row::new(
+        "destroy-data",
+        (),
+        Value(|o, text| {
+            o.destroy.push(text.into());
+            Ok(())
+        }),
+    ),
+    Row::new("destroy-signature", (), Flag(|o, on| o.destroy_signed = on)),
+];
 
 impl Reading {
     /// Parses an option with its value attached: `-b4K`, or `/b4K` as `spelling`.

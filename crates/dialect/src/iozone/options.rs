@@ -2,6 +2,8 @@
 
 use super::Client;
 use crate::parse::{NotServed, no_nul, number, number_of, refuse, refuse_option, shortened};
+use crate::rows::OptionKind::{Flag, Value};
+use crate::rows::{Own, Row, put, set_own};
 use machine::Result;
 use machine::units::{GIB, KIB, MIB, show_size};
 use std::path::PathBuf;
@@ -240,6 +242,26 @@ const NOT_SERVED: [NotServed; 25] = [
     ("+w", "data that repeats is not served", "use halfpower run with its options for data"),
 ];
 
+static OWN: &[Own<Options>] = &[
+    Row::new("json", (), Value(|o, text| put(&mut o.json, Ok(Some(text.into()))))),
+    Row::new("html", (), Value(|o, text| put(&mut o.html, Ok(Some(text.into()))))),
+    Row::new(
+        "repeats",
+        (),
+        Value(|o, text| put(&mut o.repeats, number("--repeats", text, 1, 1000).map(|n| Some(n as u32)))),
+    ),
+    Row::new("seed", (), Value(|o, text| put(&mut o.seed, number("--seed", text, 0, u64::MAX).map(Some)))),
+    Row::new(
+        "destroy-data",
+        (),
+        Value(|o, text| {
+            o.destroy.push(text.into());
+            Ok(())
+        }),
+    ),
+    Row::new("destroy-signature", (), Flag(|o, on| o.destroy_signed = on)),
+];
+
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
@@ -250,7 +272,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     let mut words = Words { words: arguments.iter(), word: "", cluster: "" };
     while let Some(word) = words.words.next() {
         if let Some(long) = word.strip_prefix("--") {
-            options.long(long, &mut words)?;
+            set_own(OWN, &mut options, long, || words.words.next().map(String::as_str))?;
             continue;
         }
         match word.strip_prefix('-') {
@@ -267,35 +289,6 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
 }
 
 impl Options {
-    fn long(&mut self, name: &str, words: &mut Words<'_>) -> Result<()> {
-        let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-        let option = format!("--{}", shortened(name));
-        if name == "destroy-signature" && glued.is_none() {
-            self.destroy_signed = true;
-            return Ok(());
-        }
-        if !["json", "html", "repeats", "seed", "destroy-data"].contains(&name) {
-            return refuse(
-                option,
-                "there is no such option",
-                "halfpower's own are --json, --html, --repeats, --seed, --destroy-data and --destroy-signature",
-            );
-        }
-        let value = match glued {
-            Some(value) => value,
-            None => words.value(&option)?,
-        };
-        match name {
-            _ if value.is_empty() => return refuse(option, "its value is empty", "give one"),
-            "json" => self.json = Some(value.into()),
-            "html" => self.html = Some(value.into()),
-            "repeats" => self.repeats = Some(number(&option, value, 1, 1000)? as u32),
-            "seed" => self.seed = Some(number(&option, value, 0, u64::MAX)?),
-            _ => self.destroy.push(value.into()),
-        }
-        Ok(())
-    }
-
     fn short(&mut self, letter: char, words: &mut Words<'_>) -> Result<()> {
         let option = format!("-{letter}");
         let record = |words: &mut Words<'_>| words.size(&option, KIB, u64::from(MAX_REQUEST_BYTES));

@@ -1,6 +1,8 @@
 //! The command line and the parameter file.
 
 use crate::parse::{joined, no_nul, number, number_of, refuse, shortened};
+use crate::rows::OptionKind::{Flag, Value};
+use crate::rows::{Own, Row, put, set_own};
 use machine::Result;
 use machine::units::{parse_size, parse_time, show_size};
 use std::fmt;
@@ -206,7 +208,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--") {
-            options.long(long, &mut words)?;
+            set_own(OWN, &mut options, long, || words.next().map(String::as_str))?;
         } else if let Some(glued) = word.strip_prefix('-') {
             options.glued(glued)?;
         } else if word.is_empty() {
@@ -227,44 +229,52 @@ fn list(option: &str, text: &str) -> Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-impl Options {
-    fn long(&mut self, name: &str, words: &mut std::slice::Iter<'_, String>) -> Result<()> {
-        let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-        let option = format!("--{}", shortened(name));
-        match (name, glued) {
-            ("matrix", None) => {
-                self.matrix = true;
-                return Ok(());
-            }
-            ("destroy-signature", None) => {
-                self.destroy_signed = true;
-                return Ok(());
-            }
-            ("json" | "size" | "align" | "runtime" | "repeats" | "max-threads" | "seed" | "destroy-data", _) => {}
-            _ => {
-                let hint = "halfpower's own are --json, --size, --matrix, --align, --runtime, --repeats, --max-threads, --seed, --destroy-data and --destroy-signature";
-                return refuse(option, "there is no such option", hint);
-            }
-        }
-        let Some(value) = glued.or_else(|| words.next().map(String::as_str)).filter(|value| !value.is_empty()) else {
-            return refuse(option, "its value is missing", "give it after the option");
-        };
-        let size = |text: &str| parse_size(text).or_else(|why| refuse(&option, shortened(&why), "give a size"));
-        match name {
-            "json" => self.json = Some(value.into()),
-            "size" => self.size = Some(size(value)?),
-            "align" => self.align = value.split(',').map(size).collect::<Result<_>>()?,
-            "runtime" => {
-                self.run_ns = Some(parse_time(value).or_else(|why| refuse(&option, shortened(&why), "give a time"))?)
-            }
-            "repeats" => self.repeats = Some(number(&option, value, 1, 1000)? as u32),
-            "max-threads" => self.max_threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
-            "seed" => self.seed = Some(number(&option, value, 0, u64::MAX)?),
-            _ => self.destroy.push(value.into()),
-        }
-        Ok(())
-    }
+fn own_size(option: &str, text: &str) -> Result<u64> {
+    parse_size(text).or_else(|why| refuse(option, shortened(&why), "give a size"))
+}
 
+static OWN: &[Own<Options>] = &[
+    Row::new("json", (), Value(|o, text| put(&mut o.json, Ok(Some(text.into()))))),
+    Row::new("size", (), Value(|o, text| put(&mut o.size, own_size("--size", text).map(Some)))),
+    Row::new("matrix", (), Flag(|o, on| o.matrix = on)),
+    Row::new(
+        "align",
+        (),
+        Value(|o, text| put(&mut o.align, text.split(',').map(|one| own_size("--align", one)).collect())),
+    ),
+    Row::new(
+        "runtime",
+        (),
+        Value(|o, text| {
+            let time = parse_time(text).or_else(|why| refuse("--runtime", shortened(&why), "give a time"));
+            put(&mut o.run_ns, time.map(Some))
+        }),
+    ),
+    Row::new(
+        "repeats",
+        (),
+        Value(|o, text| put(&mut o.repeats, number("--repeats", text, 1, 1000).map(|n| Some(n as u32)))),
+    ),
+    Row::new(
+        "max-threads",
+        (),
+        Value(|o, text| {
+            put(&mut o.max_threads, number("--max-threads", text, 1, u64::from(MAX_THREADS)).map(|n| Some(n as u32)))
+        }),
+    ),
+    Row::new("seed", (), Value(|o, text| put(&mut o.seed, number("--seed", text, 0, u64::MAX).map(Some)))),
+    Row::new(
+        "destroy-data",
+        (),
+        Value(|o, text| {
+            o.destroy.push(text.into());
+            Ok(())
+        }),
+    ),
+    Row::new("destroy-signature", (), Flag(|o, on| o.destroy_signed = on)),
+];
+
+impl Options {
     /// Parses an option with its value attached.
     fn glued(&mut self, word: &str) -> Result<()> {
         if word == "64" {

@@ -171,7 +171,9 @@ pub struct Options {
     /// `thinktime`.
     pub think_ns: u64,
     /// `thinktime_blocks`: requests between pauses.
-    pub think_blocks: u64,
+    pub think_blocks: Option<u64>,
+    /// `thinktime_iotime`: time between pauses; 0: only requests count.
+    pub think_io_ns: u64,
     pub serialize_overlap: bool,
     /// `random_distribution`.
     pub distribution: Distribution,
@@ -327,7 +329,8 @@ impl Default for Options {
             poisson: false,
             min_rates: MinRates::default(),
             think_ns: 0,
-            think_blocks: 1,
+            think_blocks: None,
+            think_io_ns: 0,
             serialize_overlap: false,
             distribution: Distribution::Uniform,
             no_random_map: false,
@@ -381,6 +384,11 @@ impl Options {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
             level: self.io_level.unwrap_or(0),
         })
+    }
+
+    /// Requests after which a job pauses; `None`: only time counts.
+    pub(crate) fn pauses_after(&self) -> Option<u64> {
+        self.think_blocks.or((self.think_io_ns == 0).then_some(1))
     }
 
     pub fn read_percent(&self) -> u8 {

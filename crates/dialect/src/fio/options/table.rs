@@ -18,6 +18,7 @@ use super::kinds::{ExitWhat, Fallocate, FileService, MAX_COARSENESS, SyncMode, U
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
 use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns};
+use crate::rows::{self, Form, OptionKind, put};
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
 use machine::IoClass;
@@ -37,71 +38,25 @@ pub(crate) enum Group {
     Report,
 }
 
-/// How an option handles its value.
-enum OptionKind {
-    Value(fn(&mut Options, &str) -> ParseResult),
-    Switch(fn(&mut Options, bool)),
-    /// 0 or 1, or on without a value; does not take the next argument as its value.
-    Flag(fn(&mut Options, bool)),
-    /// Any text, or none.
-    Text(fn(&mut Options, String)),
-    /// Only values that describe what halfpower does anyway. The hint is for other values.
-    OnlyValues(&'static [&'static str], &'static str),
-    /// A flag that is supported only when off, with a hint.
-    OnlyZero(&'static str),
-    /// Ignored: it has no counterpart here, or always applies. As in fio, a malformed value is an
-    /// error.
-    Ignored(Form),
-    Refused(&'static str),
-}
-
-/// Form of an ignored value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Flag,
-    Switch,
-    /// A whole number, or a size.
-    Number,
-    Words(&'static [&'static str]),
-    Text,
-}
-
-impl Form {
-    fn check(self, value: Option<&str>, kb_base: u64) -> ParseResult {
-        let given = value.filter(|value| !value.is_empty());
-        let text = given.ok_or("it has no value; write one after the =");
-        match self {
-            Form::Flag => switch(value).map(drop),
-            Form::Switch => switch(Some(text?)).map(drop),
-            Form::Number => {
-                text.map(|text| text.strip_prefix('-').unwrap_or(text)).map(|text| size(text, kb_base))?.map(drop)
-            }
-            Form::Words(words) => choice(text?, &words.iter().map(|&word| (word, ())).collect::<Vec<_>>()),
-            Form::Text => Ok(()),
+/// Checks an ignored value.
+fn check_form(form: Form, value: Option<&str>, kb_base: u64) -> ParseResult {
+    let given = value.filter(|value| !value.is_empty());
+    let text = given.ok_or("it has no value; write one after the =");
+    match form {
+        Form::Flag => switch(value).map(drop),
+        Form::Switch => switch(Some(text?)).map(drop),
+        Form::Number => {
+            text.map(|text| text.strip_prefix('-').unwrap_or(text)).map(|text| size(text, kb_base))?.map(drop)
         }
+        Form::Words(words) => choice(text?, &words.iter().map(|&word| (word, ())).collect::<Vec<_>>()),
+        Form::Text => Ok(()),
     }
 }
 
-/// One option, or several refused for the same reason.
-pub(crate) struct Row {
-    /// fio's name, then its aliases.
-    names: &'static str,
-    group: Group,
-    takes: OptionKind,
-}
+pub(crate) type Row = rows::Row<Options, Reason, Group>;
 
-impl Row {
-    fn names(&self) -> std::str::SplitWhitespace<'static> {
-        self.names.split_whitespace()
-    }
-
-    fn is_served(&self) -> bool {
-        !matches!(self.takes, Refused(_))
-    }
-}
-
-const fn row(names: &'static str, group: Group, takes: OptionKind) -> Row {
-    Row { names, group, takes }
+const fn row(names: &'static str, group: Group, takes: OptionKind<Options, Reason>) -> Row {
+    Row::new(names, group, takes)
 }
 
 const LEAVE: &str = "leave it out";
@@ -271,9 +226,10 @@ static ROWS: &[Row] = &[
     row("ramp_time", Time, Value(|o, text| put(&mut o.ramp_ns, time_ns(text, SECOND_NS)))),
     row("startdelay start_delay", Time, Value(|o, text| put(&mut o.start_delay_ns, ends(text, |text| time_ns(text, SECOND_NS))))),
     row("thinktime", Time, Value(|o, text| put(&mut o.think_ns, time_ns(text, 1000)))),
-    row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, number(text, 0, MOST_COUNT).map(|n| n.max(1))))),
+    row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, number(text, 0, MOST_COUNT).map(|n| Some(n.max(1)))))),
+    row("thinktime_iotime", Time, Value(|o, text| put(&mut o.think_io_ns, time_ns(text, SECOND_NS)))),
     row("thinktime_blocks_type", Time, OnlyValues(&["complete"], LEAVE)),
-    row("thinktime_spin thinktime_iotime", Time, OnlyValues(&["0"], "the pause follows thinktime_blocks requests: leave it out")),
+    row("thinktime_spin", Time, OnlyValues(&["0"], "a pause uses no processor time: leave it out")),
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
     row("rate_process", Time, Value(|o, text| put(&mut o.poisson, choice(text, &[("linear", false), ("poisson", true)])))),
@@ -366,11 +322,6 @@ static ROWS: &[Row] = &[
     row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
 ];
 
-fn put<T>(place: &mut T, value: Result<T, Reason>) -> ParseResult {
-    *place = value?;
-    Ok(())
-}
-
 fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
@@ -379,13 +330,14 @@ fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
 }
 
 fn find(name: &str) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.names().any(|known| known == name))
+    Row::find(ROWS, name)
 }
 
 /// The first name of an option.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
-        Some(Row { takes: OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_), .. }) | None => name,
+        None => name,
+        Some(row) if matches!(row.takes, OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_)) => name,
         Some(row) => row.names().next().unwrap_or(name),
     }
 }
@@ -412,7 +364,7 @@ impl Options {
                 set(self, value.unwrap_or_default().into());
                 Ok(())
             }
-            Ignored(form) => form.check(value, self.kb_base),
+            Ignored(form) => check_form(form, value, self.kb_base),
             OnlyZero(hint) => match switch(value)? {
                 true => Err(format!("halfpower serves only 0 here; {hint}")),
                 false => Ok(()),
@@ -457,7 +409,7 @@ fn unknown(name: &str) -> Reason {
 /// The supported option with the closest spelling, if any is close.
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_").to_ascii_lowercase();
-    let known = ROWS.iter().filter(|row| row.is_served()).flat_map(Row::names);
+    let known = ROWS.iter().filter(|row| !matches!(row.takes, Refused(_))).flat_map(Row::names);
     let (distance, near) = known.map(|known| (strsim::levenshtein(&name, known), known)).min()?;
     (distance <= 2 && distance * 3 <= name.len().max(2)).then_some(near)
 }

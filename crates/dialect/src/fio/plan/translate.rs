@@ -54,7 +54,7 @@ pub(crate) fn hint(job: &Job) -> Hint {
 
 /// Whether the recorder makes the pauses: a stream's own pauses follow each request at depth 1.
 pub(crate) fn pauses(job: &Job) -> bool {
-    job.options.think_ns > 0 && (job.options.think_blocks > 1 || job.effective_depth() > 1)
+    job.options.think_ns > 0 && (job.options.pauses_after() != Some(1) || job.effective_depth() > 1)
 }
 
 /// State of the page cache for a job's files when it begins.

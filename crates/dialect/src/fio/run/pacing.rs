@@ -16,24 +16,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     ns: Nanos,
-    blocks: u64,
+    /// Requests and time between pauses, whichever is over first; 0: time does not count.
+    blocks: Option<u64>,
+    io_ns: Nanos,
     issued: u64,
+    /// End of the last pause.
     until: Nanos,
 }
 
 impl Pauses {
     pub(crate) fn of(options: &Options) -> Pauses {
-        Pauses { ns: options.think_ns, blocks: options.think_blocks, issued: 0, until: 0 }
+        let (blocks, io_ns) = (options.pauses_after(), options.think_io_ns);
+        Pauses { ns: options.think_ns, blocks, io_ns, issued: 0, until: 0 }
     }
 }
 
 impl Filter for Pauses {
+    fn begin(&mut self, core: &Core) {
+        self.until = core.measured_from - core.ramp;
+    }
+
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         if core.is_over(now) {
             return None;
         }
-        if self.issued < self.blocks {
-            return (now < self.until).then_some(Next::WaitUntil(self.until));
+        if now < self.until {
+            return Some(Next::WaitUntil(self.until));
+        }
+        let late = self.io_ns > 0 && now - self.until >= self.io_ns;
+        if !late && self.blocks.is_none_or(|blocks| self.issued < blocks) {
+            return None;
         }
         // As in fio, requests in flight finish first.
         if core.in_flight > 0 {
@@ -47,7 +59,7 @@ impl Filter for Pauses {
         self.issued += 1;
     }
 
-    ignores!(begin idle completed synced owes left fails read_back fill check finish);
+    ignores!(idle completed synced owes left fails read_back fill check finish);
 }
 
 /// The common end of jobs with `exitall`.

@@ -1,8 +1,8 @@
 //! The options as the help lists them.
 
 use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
-use super::OptionKind::{Ignored, OnlyValues, OnlyZero, Refused};
 use super::{ROWS, Row};
+use crate::rows::OptionKind::{Ignored, OnlyValues, OnlyZero, Refused};
 
 /// Supported job options by group, in lines of at most `width` columns.
 pub fn help(width: usize) -> String {
