@@ -28,6 +28,8 @@ pub(crate) struct Core {
     pub(crate) between_passes: bool,
     /// The files have no room for another request, or a limit ended the stream.
     pub(crate) ended: bool,
+    /// The stream was just ended because the files have no room.
+    pub(crate) is_full: bool,
     /// Whether the stream runs until the disk is full, and whether it is full now.
     pub(crate) fills: bool,
     pub(crate) no_space: bool,
@@ -54,6 +56,8 @@ pub(crate) struct Slot {
     pub(crate) bytes: u32,
     /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: u8,
+    /// Not the write after a trim of the same blocks.
+    pub(crate) fresh: bool,
     /// The priority to pass to the kernel, and the one that takes effect.
     pub(crate) given: u16,
     pub(crate) effective: u16,
@@ -86,15 +90,6 @@ pub(crate) struct Trims {
     pub(crate) trimmed: Option<Request>,
 }
 
-/// What the stream itself does next.
-pub(crate) enum Step {
-    Issue(Issue, Next),
-    /// Nothing for now.
-    Idle(Next),
-    /// The files are full.
-    Full(Next),
-}
-
 impl Core {
     pub(crate) fn new(stream: Stream, record: StreamStats, turns: FileTurns) -> Core {
         let depth = stream.depth() as usize;
@@ -114,6 +109,7 @@ impl Core {
             due: None,
             between_passes: false,
             ended: false,
+            is_full: false,
             fills: false,
             no_space: false,
             tolerated: Tolerated::default(),
@@ -167,9 +163,9 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(crate) fn next(&mut self, now: Nanos) -> Step {
+    pub(crate) fn next(&mut self, now: Nanos) -> Next {
         if self.ended {
-            return Step::Idle(self.over());
+            return self.over();
         }
         let trimmed = self.trims.as_mut().and_then(|trims| trims.trimmed.take());
         let next = match trimmed {
@@ -179,13 +175,13 @@ impl Core {
         };
         match next {
             Next::Issue(request) => self.issue(request, trimmed.is_none(), now),
-            next => Step::Idle(next),
+            next => next,
         }
     }
 
     /// Records a request issued now; not `fresh`: it is the write after a trim of the same blocks.
     #[inline(always)]
-    fn issue(&mut self, mut request: Request, fresh: bool, now: Nanos) -> Step {
+    fn issue(&mut self, mut request: Request, fresh: bool, now: Nanos) -> Next {
         if self.guide.is_none() && fresh {
             let Request { op, len, .. } = request;
             if !self.turns.place(&mut request) {
@@ -202,27 +198,26 @@ impl Core {
         let side = if trims.is_some() { TRIM } else { request.op as usize };
         let Request { offset, len: bytes, .. } = request;
         self.slots[request.slot as usize] =
-            Slot { at: now, offset, returned_at: Nanos::MAX, bytes, side: side as u8, given: 0, effective: 0 };
+            Slot { at: now, offset, returned_at: Nanos::MAX, bytes, side: side as u8, fresh, given: 0, effective: 0 };
         self.in_flight += 1;
         self.issued_in_row += 1;
         self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
-        let issue = Issue { request, side, fresh, now };
         if let Some(trims) = trims {
             trims.under_way = Some(request);
-            return Step::Issue(issue, Next::Discard(request));
+            return Next::Discard(request);
         }
         if let Some(submissions) = &mut self.submissions {
             submissions.open.push(request.slot);
         }
-        Step::Issue(issue, Next::Issue(request))
+        Next::Issue(request)
     }
 
     /// The files have no room for the request in this slot.
     #[cold]
-    fn end(&mut self, slot: u32, now: Nanos) -> Step {
-        self.ended = true;
+    fn end(&mut self, slot: u32, now: Nanos) -> Next {
+        (self.ended, self.is_full) = (true, true);
         self.stream.abandon(slot, now);
-        Step::Full(self.over())
+        self.over()
     }
 
     /// Returns the guide's next step, for a free slot.

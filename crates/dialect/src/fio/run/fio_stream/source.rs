@@ -1,7 +1,7 @@
 //! A stream as a request source: its core, with the features asked for around it.
 
 use super::FioStream;
-use crate::fio::run::core::Step;
+use crate::fio::run::core::{Issue, Slot};
 use crate::fio::run::verify::repeat;
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 
@@ -133,26 +133,36 @@ impl FioStream {
         {
             return next;
         }
-        match self.core.next(now) {
-            Step::Issue(issue, next) => {
-                for filter in &mut self.filters {
-                    filter.issued(&mut self.core, &issue);
+        let next = self.core.next(now);
+        match next {
+            Next::Issue(request) | Next::Discard(request) => {
+                if !self.filters.is_empty() {
+                    self.issued(request, now);
                 }
-                next
             }
-            Step::Idle(next) => {
-                self.core.end_of_row();
-                self.filters.iter_mut().for_each(|filter| filter.idle(next));
-                if let Next::Done = next {
-                    // A stream that was ended from outside has not made all of its requests.
-                    self.leave(!self.core.ended);
-                }
-                next
-            }
-            Step::Full(next) => {
-                self.leave(true);
-                next
-            }
+            idle => self.idle(idle),
+        }
+        next
+    }
+
+    fn issued(&mut self, request: Request, now: Nanos) {
+        let Slot { side, fresh, .. } = self.core.slots[request.slot as usize];
+        let issue = Issue { request, side: usize::from(side), fresh, now };
+        for filter in &mut self.filters {
+            filter.issued(&mut self.core, &issue);
+        }
+    }
+
+    fn idle(&mut self, next: Next) {
+        if std::mem::take(&mut self.core.is_full) {
+            self.leave(true);
+            return;
+        }
+        self.core.end_of_row();
+        self.filters.iter_mut().for_each(|filter| filter.idle(next));
+        if let Next::Done = next {
+            // A stream that was ended from outside has not made all of its requests.
+            self.leave(!self.core.ended);
         }
     }
 
