@@ -34,6 +34,10 @@ pub(crate) struct Core {
     pub(crate) fills: bool,
     pub(crate) no_space: bool,
     pub(crate) tolerated: Tolerated,
+    /// Bytes of this pass over the files, and those after which something happens; the maximum:
+    /// nothing does.
+    pub(crate) passed: u64,
+    pub(crate) pass_bytes: u64,
     /// The requests in flight are those of the verification.
     pub(crate) reads_back: bool,
     /// A feature found a reason to fail.
@@ -56,8 +60,6 @@ pub(crate) struct Slot {
     pub(crate) bytes: u32,
     /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: u8,
-    /// Not the write after a trim of the same blocks.
-    pub(crate) fresh: bool,
     /// The priority to pass to the kernel, and the one that takes effect.
     pub(crate) given: u16,
     pub(crate) effective: u16,
@@ -69,8 +71,6 @@ pub(crate) struct Issue {
     pub(crate) request: Request,
     /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: usize,
-    /// Not the write after a trim of the same blocks.
-    pub(crate) fresh: bool,
     pub(crate) now: Nanos,
 }
 
@@ -113,6 +113,8 @@ impl Core {
             fills: false,
             no_space: false,
             tolerated: Tolerated::default(),
+            passed: 0,
+            pass_bytes: u64::MAX,
             reads_back: false,
             fails: false,
             leaves: false,
@@ -198,7 +200,10 @@ impl Core {
         let side = if trims.is_some() { TRIM } else { request.op as usize };
         let Request { offset, len: bytes, .. } = request;
         self.slots[request.slot as usize] =
-            Slot { at: now, offset, returned_at: Nanos::MAX, bytes, side: side as u8, fresh, given: 0, effective: 0 };
+            Slot { at: now, offset, returned_at: Nanos::MAX, bytes, side: side as u8, given: 0, effective: 0 };
+        if fresh {
+            self.passed += u64::from(bytes);
+        }
         self.in_flight += 1;
         self.issued_in_row += 1;
         self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;

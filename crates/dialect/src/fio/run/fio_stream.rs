@@ -28,6 +28,8 @@ use workload::rng;
 pub(crate) struct FioStream {
     core: Core,
     filters: Vec<Box<dyn Filter>>,
+    /// The filters take part in each request, not only between passes.
+    filters_each: bool,
     delay: Nanos,
     starts: Nanos,
     begun: bool,
@@ -85,6 +87,11 @@ impl FioStream {
             flow
         });
         let verifying = Verifying::of(company.verify, company.contest, &mut core);
+        if company.passes.bytes > 0 {
+            core.pass_bytes = company.passes.bytes;
+        }
+        let syncs = Syncs::of(job, depth, company.passes);
+        let between_passes = syncs.as_ref().is_some_and(Syncs::is_between_passes);
         let filters: [Option<Box<dyn Filter>>; 10] = [
             company.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
             verifying.map(|one| Box::new(one) as _),
@@ -92,12 +99,14 @@ impl FioStream {
             translate::pauses(job).then(|| Box::new(Pauses::of(options)) as _),
             flow.map(|flow| Box::new(flow) as _),
             Limits::of(job, depth).map(|limits| Box::new(limits) as _),
-            Syncs::of(job, depth, company.passes).map(|syncs| Box::new(syncs) as _),
+            syncs.map(|syncs| Box::new(syncs) as _),
             Batching::of(job, depth).map(|batches| Box::new(batches) as _),
             Priorities::of(options, chance, &mut core).map(|priorities| Box::new(priorities) as _),
             TraceLog::of(options).map(|trace| Box::new(trace) as _),
         ];
-        FioStream { core, filters: filters.into_iter().flatten().collect(), delay, starts: 0, begun: false }
+        let filters: Vec<_> = filters.into_iter().flatten().collect();
+        let filters_each = filters.len() > usize::from(between_passes);
+        FioStream { core, filters, filters_each, delay, starts: 0, begun: false }
     }
 
     pub(crate) fn finish(self) -> Finished {

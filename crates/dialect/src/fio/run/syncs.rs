@@ -26,8 +26,6 @@ pub(crate) struct Syncs {
     /// The job ends with a timed sync of its files.
     at_end: bool,
     passes: Passes,
-    /// Bytes of this pass.
-    passed: u64,
     progress: Option<Progress>,
 }
 
@@ -62,7 +60,12 @@ impl Syncs {
         });
         let asked = every != [0; 2] || options.end_fsync || passes.bytes > 0 || progress.is_some();
         let at_end = options.end_fsync;
-        asked.then_some(Syncs { every, written: [0; 2], at_end, passes, passed: 0, progress })
+        asked.then_some(Syncs { every, written: [0; 2], at_end, passes, progress })
+    }
+
+    /// Nothing happens within a pass, nor at the end.
+    pub(crate) fn is_between_passes(&self) -> bool {
+        self.every == [0; 2] && !self.at_end && self.progress.is_none()
     }
 
     /// Returns the sync due after these writes. As in fio, if both kinds are due, only the full
@@ -78,12 +81,12 @@ impl Syncs {
     }
 
     /// Returns the sync or cache drop at the end of a pass, if another pass follows.
-    fn at_turn(&mut self, core: &Core) -> Option<Stability> {
+    fn at_turn(&mut self, core: &mut Core) -> Option<Stability> {
         if self.passes.synced && self.owes(core).is_some() {
             return Some(Stability::File);
         }
         if !self.passes.cold {
-            self.passed = 0;
+            core.passed = 0;
         }
         self.passes.cold.then_some(Stability::Uncached)
     }
@@ -95,7 +98,7 @@ impl Filter for Syncs {
     /// such a sync only with `end_fsync`.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let sync = self.wanted();
-        let turn = self.passes.bytes > 0 && self.passed >= self.passes.bytes;
+        let turn = core.passed >= core.pass_bytes;
         if !(sync.is_some() || turn) || core.is_over(now) {
             return None;
         }
@@ -116,9 +119,6 @@ impl Filter for Syncs {
 
     fn issued(&mut self, _core: &mut Core, issue: &Issue) {
         self.written[0] += u64::from(issue.side == Op::Write as usize);
-        if issue.fresh {
-            self.passed += u64::from(issue.request.len);
-        }
         if let Some(progress) = &mut self.progress {
             progress.numbers[issue.request.slot as usize] = progress.issued;
             progress.issued += 1;
@@ -131,9 +131,9 @@ impl Filter for Syncs {
         }
     }
 
-    fn synced(&mut self, _core: &mut Core, what: Stability, _began: Nanos, _ended: Nanos) {
+    fn synced(&mut self, core: &mut Core, what: Stability, _began: Nanos, _ended: Nanos) {
         if what == Stability::Uncached {
-            self.passed = 0;
+            core.passed = 0;
             return;
         }
         self.written[1] = self.written[0];

@@ -1,7 +1,7 @@
 //! A stream as a request source: its core, with the features asked for around it.
 
 use super::FioStream;
-use crate::fio::run::core::{Issue, Slot};
+use crate::fio::run::core::Issue;
 use crate::fio::run::verify::repeat;
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 
@@ -74,7 +74,7 @@ impl RequestSource for FioStream {
             return;
         }
         let (whole, done) = self.core.complete(completion, now);
-        if self.filters.is_empty() {
+        if !self.filters_each {
             return;
         }
         for filter in &mut self.filters {
@@ -128,7 +128,7 @@ impl FioStream {
             }
             self.start(now);
         }
-        if !self.filters.is_empty()
+        if (self.filters_each || self.core.passed >= self.core.pass_bytes)
             && let Some(next) = self.held(now)
         {
             return next;
@@ -136,7 +136,7 @@ impl FioStream {
         let next = self.core.next(now);
         match next {
             Next::Issue(request) | Next::Discard(request) => {
-                if !self.filters.is_empty() {
+                if self.filters_each {
                     self.issued(request, now);
                 }
             }
@@ -146,8 +146,8 @@ impl FioStream {
     }
 
     fn issued(&mut self, request: Request, now: Nanos) {
-        let Slot { side, fresh, .. } = self.core.slots[request.slot as usize];
-        let issue = Issue { request, side: usize::from(side), fresh, now };
+        let side = usize::from(self.core.slots[request.slot as usize].side);
+        let issue = Issue { request, side, now };
         for filter in &mut self.filters {
             filter.issued(&mut self.core, &issue);
         }
