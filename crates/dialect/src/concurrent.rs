@@ -4,10 +4,8 @@
 //! start a file's threads at different offsets, or mix readers with writers, and report each job
 //! separately.
 
-use machine::{
-    Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, Start, TargetFacts, TargetKind, Usage,
-};
-use measure::{Sample, Stream};
+use machine::{Error, Machine, Nanos, Op, Result, RunOptions, Start, TargetFacts, TargetKind};
+use measure::{Job, Sample, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use stream::{Shared, ToolStream};
@@ -193,40 +191,24 @@ pub(crate) struct Trace {
 pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan: RunPlan) -> Result<Vec<ToolResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
-    let ((sources, mut usage), left_out) = measure::retry_if_paused(|| {
-        let (sources, usage) = run_once(machine, jobs, &facts, plan)?;
-        let paused = usage.paused;
-        Ok::<_, Error>(((sources, usage), paused))
-    })?;
-    usage.warnings.extend(left_out);
-    let each = jobs.iter().zip(sources).zip(usage.by_part());
-    let mut results: Vec<ToolResult> =
-        each.map(|((job, sources), usage)| result(job, sources, usage?)).collect::<Result<_>>()?;
-    let of_jobs = results.iter_mut().zip(jobs.iter().zip(&facts));
-    measure::note_others(of_jobs.map(|(result, (job, facts))| (&mut result.sample, &job.workload, facts)));
-    Ok(results)
-}
-
-/// Runs all jobs once; returns their streams and resource usage.
-fn run_once<M: Machine>(
-    machine: &M,
-    jobs: &[ToolJob<'_, M::Target>],
-    facts: &[TargetFacts],
-    plan: RunPlan,
-) -> Result<(Vec<Vec<ToolStream>>, RunUsage)> {
-    let mut sources = tool_streams(jobs, facts, plan)?;
-    let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
-    for ((job, facts), sources) in jobs.iter().zip(facts).zip(&mut sources) {
+    let access = |job: &ToolJob<'_, M::Target>, facts: &TargetFacts| {
         let mut access = job.workload.access(facts.size_bytes);
         if job.shape.step_bytes.is_some() || matches!(job.shape.threads, ThreadOrder::Apart { bytes: 1.., .. }) {
             access.region = (0, facts.size_bytes);
         }
-        let scheduling = Scheduling { processors: &job.processors, ..Scheduling::default() };
-        parts.push(Part { targets: vec![job.target], access, sources, scheduling });
-    }
-    let usage = machine.run(&mut parts, plan.options(machine))?;
-    drop(parts);
-    Ok((sources, usage))
+        access
+    };
+    let parts: Vec<_> = (jobs.iter().zip(&facts))
+        .map(|(job, facts)| Job {
+            target: job.target,
+            facts,
+            workload: &job.workload,
+            access: access(job, facts),
+            processors: &job.processors,
+        })
+        .collect();
+    let ran = measure::run_jobs(machine, &parts, || plan.options(machine), || tool_streams(jobs, &facts, plan))?;
+    jobs.iter().zip(ran).map(|(job, ran)| result(job, ran?)).collect()
 }
 
 /// The streams of all jobs.
@@ -297,15 +279,14 @@ fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<
 }
 
 /// Combines the measurements of a job's streams.
-fn result<T>(job: &ToolJob<'_, T>, sources: Vec<ToolStream>, usage: Usage) -> Result<ToolResult> {
+fn result<T>(job: &ToolJob<'_, T>, (sample, sources): (Sample, Vec<ToolStream>)) -> Result<ToolResult> {
     if let Some(offset) = sources.iter().find_map(|source| source.wrong) {
         let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "the data is not what was written");
         return Err(Error::Request { op: Op::Read, offset, len: job.workload.request_bytes, source });
     }
     let span = (
-        sources.iter().map(|source| source.result.trace.began).min().unwrap_or(usage.began),
-        sources.iter().map(|source| source.result.trace.ended).max().unwrap_or(usage.began),
+        sources.iter().map(|source| source.result.trace.began).min().unwrap_or(sample.usage.began),
+        sources.iter().map(|source| source.result.trace.ended).max().unwrap_or(sample.usage.began),
     );
-    let sample = measure::gather(&sources, usage, &job.workload)?;
     Ok(ToolResult { sample, streams: sources.into_iter().map(|source| source.result).collect(), span })
 }

@@ -1,19 +1,9 @@
 //! Measures workloads individually and concurrently, in turn.
 
 use crate::repeat::{Measured, PointStatus, Repeated, Repeats, ramp, repeat};
-use crate::sample::{Sample, alignment, gather, note_others, retry_if_paused, streams};
-use crate::stream::Stream;
-use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
-use workload::{Stop, Workload};
-
-/// A workload and its target. Several jobs may share a target.
-pub(crate) struct Job<'t, T> {
-    pub(crate) target: &'t T,
-    pub(crate) facts: &'t TargetFacts,
-    /// The workload. It must stop after a time, not an amount of data, so that all jobs run until
-    /// the end.
-    pub(crate) workload: &'t Workload,
-}
+use crate::sample::{Job, Sample, alignment, run_jobs, streams};
+use machine::{Error, Machine, Nanos, Result, RunOptions};
+use workload::Stop;
 
 /// The measurements of a job.
 #[derive(Default)]
@@ -116,27 +106,10 @@ impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
 }
 
 fn run_once<M: Machine>(machine: &M, jobs: &[Job<'_, M::Target>], ramp_ns: Nanos) -> Result<Vec<Result<Sample>>> {
-    let ((sources, mut usage), left_out) = retry_if_paused(|| {
-        let mut sources: Vec<Vec<Stream>> = Vec::with_capacity(jobs.len());
-        for Job { facts, workload, .. } in jobs {
-            workload.check(facts.size_bytes, alignment(workload, facts))?;
-            sources.push(streams(workload, facts, ramp_ns)?);
-        }
-        let mut parts: Vec<_> = (jobs.iter().zip(&mut sources))
-            .map(|(job, sources)| Part::new(job.target, &job.workload.access(job.facts.size_bytes), sources))
-            .collect();
-        let usage = machine.run(&mut parts, RunOptions::default())?;
-        drop(parts);
-        let paused = usage.paused;
-        Ok::<_, Error>(((sources, usage), paused))
-    })?;
-    usage.warnings.extend(left_out);
-    let usage: Vec<_> = usage.by_part().collect();
-    let sample = |((job, sources), usage): ((&Job<'_, M::Target>, Vec<Stream>), Result<_>)| {
-        gather(&sources, usage?, job.workload)
+    let sources = |job: &Job<'_, M::Target>| {
+        job.workload.check(job.facts.size_bytes, alignment(job.workload, job.facts))?;
+        streams(job.workload, job.facts, ramp_ns)
     };
-    let mut samples: Vec<Result<Sample>> = jobs.iter().zip(sources).zip(usage).map(sample).collect();
-    let of_jobs = samples.iter_mut().zip(jobs);
-    note_others(of_jobs.filter_map(|(sample, job)| Some((sample.as_mut().ok()?, job.workload, job.facts))));
-    Ok(samples)
+    let ran = run_jobs(machine, jobs, RunOptions::default, || jobs.iter().map(sources).collect())?;
+    Ok(ran.into_iter().map(|one| one.map(|(sample, _)| sample)).collect())
 }

@@ -26,7 +26,7 @@ pub use repeat::{
 pub use runner::{
     Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory, check_writable,
 };
-pub use sample::{Options, Sample, gather, note_others, retry_if_paused, sample, streams};
+pub use sample::{Job, JobRun, Options, Sample, gather, note_others, retry_if_paused, run_jobs, sample, streams};
 pub use stages::{counted_times, traced_times};
 pub use stream::Stream;
 pub use verified::{Verification, VerifyStats, measure_verified, read_back};

@@ -4,9 +4,9 @@
 //! by another process.
 
 use crate::ceiling::Ceilings;
-use crate::concurrent::{Job, measure_concurrent};
+use crate::concurrent::measure_concurrent;
 use crate::repeat::{Measured, Repeats, repeat_workloads};
-use crate::sample::sample;
+use crate::sample::{Job, sample};
 use machine::units::show_size;
 use machine::{Allocation, Buffers, Error, LEAST_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind, TargetSpec};
 use serde::{Deserialize, Serialize};
@@ -227,11 +227,7 @@ impl<'m, M: Machine> Runner<'m, M> {
             Arrangement::Concurrent => {
                 let (targets, facts) = (&self.targets, &self.facts);
                 let jobs: Vec<Job<'_, M::Target>> = (parts.iter())
-                    .map(|RequestPart { target: at, workload }| Job {
-                        target: &targets[*at],
-                        facts: &facts[*at],
-                        workload,
-                    })
+                    .map(|RequestPart { target: at, workload }| Job::new(&targets[*at], &facts[*at], workload))
                     .collect();
                 measure_concurrent(self.machine, &jobs, repeats, on_progress)?
             }

@@ -5,8 +5,8 @@ use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::{
-    CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
-    TargetFacts, Usage,
+    Access, CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
+    Scheduling, TargetFacts, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -140,19 +140,12 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let facts = machine.target_facts(target);
     let ramp_ns = options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
-    let access = workload.access(facts.size_bytes);
     let Options { count_instructions, trace, .. } = options;
     let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
     let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
-    let ((streams, mut usage), left_out) = retry_if_paused(|| {
-        let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
-        let mut streams: Vec<A> = streams.into_iter().map(&source).collect();
-        let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
-        let paused = usage.paused;
-        Ok::<_, Error>(((streams, usage), paused))
-    })?;
-    usage.warnings.extend(left_out);
-    let mut sample = gather(&streams, usage, workload)?;
+    let job = Job::new(target, &facts, workload);
+    let sources = || Ok(vec![streams(workload, &facts, ramp_ns)?.into_iter().map(&source).collect()]);
+    let (mut sample, streams) = run_jobs(machine, &[job], || how, sources)?.remove(0)?;
     if (options.until_deadline || ramp_ns > 0)
         && let Some(rate) = rate_until_deadline(&streams)
     {
@@ -171,6 +164,60 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
         sample.rate = sample.rate.min(sample.requests as f64 * 1e9 / whole_ns as f64);
     }
     Ok(sample)
+}
+
+/// A workload on its target, as one part of a run.
+pub struct Job<'t, T> {
+    pub target: &'t T,
+    pub facts: &'t TargetFacts,
+    pub workload: &'t Workload,
+    pub access: Access,
+    /// The allowed processors; empty for all.
+    pub processors: &'t [u32],
+}
+
+impl<'t, T> Job<'t, T> {
+    /// A workload on any processor.
+    pub(crate) fn new(target: &'t T, facts: &'t TargetFacts, workload: &'t Workload) -> Job<'t, T> {
+        Job { target, facts, workload, access: workload.access(facts.size_bytes), processors: &[] }
+    }
+}
+
+/// The sample of a job, with its sources.
+pub type JobRun<A> = Result<(Sample, Vec<A>)>;
+
+/// Runs all jobs at once, and again if the program was paused. `sources` makes the sources of each
+/// job; they are returned with its sample.
+///
+/// # Errors
+/// As [`Machine::run`] and `sources`; for a job, no request completed.
+pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
+    machine: &M,
+    jobs: &[Job<'_, M::Target>],
+    options: impl Fn() -> RunOptions,
+    mut sources: impl FnMut() -> Result<Vec<Vec<A>>>,
+) -> Result<Vec<JobRun<A>>> {
+    let ((sources, mut usage), left_out) = retry_if_paused(|| {
+        let mut sources = sources()?;
+        let part = |(job, sources)| -> Part<'_, M::Target, A> {
+            let Job { target, access, processors, .. }: &Job<'_, M::Target> = job;
+            let scheduling = Scheduling { processors, ..Scheduling::default() };
+            Part { targets: vec![target], access: access.clone(), sources, scheduling }
+        };
+        let mut parts = Vec::with_capacity(jobs.len());
+        parts.extend(jobs.iter().zip(sources.iter_mut().map(Vec::as_mut_slice)).map(part));
+        let usage = machine.run(&mut parts, options())?;
+        drop(parts);
+        let paused = usage.paused;
+        Ok::<_, Error>(((sources, usage), paused))
+    })?;
+    usage.warnings.extend(left_out);
+    let mut all: Vec<JobRun<A>> = (jobs.iter().zip(sources).zip(usage.by_part()))
+        .map(|((job, sources), usage)| Ok((gather(&sources, usage?, job.workload)?, sources)))
+        .collect();
+    let of_jobs = all.iter_mut().zip(jobs);
+    note_others(of_jobs.filter_map(|(one, job)| Some((&mut one.as_mut().ok()?.0, job.workload, job.facts))));
+    Ok(all)
 }
 
 /// Upper bound for the fill rate of a page cache if nothing else is known.
