@@ -183,13 +183,16 @@ fn shortened(versions: &Versions, room: usize, most: usize) -> Vec<Line> {
     wrap(said, room).into_iter().map(|line| vec![(Tone::Plain, line)]).collect()
 }
 
+/// A bottleneck, and the request size that it limits.
+type BySize = (Bottleneck, Option<u32>);
+
 /// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random
 /// reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
     let sentences = peaks.iter().flat_map(|limit| shortened(&sentences::limit(limit), room, detail.limit_lines));
     // What is limited, and by what from which request size on.
-    let mut groups: Vec<(LimitOf, OpKind, Vec<(Bottleneck, Option<u32>)>)> = Vec::new();
+    let mut groups: Vec<(LimitOf, OpKind, Vec<BySize>)> = Vec::new();
     for limit in others {
         let found = (limit.what, limit.request_bytes);
         match groups.iter_mut().find(|(of, op, _)| (*of, *op) == (limit.of, limit.op)) {
@@ -198,7 +201,7 @@ fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
             None => groups.push((limit.of, limit.op, vec![found])),
         }
     }
-    let with_size = |(what, bytes): &(Bottleneck, Option<u32>)| {
+    let with_size = |(what, bytes): &BySize| {
         let size = bytes.map(|bytes| show_size(u64::from(bytes))).unwrap_or_default();
         format!("{} ({size})", what.name().replace('_', " "))
     };
