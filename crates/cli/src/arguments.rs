@@ -50,6 +50,9 @@ pub(crate) struct ReportArguments {
     /// Directory for report.html and the tables [default: the directory of the results]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Write nothing: list figures that contradict each other, and exit with 1 if there are any
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) check: bool,
 }
 
 /// A size; `None` if halfpower chooses it.

@@ -77,12 +77,27 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
         .text(&arguments.results)
         .map_err(|error| usage(&format_args!("cannot read {}: {error}", arguments.results.display())))?;
     let results = results::parse(&arguments.results, &text).map_err(|error| usage(&error))?;
+    if arguments.check {
+        return check(&arguments.results, &results);
+    }
     let beside = arguments.results.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
     let directory = Directory::new(context, directory, &[], &["report.html"])?;
     let report = directory.save_report(&results)?;
     surfaces(&text, &results, &directory)?;
     output::show_study(&results, Some(&report), false)
+}
+
+/// Lists the contradictions of a document.
+fn check(path: &Path, results: &Results) -> Result<(), Failure> {
+    let broken = results::rules::check(results);
+    for one in &broken {
+        output::print(&format!("{one}\n"))?;
+    }
+    match broken.len() {
+        0 => output::print("no contradiction\n"),
+        count => Err(Failure::Run(format!("{} contradicts itself in {count} places", path.display()))),
+    }
 }
 
 /// Draws the surfaces of a document of `halfpower iozone`, which holds rates over file and record

@@ -62,3 +62,28 @@ fn a_document_whose_figures_disagree_is_refused_and_the_field_is_named() {
         assert!(code == Some(2) && stderr.contains("twice"), "{stderr}");
     }
 }
+
+#[test]
+fn a_report_lists_what_an_answer_contradicts() {
+    let here = tempfile::tempdir().unwrap();
+    let study = halfpower(&["study", "twin:virtio", "--quick", "--json", "--output", "out"], here.path());
+    let sound: Value = serde_json::from_slice(&study.stdout).unwrap();
+    let check = |document: &Value| {
+        fs::write(here.path().join("study.json"), document.to_string()).unwrap();
+        let output = halfpower(&["report", "--check", "study.json"], here.path());
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(check(&sound), (Some(0), "no contradiction\n".into()));
+    assert!(!here.path().join("report.html").exists(), "a check writes nothing");
+    let mut edited = sound.clone();
+    edited["answer"]["findings"][0]["evidence"] = json!("twice as fast");
+    let (code, said) = check(&edited);
+    assert!(code == Some(1) && said.contains("says twice as fast"), "{said}");
+    let mut edited = sound;
+    edited["answer"]["peaks"][0]["throughput_bytes_per_s"] = json!(1e12);
+    let (code, said) = check(&edited);
+    assert!(
+        code == Some(1) && said.contains("one quantity has one value, but the peak of reads is 1000000000000"),
+        "{said}"
+    );
+}

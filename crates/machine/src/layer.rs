@@ -90,11 +90,14 @@ pub struct LayerFacts {
     pub file_system: Option<FileSystemFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
-    /// The address or port of a link, as in warnings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link_address: Option<String>,
+    /// Whether a hypervisor serves the disk behind this link: what the disk says of itself is not what it is.
+    #[serde(skip_serializing_if = "is_false")]
+    pub paravirtual: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing_file: Option<PathBuf>,
+    /// Problems found with this layer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl LayerFacts {

@@ -3,7 +3,7 @@
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, Finding, FindingStep, HalfPower, Point, Varied};
+use results::{Axis, CostModel, CostScope, Finding, FindingStep, Fixed, HalfPower, Point, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -156,6 +156,8 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
 pub(crate) struct HalfPowerLine {
     /// The condition: `depth 8`, `256 KiB to 16 MiB requests`.
     pub(crate) at: String,
+    /// Its first value and its last.
+    pub(crate) fixed: Option<[Fixed; 2]>,
     pub(crate) value: String,
     pub(crate) interval: String,
 }
@@ -166,20 +168,36 @@ pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     let alike = halves.chunk_by(|one, next| answer(one) == answer(next));
     let line = |alike: &[&HalfPower]| {
         let (value, interval) = answer(alike[0]);
-        HalfPowerLine { at: span(&alike[0].at, &alike[alike.len() - 1].at), value, interval }
+        let (first, last) = (alike[0], alike[alike.len() - 1]);
+        let fixed = first.fixed.zip(last.fixed).map(|(first, last)| [first, last]);
+        let at = match fixed {
+            Some(fixed) => fixed_span(fixed, true, true),
+            // A curve by its name.
+            None if first.at == last.at => first.at.clone(),
+            None => format!("{} to {}", first.at, last.at),
+        };
+        HalfPowerLine { at, fixed, value, interval }
     };
     alike.map(line).collect()
 }
 
-/// A range of settings, with common words once: `depth 1 to 8`, `512 B to 2 KiB requests`.
-fn span(first: &str, last: &str) -> String {
-    if first == last {
-        return first.to_owned();
+/// A range of settings, with common words once: `depth 1 to 8`, `512 B to 2 KiB requests`; the words before and after only if wanted.
+pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -> String {
+    let value = |fixed: Fixed| match fixed {
+        Fixed::Depth(depth) => depth.to_string(),
+        Fixed::RequestBytes(bytes) => show_size(bytes),
+    };
+    let (one, other) = (value(first), value(last));
+    let values = match one.rsplit_once(' ').zip(other.rsplit_once(' ')) {
+        _ if one == other => one.clone(),
+        Some(((number, unit), (_, same))) if unit == same => format!("{number} to {other}"),
+        _ => format!("{one} to {other}"),
+    };
+    match first {
+        Fixed::Depth(_) if before => format!("depth {values}"),
+        Fixed::RequestBytes(_) if after => format!("{values} requests"),
+        _ => values,
     }
-    let (one, other): (Vec<&str>, Vec<&str>) = (first.split(' ').collect(), last.split(' ').collect());
-    let before = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
-    let after = one[before..].iter().rev().zip(other[before..].iter().rev()).take_while(|(a, b)| a == b).count();
-    format!("{} to {}", one[..one.len() - after].join(" "), other[before..].join(" "))
 }
 
 /// Costs of the whole machine, or of the process if only that is known; then the others.
@@ -443,6 +461,7 @@ mod tests {
         let mut half = HalfPower {
             of: Varied::RequestBytes,
             at: "depth 1".into(),
+            fixed: Some(Fixed::Depth(1)),
             op: OpKind::Read,
             peak_bytes_per_s: 1e9,
             peak_from: PeakSource::Measured,
@@ -463,9 +482,10 @@ mod tests {
 
     #[test]
     fn half_power_points_with_the_same_answer_are_one_line() {
-        let at = |at: &str, smallest: Option<f64>| HalfPower {
+        let at = |bytes: u64, smallest: Option<f64>| HalfPower {
             of: Varied::Depth,
-            at: at.into(),
+            at: Fixed::RequestBytes(bytes).to_string(),
+            fixed: Some(Fixed::RequestBytes(bytes)),
             op: OpKind::Read,
             peak_bytes_per_s: 1e9,
             peak_from: PeakSource::Measured,
@@ -474,19 +494,16 @@ mod tests {
             interval_95: None,
             at_or_below: smallest.is_some(),
         };
-        let all = [
-            at("512 B requests", None),
-            at("2 KiB requests", None),
-            at("4 KiB requests", Some(8.0)),
-            at("1 MiB requests", Some(1.0)),
-        ];
+        let all = [at(512, None), at(2048, None), at(4096, Some(8.0)), at(1048576, Some(1.0))];
         let lines = half_power_lines(&all.iter().collect::<Vec<_>>());
         let said: Vec<_> = lines.iter().map(|line| (line.value.as_str(), line.at.as_str())).collect();
         assert_eq!(
             said,
             [("not reached", "512 B to 2 KiB requests"), ("≤ 8", "4 KiB requests"), ("≤ 1", "1 MiB requests")]
         );
-        assert_eq!(span("depth 1", "depth 8"), "depth 1 to 8");
-        assert_eq!(span("64 KiB requests", "256 KiB requests"), "64 to 256 KiB requests");
+        assert_eq!(fixed_span([Fixed::Depth(1), Fixed::Depth(8)], true, true), "depth 1 to 8");
+        let sizes = [Fixed::RequestBytes(65_536), Fixed::RequestBytes(262_144)];
+        assert_eq!(fixed_span(sizes, true, true), "64 to 256 KiB requests");
+        assert_eq!(fixed_span(sizes, false, false), "64 to 256 KiB");
     }
 }

@@ -3,17 +3,12 @@
 use results::{Finding, Limit, LimitTrial, Point, Predicted};
 
 use crate::format::rate;
-use machine::units::{show_rate, significant};
+use machine::units::significant;
 
 /// A text from its longest to its shortest version; each shorter one leaves out a whole clause.
 pub(crate) struct Versions(Vec<String>);
 
 impl Versions {
-    /// A text that cannot be shortened.
-    pub(crate) fn one(text: String) -> Versions {
-        Versions(vec![text])
-    }
-
     /// The text with all its clauses, then without the last, and so on.
     fn of_clauses(clauses: &[String]) -> Versions {
         Versions((1..=clauses.len()).rev().map(|count| clauses[..count].join("; ")).collect())
@@ -60,15 +55,12 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
 
 /// Both rates of a finding with their workloads; in short, without that of the rate before.
 pub(crate) fn evidence(finding: &Finding, points: &[Point]) -> Versions {
-    let side = |index: usize| {
-        let point = points.get(index)?;
-        Some((show_rate(point.rate()?), point.workload.short()))
-    };
-    let [before, after] = finding.points.map(side);
-    match before.zip(after) {
-        Some(((before, _), (after, with))) => {
-            Versions(vec![finding.evidence.clone(), format!("{after} with {with}, against {before}")])
+    let full = finding.evidence.clone();
+    match finding.points.map(|index| points.get(index)) {
+        [Some(before), Some(after)] => {
+            let short = Finding::rates([before, after]).map(|rates| rates.short);
+            Versions(std::iter::once(full).chain(short).collect())
         }
-        None => Versions::one(finding.evidence.clone()),
+        _ => Versions(vec![full]),
     }
 }

@@ -68,7 +68,7 @@ prop_compose! {
         peak_bytes_per_s in number(), peak_from in prop::sample::select(&[PeakSource::Measured, PeakSource::Advertised][..]), smallest in prop::option::of(number()), crossing in prop::option::of(number()),
         interval_95 in interval(), at_or_below in any::<bool>(),
     ) -> HalfPower {
-        HalfPower { of, at, op, peak_bytes_per_s, peak_from, smallest, crossing, interval_95, at_or_below }
+        HalfPower { of, at, fixed: None, op, peak_bytes_per_s, peak_from, smallest, crossing, interval_95, at_or_below }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The result of a study.
 
+use crate::finding::{Finding, PeakDoubt, UncertainGain};
 use crate::limit::Limit;
 use crate::words::words;
+use machine::units::show_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
@@ -103,6 +105,9 @@ words! {
 pub struct Answer {
     /// Reasons not to trust its numbers, most serious first.
     pub doubts: Vec<String>,
+    /// Those that the points themselves give.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peak_doubts: Vec<PeakDoubt>,
     /// The peak rates: read, then write (absent if the target was only read).
     pub peaks: Vec<Peak>,
     /// Rates of a plain program: through the page cache, one request at a time; largest requests
@@ -125,11 +130,29 @@ pub struct Answer {
     /// Gains that are not significant: the interval includes no change, or there is no interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
+    /// The same as values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncertain_gains: Vec<UncertainGain>,
     /// Published rules for sequential I/O, and whether they hold here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checklist: Vec<Rule>,
     /// One sentence for each experiment that the budget left out.
     pub left_out: Vec<String>,
+}
+
+impl Answer {
+    /// The peak of an operation.
+    pub fn peak(&self, op: OpKind) -> Option<&Peak> {
+        self.peaks.iter().find(|peak| peak.op == op)
+    }
+
+    /// The half-power size of single requests, or of this many outstanding, relative to the measured peak.
+    pub fn half_power_size(&self, op: OpKind, depth: u32) -> Option<&HalfPower> {
+        self.half_power.iter().find(|half| {
+            (half.op, half.of, half.peak_from) == (op, Varied::RequestBytes, PeakSource::Measured)
+                && half.fixed == Some(Fixed::Depth(depth))
+        })
+    }
 }
 
 /// The peak rate of one operation.
@@ -225,58 +248,6 @@ pub struct ServiceModel {
     pub knee_bytes: Option<f64>,
 }
 
-/// A setting worth changing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// The recommendation in a few words.
-    pub title: String,
-    /// Speedup: 1.8 is 80 % faster.
-    pub gain: f64,
-    /// The 95 % interval.
-    pub gain_interval_95: Option<[f64; 2]>,
-    /// A sentence with both figures.
-    pub evidence: String,
-    /// The setting to use.
-    pub setting: String,
-    /// A command that reproduces the difference.
-    pub check: String,
-    /// Indices of the points before and after.
-    pub points: [usize; 2],
-    /// Processor time of the process per MiB in ns: before, after.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_ns_per_mib: Option<[f64; 2]>,
-    /// 99th percentile of the latency in ns: before, after.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_ns: Option<[u64; 2]>,
-    /// True if the point before is a plain program.
-    #[serde(default)]
-    pub from_plain: bool,
-    /// The goal that a plain program reaches with the fewest changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reaches: Option<Goal>,
-    /// If there are several changes and each was measured: their effects one by one, from the point
-    /// before to the point after.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<FindingStep>,
-}
-
-/// One of several changes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FindingStep {
-    /// The change, such as `8 outstanding`.
-    pub change: String,
-    /// Index of the point after the change.
-    pub point: usize,
-    /// Speedup over the previous step.
-    pub gain: f64,
-    /// The 95 % interval.
-    pub gain_interval_95: Option<[f64; 2]>,
-    /// Processor time of the process per MiB in ns, after the change.
-    pub cpu_ns_per_mib: Option<f64>,
-    /// 99th percentile of the latency in ns, after the change.
-    pub p99_ns: Option<u64>,
-}
-
 /// The predicted effect of a change to a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predicted {
@@ -319,6 +290,32 @@ pub struct Rule {
     pub evidence: String,
 }
 
+/// The parameter that stays the same along a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fixed {
+    /// Requests outstanding.
+    Depth(u32),
+    /// The request size.
+    RequestBytes(u64),
+}
+
+impl std::fmt::Display for Fixed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fixed::Depth(depth) => write!(f, "depth {depth}"),
+            Fixed::RequestBytes(bytes) => write!(f, "{} requests", show_size(*bytes)),
+        }
+    }
+}
+
+impl HalfPower {
+    /// The setting: where the curve crosses half of the peak, or the smallest measured one that reaches it.
+    pub fn setting(&self) -> Option<f64> {
+        self.crossing.or(self.smallest)
+    }
+}
+
 /// A half-power point: the smallest setting that reaches half of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
@@ -326,6 +323,9 @@ pub struct HalfPower {
     pub of: Varied,
     /// The fixed parameters: `depth 8`, `64 KiB requests`.
     pub at: String,
+    /// The fixed parameter as a value, if there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<Fixed>,
     /// Read or write.
     pub op: OpKind,
     /// The peak, in bytes per second.

@@ -14,6 +14,7 @@ mod disturbances;
 mod document;
 mod doubt;
 mod figure;
+mod finding;
 pub mod history;
 mod interference;
 mod json;
@@ -28,13 +29,14 @@ mod parquet;
 mod point;
 mod question;
 mod rate_change;
+pub mod rules;
 mod soundness;
 mod words;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
-    Advertised, Answer, CostMode, CostModel, CostScope, Finding, FindingStep, Goal, HalfPower, Peak, PeakSource,
-    PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, CostMode, CostModel, CostScope, Fixed, Goal, HalfPower, Peak, PeakSource, PlainRate, Predicted,
+    Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};
@@ -42,6 +44,7 @@ pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use doubt::{Doubt, merged};
 pub use figure::{Axis, Figure, Series, Value};
+pub use finding::{Finding, FindingStep, PeakDoubt, RatesInWords, UncertainGain};
 pub use interference::{ConcurrentWorkload, Interference, measure_interference};
 pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};

@@ -4,6 +4,7 @@ use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
 use crate::doubt::{Doubt, merged};
 use crate::rate_change::RateChange;
+use machine::units::MIB;
 use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{
@@ -41,6 +42,14 @@ pub struct WorkloadRecord {
 impl From<Workload> for WorkloadRecord {
     fn from(workload: Workload) -> Self {
         WorkloadRecord { op: workload.op(), workload }
+    }
+}
+
+impl Point {
+    /// Processor time of the process per MiB in ns.
+    pub fn cpu_ns_per_mib(&self) -> Option<f64> {
+        let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
+        Some(per_request * MIB as f64 / f64::from(self.workload.request_bytes))
     }
 }
 

@@ -9,8 +9,8 @@ use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, doubts, ladder, trial, verdict};
-use machine::{Machine, MachineFacts, units};
-use results::{Answer, Doubt, Experiment, Ladder, Peak, Point};
+use machine::{Machine, MachineFacts};
+use results::{Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain};
 use std::collections::BTreeSet;
 use workload::OpKind;
 
@@ -29,30 +29,34 @@ pub(crate) fn answer(
     left_out: Vec<String>,
 ) -> (Vec<Experiment>, Answer, Ladder) {
     let (facts, points) = (&found.setting.facts, found.points);
+    found.measured = PeakRates::measured(peaks, points);
     let peak = |&(op, point): &(OpKind, usize)| {
-        let numbers = points[point].numbers.as_ref()?;
+        let rate = found.measured.of(op)?;
         Some(Peak {
             op,
-            throughput_bytes_per_s: numbers.throughput_bytes_per_s,
-            interval_95: numbers.interval_95,
+            throughput_bytes_per_s: rate.bytes_per_s,
+            interval_95: rate.interval_95,
             point,
             settings: command.options(&found.entries[point]).join(" "),
             advertised: verdict::advertised(facts, op),
         })
     };
-    found.measured = PeakRates::measured(peaks, points);
     let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
     let advertised = |op: OpKind| {
         let peak = peaks.iter().find(|peak| peak.op == op)?;
         Some(peak.advertised.as_ref()?.throughput_bytes_per_s.into())
     };
     found.advertised = PeakRates { read: advertised(OpKind::Read), write: advertised(OpKind::Write) };
-    let best: Vec<(OpKind, f64)> = peaks.iter().map(|peak| (peak.op, peak.throughput_bytes_per_s)).collect();
     let copy = found.memory_rate("copy");
-    let limits =
-        cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best, copy)).collect();
+    let limit = |case: &Case| {
+        let peak = found.measured.of(case.op).map(|peak| peak.bytes_per_s);
+        verdict::limit(case, found.entries, points, facts, machine, peak, copy)
+    };
+    let limits = cases.iter().map(limit).collect();
+    let peak_doubts = peak_doubts(&found, &peaks, noisy);
     let mut answer = Answer {
-        doubts: doubts(&found, &peaks, noisy),
+        doubts: doubts(&found, &peaks, &peak_doubts),
+        peak_doubts,
         plain: Vec::new(),
         limits,
         half_power: Vec::new(),
@@ -61,6 +65,7 @@ pub(crate) fn answer(
         findings: Vec::new(),
         predictions: Vec::new(),
         unproven: Vec::new(),
+        uncertain_gains: Vec::new(),
         checklist: Vec::new(),
         left_out,
         peaks,
@@ -99,7 +104,8 @@ pub(crate) fn answer(
         PLAIN_BYTES.iter().any(|&bytes| trial::is_plain(entry, op, bytes, setting))
     };
     let of_changes = findings(&comparisons, found.entries, points, command, is_plain);
-    (answer.findings, answer.unproven) = (of_changes.proven, of_changes.unproven);
+    answer.unproven = of_changes.unproven.iter().map(UncertainGain::to_string).collect();
+    (answer.findings, answer.uncertain_gains) = (of_changes.proven, of_changes.unproven);
     answer.checklist = checklist::checklist(&found, &answer.limits);
     let ladder = ladder::ladder(&found, &experiments, &answer, machine);
     (experiments, answer, ladder)
@@ -124,82 +130,72 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
 
 /// Reasons to distrust the answer, most serious first: about the target, then the peaks, then those
 /// many points share.
-fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
+fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
     let warnings = |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
-    let of_peaks = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
+    let warned = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
     let known: Vec<Doubt> = doubts.iter().map(|doubt| Doubt::new(doubt)).collect();
     let is_new = |warning: &str| !known.iter().any(|doubt| doubt.is_like(&Doubt::new(warning)));
-    let new = of_peaks.filter(|(_, warning)| is_new(warning)).collect::<Vec<_>>();
+    let new = warned.filter(|(_, warning)| is_new(warning)).collect::<Vec<_>>();
     doubts.extend(doubts::of_peaks(new, points));
-    doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
-    doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));
-    doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| faster_elsewhere((peak.op, peak.point), found)));
-    let failed = points.iter().filter(|point| point.error.is_some()).count();
-    if failed > 0 {
-        doubts.push(format!("{failed} of {} points failed; they are shown as failed", points.len()));
-    }
-    // Without noise, an interval is no reason for doubt: it shows how steady the one run was.
-    let wide = points
-        .iter()
-        .filter(|point| {
-            point.numbers.as_ref().is_some_and(|numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25))
-        })
-        .count();
-    if noisy && wide * 3 > points.len() {
-        doubts.push(format!(
-            "{wide} of {} points are uncertain by more than 25 %: the time went to those on which the answer hangs (--budget gives the others more)",
-            points.len()
-        ));
-    }
+    doubts.extend(of_peaks.iter().map(PeakDoubt::to_string));
     doubts
 }
 
-fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
+/// Doubts that the points give, about the peaks and the whole study.
+fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt> {
+    let points = found.points;
+    let mut doubts: Vec<PeakDoubt> = peaks.iter().filter_map(|peak| changed_since(peak, found)).collect();
+    // Without noise, an interval is no reason for doubt: it shows how steady the one run was.
+    let noisy_peaks = || peaks.iter().filter(|_| noisy);
+    doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
+    doubts.extend(noisy_peaks().filter_map(|peak| faster_elsewhere((peak.op, peak.point), found)));
+    let (of, failed) = (points.len(), points.iter().filter(|point| point.error.is_some()).count());
+    doubts.extend((failed > 0).then_some(PeakDoubt::Failed { failed, of }));
+    let is_wide = |numbers: &Numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25);
+    let uncertain = points.iter().filter(|point| point.numbers.as_ref().is_some_and(is_wide)).count();
+    doubts.extend((noisy && uncertain * 3 > of).then_some(PeakDoubt::Uncertain { uncertain, of }));
+    doubts
+}
+
+fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
     let width = points[peak.point].numbers.as_ref()?.relative_half_width?;
-    (width > UNDECIDED).then(|| {
-        let percent = width * 100.0;
-        format!("the best {} is not settled: ± {percent:.0} % when the time was up (--budget gives more)", peak.op)
-    })
+    (width > UNDECIDED).then_some(PeakDoubt::NotSettled { op: peak.op, percent: width * 100.0 })
 }
 
 /// Another point is faster than the best one, beyond both intervals: the target was faster at that
 /// time, or it was luck.
-pub(crate) fn faster_elsewhere((op, best): (OpKind, usize), found: &Found<'_>) -> Option<String> {
+pub(crate) fn faster_elsewhere((op, best): (OpKind, usize), found: &Found<'_>) -> Option<PeakDoubt> {
     let high = found.points[best].numbers.as_ref()?.interval_95?[1];
     let bursty = found.entries[best].in_bursts;
-    let alike = found.entries.iter().zip(found.points);
-    let faster = alike
-        .filter(|(entry, point)| stands_for(entry, op, found.setting, bursty) && point.numbers.is_some())
-        .filter(|(_, point)| {
+    let alike = found.entries.iter().zip(found.points).enumerate();
+    let (point, (_, faster)) = alike
+        .filter(|(_, (entry, point))| stands_for(entry, op, found.setting, bursty) && point.numbers.is_some())
+        .filter(|(_, (_, point))| {
             point.numbers.as_ref().and_then(|numbers| numbers.interval_95).is_some_and(|[low, _]| low > high)
         })
-        .max_by(|(_, a), (_, b)| a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0)))?
-        .1;
-    Some(format!(
-        "the best {op} may be better: {} with {} at another time of the study, for the target's rate moves (--budget gives it more time)",
-        units::show_rate(faster.rate()?),
-        faster.workload.short()
-    ))
+        .max_by(|(_, (_, a)), (_, (_, b))| a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0)))?;
+    let workload = faster.workload.short();
+    Some(PeakDoubt::FasterElsewhere { op, point, throughput_bytes_per_s: faster.rate()?, workload })
 }
 
 /// Earlier in the study the same question had another answer: the tables and the peak describe two
 /// states of the target.
-fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<String> {
+fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
-    let alike = found.entries.iter().zip(found.points);
-    let earlier = alike
-        .filter(|(other, _)| other.question == entry.question && other.shape == entry.shape)
-        .filter_map(|(_, point)| point.numbers.as_ref())
-        .find(|earlier| earlier.differs(now))?;
-    Some(format!(
-        "the best {}: {} when it was measured again at the end, {} before: the target changed during the study",
-        peak.op,
-        units::show_rate(now.throughput_bytes_per_s),
-        units::show_rate(earlier.throughput_bytes_per_s)
-    ))
+    let alike = found.entries.iter().zip(found.points).enumerate();
+    let (point, earlier) = alike
+        .filter(|(_, (other, _))| other.question == entry.question && other.shape == entry.shape)
+        .filter_map(|(index, (_, point))| Some((index, point.numbers.as_ref()?)))
+        .find(|(_, earlier)| earlier.differs(now))?;
+    Some(PeakDoubt::Changed {
+        op: peak.op,
+        point,
+        before_bytes_per_s: earlier.throughput_bytes_per_s,
+        now_bytes_per_s: now.throughput_bytes_per_s,
+    })
 }
 
 /// What the budget left out, one sentence each.

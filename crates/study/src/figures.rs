@@ -38,7 +38,7 @@ pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Val
     let request = f64::from(point.workload.request_bytes);
     let cpu = &numbers.cpu_ns_per_request;
     let scaled = |interval: Option<[f64; 2]>, factor: f64| interval.map(|[low, high]| [low * factor, high * factor]);
-    let process = cpu.user + cpu.system;
+    let process = cpu.process();
     let (y, interval) = match axis {
         Axis::BytesPerS if !cell.synced && numbers.achieved.returned_bytes_per_s.is_some() => {
             (numbers.achieved.returned_bytes_per_s.unwrap_or_default(), None)

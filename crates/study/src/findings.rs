@@ -7,10 +7,9 @@ use crate::sampler::Entry;
 use crate::sentences::size;
 use crate::trial::PLAIN_BYTES;
 use machine::CacheState;
-use machine::units::{MIB, show_rate, significant};
 use measure::Sample;
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
-use results::{Finding, FindingStep, Goal, Point};
+use results::{Finding, FindingStep, Goal, Point, UncertainGain};
 use workload::Pattern;
 
 const MIN_GAIN: f64 = 1.1;
@@ -18,9 +17,6 @@ const MIN_GAIN: f64 = 1.1;
 /// With this many pairs their own variance is used; with fewer, the variance pooled over all
 /// points.
 const FEW_PAIRS: usize = 5;
-
-/// If an interval's high end exceeds its low end by this factor, the gain is unknown.
-const UNKNOWN: f64 = 100.0;
 
 /// The kind of change. The best finding of each kind ranks above the second of any kind: three
 /// sizes are one piece of advice.
@@ -88,7 +84,7 @@ pub(crate) struct Findings {
     /// first.
     pub(crate) proven: Vec<Finding>,
     /// Comparisons whose gain would be large enough, but is uncertain.
-    pub(crate) unproven: Vec<String>,
+    pub(crate) unproven: Vec<UncertainGain>,
 }
 
 /// The comparisons with a large enough gain. `is_plain` reports whether an entry is what a plain
@@ -105,7 +101,12 @@ pub(crate) fn findings(
     for comparison in comparisons {
         match gain_of(comparison, entries) {
             Gain::Small => {}
-            Gain::Unproven(words) => unproven.push(format!("{} ({words})", comparison.title)),
+            Gain::Unproven(gain, gain_interval_95) => unproven.push(UncertainGain {
+                title: comparison.title.clone(),
+                gain,
+                gain_interval_95,
+                points: [comparison.before, comparison.after],
+            }),
             Gain::Proven(ratio) => {
                 let Some(mut finding) = finding(comparison, ratio, entries, points, command) else { continue };
                 finding.from_plain = is_plain(&entries[comparison.before]);
@@ -181,8 +182,8 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
 enum Gain {
     /// Too small to report, or not measured.
     Small,
-    /// Reportable if it were certain; its possible size.
-    Unproven(String),
+    /// Reportable if it were certain; its interval, if it has one.
+    Unproven(f64, Option<[f64; 2]>),
     Proven(Ratio),
 }
 
@@ -194,14 +195,9 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
     match gain(before, after) {
         Some(ratio) if ratio.mean < MIN_GAIN => Gain::Small,
         Some(ratio) if ratio.low > 1.0 => Gain::Proven(ratio),
-        Some(ratio) => {
-            let times = format!("{} times", significant(ratio.mean, 2));
-            let known = ratio.high < ratio.low * UNKNOWN;
-            let range = || format!("{} to {}", significant(ratio.low, 2), significant(ratio.high, 2));
-            Gain::Unproven(if known { format!("{times}, {}", range()) } else { format!("{times}, not settled") })
-        }
+        Some(ratio) => Gain::Unproven(ratio.mean, Some([ratio.low, ratio.high])),
         None => match before.point().rate().zip(after.point().rate()) {
-            Some((a, b)) if b >= a * MIN_GAIN => Gain::Unproven(format!("{} times in one run", significant(b / a, 2))),
+            Some((a, b)) if b >= a * MIN_GAIN => Gain::Unproven(b / a, None),
             _ => Gain::Small,
         },
     }
@@ -224,8 +220,7 @@ fn finding(
 ) -> Option<Finding> {
     let Comparison { before, after, title, setting, .. } = comparison;
     let numbers = |index: usize| points[index].numbers.as_ref();
-    let rate = |index: usize| points[index].rate().map(show_rate);
-    let cost = |index: usize| cpu_ns_per_mib(&points[index]);
+    let cost = |index: usize| points[index].cpu_ns_per_mib();
     let p99 = |index: usize| Some(numbers(index)?.latency_ns.p99);
     let steps = if comparison.change == Change::Plain { steps(entries, *before, *after) } else { Vec::new() };
     let step = |(from, to, change): (usize, usize, String)| {
@@ -244,13 +239,7 @@ fn finding(
         title: title.clone(),
         gain: ratio.mean,
         gain_interval_95: Some([ratio.low, ratio.high]),
-        evidence: format!(
-            "{} with {}, against {} with {}",
-            rate(*after)?,
-            points[*after].workload.short(),
-            rate(*before)?,
-            points[*before].workload.short()
-        ),
+        evidence: Finding::rates([&points[*before], &points[*after]])?.full,
         setting: setting.clone(),
         check: command.check(&entries[*before], &entries[*after]),
         points: [*before, *after],
@@ -260,11 +249,6 @@ fn finding(
         reaches: comparison.reaches,
         steps: steps.unwrap_or_default(),
     })
-}
-
-fn cpu_ns_per_mib(point: &Point) -> Option<f64> {
-    let bytes = f64::from(point.workload.request_bytes);
-    Some(point.numbers.as_ref()?.cpu_ns_per_request.process() * MIB as f64 / bytes)
 }
 
 /// The ratio of two entries' bytes per second: from interleaved runs if there are several,

@@ -2,10 +2,10 @@
 
 use crate::found::{Found, Reading};
 use crate::grid::Curve;
-use machine::units;
 use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
-    Axis, CostMode, CostModel, CostScope, HalfPower, PeakSource, Point, Series, ServiceMode, ServiceModel, Varied,
+    Axis, CostMode, CostModel, CostScope, Fixed, HalfPower, PeakSource, Point, Series, ServiceMode, ServiceModel,
+    Varied,
 };
 use workload::OpKind;
 
@@ -60,6 +60,7 @@ fn half_power(of: Varied, readings: &[Reading], peak: f64, interval: Option<[f64
     Some(HalfPower {
         of,
         at: String::new(),
+        fixed: None,
         op: OpKind::Read,
         peak_bytes_per_s: peak,
         peak_from: PeakSource::Measured,
@@ -76,14 +77,15 @@ pub(crate) fn half_power_points(op: OpKind, curves: &[(u32, Vec<Reading>)], foun
     let mut points = Vec::new();
     for (peaks, peak_from) in [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)] {
         let Some(peak) = peaks.of(op) else { continue };
-        let at = |at: String, of: Varied, readings: &[Reading]| {
-            Some(HalfPower { at, op, peak_from, ..half_power(of, readings, peak.bytes_per_s, peak.interval_95)? })
+        let at = |fixed: Fixed, of: Varied, readings: &[Reading]| {
+            let half = half_power(of, readings, peak.bytes_per_s, peak.interval_95)?;
+            Some(HalfPower { at: fixed.to_string(), fixed: Some(fixed), op, peak_from, ..half })
         };
         for (depth, readings) in curves {
-            points.extend(at(format!("depth {depth}"), Varied::RequestBytes, readings));
+            points.extend(at(Fixed::Depth(*depth), Varied::RequestBytes, readings));
         }
         for (size, readings) in by_size(curves) {
-            points.extend(at(format!("{} requests", units::show_size(size)), Varied::Depth, &readings));
+            points.extend(at(Fixed::RequestBytes(size), Varied::Depth, &readings));
         }
     }
     points
@@ -117,7 +119,7 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
             .iter()
             .map(|(size, numbers)| {
                 let cpu = &numbers.cpu_ns_per_request;
-                (*size, if whose == CostScope::Machine { cpu.machine } else { cpu.user + cpu.system })
+                (*size, if whose == CostScope::Machine { cpu.machine } else { cpu.process() })
             })
             .filter(|(_, ns)| *ns > 0.0)
             .collect();

@@ -88,6 +88,7 @@ mod tests {
         let half_power = half.map(|crossing| HalfPower {
             of: Varied::RequestBytes,
             at: name.clone(),
+            fixed: None,
             op: workload::OpKind::Read,
             peak_bytes_per_s: 1e9,
             peak_from: PeakSource::Measured,

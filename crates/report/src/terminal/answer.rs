@@ -2,7 +2,8 @@
 
 use super::{Line, Tone, fit, pad, points, render, wrap, wrap_most};
 use crate::format::{
-    costs_by_mode, duration, finding_costs, finding_steps, grouped, half_power_lines, plural, plus_minus, rate, share,
+    costs_by_mode, duration, finding_costs, finding_steps, fixed_span, grouped, half_power_lines, plural, plus_minus,
+    rate, share,
 };
 use crate::plain;
 use crate::sentences::{self, Versions};
@@ -183,13 +184,16 @@ fn shortened(versions: &Versions, room: usize, most: usize) -> Vec<Line> {
     wrap(said, room).into_iter().map(|line| vec![(Tone::Plain, line)]).collect()
 }
 
+/// A bottleneck, and the request size that it limits.
+type BySize = (Bottleneck, Option<u32>);
+
 /// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random
 /// reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
     let sentences = peaks.iter().flat_map(|limit| shortened(&sentences::limit(limit), room, detail.limit_lines));
-    // What is limited, and by what from which request size on.
-    let mut groups: Vec<(LimitOf, OpKind, Vec<(Bottleneck, Option<u32>)>)> = Vec::new();
+    // The kind of rate, and its bottleneck from each request size on.
+    let mut groups: Vec<(LimitOf, OpKind, Vec<BySize>)> = Vec::new();
     for limit in others {
         let found = (limit.what, limit.request_bytes);
         match groups.iter_mut().find(|(of, op, _)| (*of, *op) == (limit.of, limit.op)) {
@@ -198,7 +202,7 @@ fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
             None => groups.push((limit.of, limit.op, vec![found])),
         }
     }
-    let with_size = |(what, bytes): &(Bottleneck, Option<u32>)| {
+    let with_size = |(what, bytes): &BySize| {
         let size = bytes.map(|bytes| show_size(u64::from(bytes))).unwrap_or_default();
         format!("{} ({size})", what.name().replace('_', " "))
     };
@@ -285,12 +289,12 @@ fn half_power(all: &[HalfPower], detail: Detail, room: usize) -> Vec<Line> {
 /// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`: common words appear once.
 fn settings_at(members: &[&HalfPower]) -> String {
     let lines = half_power_lines(members);
-    let all = |shares: &dyn Fn(&str) -> bool| lines.iter().all(|line| shares(&line.at));
-    let before = if all(&|at| at.starts_with("depth ")) { "depth " } else { "" };
-    let after = if all(&|at| at.ends_with(" requests")) { " requests" } else { "" };
     let said = lines.iter().enumerate().map(|(place, line)| {
-        let at = if place == 0 { &line.at } else { &line.at[before.len()..line.at.len() - after.len()] };
-        format!("{} at {}", line.value, printable(at))
+        let at = match line.fixed {
+            Some(fixed) if place > 0 => fixed_span(fixed, false, false),
+            _ => line.at.clone(),
+        };
+        format!("{} at {}", line.value, printable(&at))
     });
     said.collect::<Vec<_>>().join(", ")
 }

@@ -35,6 +35,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         .collect();
     Answer {
         doubts: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
+        peak_doubts: Vec::new(),
         peaks: vec![peak(OpKind::Read, read, Some(throttle)), peak(OpKind::Write, write, None)],
         plain: vec![
             plain(OpKind::Read, 65_536, 0.94),
@@ -51,6 +52,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         findings: findings(points),
         predictions: Vec::new(),
         unproven: vec!["Tell the page cache that you read sequentially (1.2 times, 0.9 to 1.5)".into()],
+        uncertain_gains: Vec::new(),
         checklist: vec![
             Rule {
                 rule: "keep several requests outstanding".into(),
@@ -255,13 +257,7 @@ fn findings(points: &[Point]) -> Vec<Finding> {
             title: title.into(),
             gain,
             gain_interval_95: Some([gain * 0.95, gain * 1.06]),
-            evidence: {
-                let side = |point: usize| {
-                    let rate = machine::units::show_rate(points[point].rate().expect("a rate"));
-                    format!("{rate} with {}", points[point].workload.short())
-                };
-                format!("{}, against {}", side(to), side(from))
-            },
+            evidence: Finding::rates([&points[from], &points[to]]).expect("rates").full,
             setting: setting.into(),
             check: format!(
                 "halfpower compare /srv/data '{}' '{}'",

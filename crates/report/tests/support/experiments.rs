@@ -2,7 +2,7 @@
 
 use super::{modelled, point, workload};
 use machine::{Allocation, Buffering, Engine, MemoryUse};
-use results::{Axis, Experiment, Figure, HalfPower, PeakSource, Point, Series, Value, Varied};
+use results::{Axis, Experiment, Figure, Fixed, HalfPower, PeakSource, Point, Series, Value, Varied};
 use workload::OpKind;
 use workload::{Pattern, Workload};
 
@@ -65,7 +65,7 @@ fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
 }
 
 /// Where a curve crosses half of `peak`, as the study would find it.
-fn half_power(series: &Series, of: Varied, at: &str, op: OpKind, peak: f64) -> HalfPower {
+fn half_power(series: &Series, of: Varied, fixed: Fixed, op: OpKind, peak: f64) -> HalfPower {
     let half = peak / 2.0;
     let reached = series.values.iter().position(|v| v.y.is_some_and(|y| y >= half));
     let crossing = reached.filter(|&place| place > 0).and_then(|place| {
@@ -75,7 +75,8 @@ fn half_power(series: &Series, of: Varied, at: &str, op: OpKind, peak: f64) -> H
     });
     HalfPower {
         of,
-        at: at.into(),
+        at: fixed.to_string(),
+        fixed: Some(fixed),
         op,
         peak_bytes_per_s: peak,
         peak_from: PeakSource::Measured,
@@ -183,8 +184,9 @@ fn unbuffered(points: &mut Vec<Point>) -> Experiment {
     let through =
         by_size("write-through", |size| Workload { buffering: Buffering::DirectDsync, ..workload(false, size, 1) });
     let through = draw(points, Axis::BytesPerS, through);
-    read.half_power = Some(half_power(&read, Varied::RequestBytes, "depth 1", OpKind::Read, 1640.0 * super::MIB));
-    write.half_power = Some(half_power(&write, Varied::RequestBytes, "depth 1", OpKind::Write, 905.0 * super::MIB));
+    read.half_power = Some(half_power(&read, Varied::RequestBytes, Fixed::Depth(1), OpKind::Read, 1640.0 * super::MIB));
+    write.half_power =
+        Some(half_power(&write, Varied::RequestBytes, Fixed::Depth(1), OpKind::Write, 905.0 * super::MIB));
     Experiment {
         left_out: vec!["8 MiB and 16 MiB requests: the budget ended first".into()],
         ..experiment(
@@ -229,7 +231,8 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
         for depth in [1, 2, 4, 8, 32, 128] {
             let name = format!("depth {depth}");
             let mut series = draw(points, Axis::BytesPerS, by_size(&name, |size| workload(read, size, depth)));
-            series.half_power = Some(half_power(&series, Varied::RequestBytes, &name, op, peak * super::MIB));
+            series.half_power =
+                Some(half_power(&series, Varied::RequestBytes, Fixed::Depth(depth), op, peak * super::MIB));
             family.push(series);
         }
         figures.push(figure(
@@ -247,7 +250,7 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
             .collect();
         let mut series = draw(points, Axis::BytesPerS, Curve { name: engine.name(), made });
         series.half_power =
-            Some(half_power(&series, Varied::Depth, "16 KiB requests", OpKind::Read, 1640.0 * super::MIB));
+            Some(half_power(&series, Varied::Depth, Fixed::RequestBytes(16_384), OpKind::Read, 1640.0 * super::MIB));
         engines.push(series);
     }
     figures.push(figure(

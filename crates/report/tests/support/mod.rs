@@ -274,6 +274,7 @@ pub fn crowded() -> Results {
             curve.half_power = Some(results::HalfPower {
                 of: results::Varied::RequestBytes,
                 at: curve.name.clone(),
+                fixed: Some(results::Fixed::Depth(place as u32 + 1)),
                 op: workload::OpKind::Read,
                 peak_bytes_per_s: peak,
                 peak_from: if place % 2 == 0 { PeakSource::Measured } else { PeakSource::Advertised },

@@ -66,7 +66,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// What limits the rate, without figures that may be left out.
+            /// The words for it, without the figures that may be left out.
             #[allow(unused_variables)]
             pub(super) fn words(&self, $limit: &Limit) -> String {
                 let $rate = $limit.throughput_bytes_per_s.map_or("an unknown rate".into(), show_rate);

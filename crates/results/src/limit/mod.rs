@@ -1,4 +1,4 @@
-//! The limit of a rate: the bottleneck, its evidence, and what trials and figures say against it.
+//! The limit of a rate: the bottleneck, its evidence, and the trials and figures against other ones.
 //!
 //! [`sentences`] makes the sentences from these values.
 
@@ -80,7 +80,7 @@ impl Bottleneck {
         }
     }
 
-    /// What serves the requests at the far end.
+    /// The far end, which serves the requests.
     fn place(self) -> &'static str {
         match self {
             Bottleneck::Network => "the network, or the server behind it",
@@ -115,7 +115,7 @@ pub struct Limit {
     /// The evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// How the limit holds a plain write.
+    /// How the limit affects a plain write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_write: Option<PlainWrite>,
     /// A sentence with the evidence.
@@ -201,7 +201,7 @@ pub struct LimitTrial {
     pub iops_ratio_interval_95: Option<[f64; 2]>,
     /// The conclusion in a few words.
     pub outcome: String,
-    /// What follows from it.
+    /// The conclusion as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<Meaning>,
     /// This trial tests the verdict, so the limit's sentence reports it.
@@ -209,7 +209,7 @@ pub struct LimitTrial {
     pub tests_verdict: bool,
 }
 
-/// What a trial changes.
+/// The change that a trial makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LimitChange {
@@ -228,7 +228,7 @@ pub enum LimitChange {
 }
 
 words! {
-    /// What follows from a trial.
+    /// The conclusion from a trial.
     Meaning {
         /// The interval allows both.
         Undecided = "undecided",
@@ -270,11 +270,11 @@ words! {
         PartlyReadAhead = "partly_read_ahead",
         /// The device itself is faster.
         FileSystem = "file_system",
-        /// The device itself is no faster.
+        /// The device itself is as fast.
         NotFileSystem = "not_file_system",
         /// Two files are faster.
         OneFile = "one_file",
-        /// Two files are no faster.
+        /// Two files are as fast as one.
         NotOneFile = "not_one_file",
     }
 }
@@ -283,7 +283,7 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refutation {
     pub change: CheckChange,
-    /// What follows if the limit is right.
+    /// The result if the limit is right.
     pub expected: Expected,
     /// The change was tried, and its interval is too wide.
     pub longer: bool,

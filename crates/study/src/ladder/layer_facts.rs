@@ -1,5 +1,4 @@
-//! Facts about a layer besides its rates: important settings, warnings that name it, risks of data
-//! loss.
+//! Facts about a layer besides its rates: important settings, risks of data loss.
 
 use machine::{Layer, LayerKind};
 
@@ -108,30 +107,6 @@ pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
     // The sort is stable: the rest stays sorted by name.
     all.sort_by_key(|(name, _)| place(name));
     all
-}
-
-pub(super) fn warnings_about(layer: &Layer, warnings: &[String]) -> Vec<String> {
-    let system = layer.kind == LayerKind::FileSystem;
-    let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
-    let name = if layer.kind == LayerKind::Link { layer.facts.link_address.as_deref().unwrap_or("") } else { name };
-    let about = |warning: &&String| has_word(warning, name);
-    warnings.iter().filter(about).cloned().collect()
-}
-
-/// Whether a text contains a name as a word: `sda` does not match `sda1 starts at ...`, nor
-/// `port-0:8` `port-0:8:3 runs ...`.
-fn has_word(text: &str, name: &str) -> bool {
-    let goes_on = |rest: &str| {
-        let mut next = rest.chars();
-        match next.next() {
-            Some(':' | '-' | '.') => next.next().is_some_and(char::is_alphanumeric),
-            first => first.is_some_and(char::is_alphanumeric),
-        }
-    };
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '-') && !goes_on(&text[at + name.len()..])
-        })
 }
 
 /// Risks to data that the program believes written.

@@ -60,7 +60,7 @@ impl Rungs<'_> {
         // Both are the file system; list its settings once.
         if let (Some(first), Some(system)) = (own.first_mut(), system) {
             first.settings = layer_facts::settings(system);
-            first.warnings = layer_facts::warnings_about(system, &facts.warnings);
+            first.warnings = system.facts.warnings.clone();
         }
         stages.extend(own);
         stages
@@ -74,7 +74,7 @@ impl Rungs<'_> {
         let below = layers.iter().enumerate().filter(|(at, _)| Some(*at) != own);
         let stage = |(_, layer): (usize, &Layer)| Stage {
             settings: layer_facts::settings(layer),
-            warnings: layer_facts::warnings_about(layer, &facts.warnings),
+            warnings: layer.facts.warnings.clone(),
             ..self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op))
         };
         below.map(stage).collect()

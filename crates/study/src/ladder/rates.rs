@@ -4,14 +4,14 @@ use super::Rungs;
 use machine::units::{show_rate, show_size};
 use machine::{Buffering, CacheState, Layer, LayerKind, ResourceKind, ResourceUse};
 use measure::stats;
-use results::{Advertises, Axis, LimitOf, Numbers, Peak, Point, Reached, StageRate, Varied};
+use results::{Advertises, Axis, LimitOf, Numbers, Peak, Point, Reached, StageRate};
 use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
 impl Rungs<'_> {
     fn peak(&self, op: OpKind) -> Option<&Peak> {
-        self.answer.peaks.iter().find(|peak| peak.op == op)
+        self.answer.peak(op)
     }
 
     fn resources(&self, op: OpKind) -> &[ResourceUse] {
@@ -133,14 +133,8 @@ impl Rungs<'_> {
 
     /// The request size at which the peak's kind of request gets half of the peak.
     fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
-        let depth = format!("depth {}", self.found.points[peak.point].workload.depth);
-        let half = self.answer.half_power.iter().find(|half| {
-            half.op == peak.op
-                && half.of == Varied::RequestBytes
-                && half.at == depth
-                && half.peak_from == results::PeakSource::Measured
-        });
-        half.and_then(|half| half.crossing.or(half.smallest))
+        let depth = self.found.points[peak.point].workload.depth;
+        self.answer.half_power_size(peak.op, depth)?.setting()
     }
 
     fn measured(
@@ -167,7 +161,7 @@ impl Rungs<'_> {
         let mut series = figures.flat_map(|one| &one.series);
         let own =
             series.find(|one| one.half_power.is_some() && one.values.iter().any(|value| value.point == Some(point)))?;
-        own.half_power.as_ref().and_then(|half| half.crossing.or(half.smallest))
+        own.half_power.as_ref()?.setting()
     }
 
     /// A component's rate while it works: the peak over its utilisation.

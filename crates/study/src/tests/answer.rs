@@ -98,7 +98,8 @@ fn of_plain(entries: &[Entry], pairs: &[(usize, usize, &str)]) -> (Vec<String>, 
     };
     let comparisons: Vec<Comparison> = pairs.iter().map(comparison).collect();
     let found = findings(&comparisons, entries, &points, &command(), |_| true);
-    (found.proven.into_iter().map(|finding| finding.title).collect(), found.unproven)
+    let unproven = found.unproven.iter().map(ToString::to_string).collect();
+    (found.proven.into_iter().map(|finding| finding.title).collect(), unproven)
 }
 
 #[test]
@@ -371,7 +372,7 @@ fn a_point_that_was_surely_faster_than_the_best_is_a_doubt() {
         let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
         faster_elsewhere((workload::OpKind::Read, 0), &Found { entries: &entries, points: &points, ..measured.found() })
     };
-    let said = with(&[2300.0, 2310.0, 2290.0]).expect("it is faster");
+    let said = with(&[2300.0, 2310.0, 2290.0]).expect("it is faster").to_string();
     assert!(said.contains("2300 MiB/s with direct read, seq, 1 MiB x 16"), "{said}");
     assert_eq!(with(&[1800.0, 2300.0, 2100.0]), None, "it may be as fast");
     assert_eq!(with(&[1890.0, 1895.0, 1893.0]), None);

@@ -21,8 +21,8 @@ fn layer(kind: LayerKind, name: &str, rate: Option<(f64, &str)>, settings: &[(&s
     }
 }
 
-fn link(mut layer: Layer) -> Layer {
-    layer.facts.link_address = layer.settings.get("port").cloned();
+fn warned(mut layer: Layer, warning: &str) -> Layer {
+    layer.facts.warnings.push(warning.into());
     layer
 }
 
@@ -31,19 +31,24 @@ fn on_layers() -> TargetFacts {
     TargetFacts {
         layers: vec![
             layer(LayerKind::FileSystem, "ext4 on /", None, &[("journal", "yes"), ("mount", "rw"), ("compress", "no")]),
-            layer(LayerKind::Partition, "sda1", None, &[("start_bytes", "1048576")]),
+            warned(
+                layer(LayerKind::Partition, "sda1", None, &[("start_bytes", "1048576")]),
+                "sda1 starts at 1 MiB, which is wrong",
+            ),
             layer(LayerKind::Volume, "tank (ZFS pool)", None, &[("state", "online")]),
             layer(LayerKind::Disk, "sda (a disk)", None, &[("fua", "1"), ("namespace", "1"), ("service", "a cloud's")]),
-            link(layer(
-                LayerKind::Link,
-                "SATA 6 Gbit/s",
-                Some((600e6, "SATA: 6 Gbit/s x 8/10")),
-                &[("port", "ata1"), ("hw_sata_spd_limit", "6.0 Gbps")],
-            )),
+            warned(
+                layer(
+                    LayerKind::Link,
+                    "SATA 6 Gbit/s",
+                    Some((600e6, "SATA: 6 Gbit/s x 8/10")),
+                    &[("port", "ata1"), ("hw_sata_spd_limit", "6.0 Gbps")],
+                ),
+                "the SATA link of ata1 is slow",
+            ),
             layer(LayerKind::Link, "virtio", None, &[("driver", "virtio_blk")]),
             layer(LayerKind::Network, "nfs4 to server:/x", None, &[("vers", "4.2"), ("nconnect", "4")]),
         ],
-        warnings: vec!["sda1 starts at 1 MiB, which is wrong".into(), "the SATA link of ata1 is slow".into()],
         ..facts()
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn limit_among(
     let mut points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     change(&mut points);
     let machine = MachineFacts { processors: 2, ..MachineFacts::default() };
-    limit(case, entries, &points, facts, &machine, &[(case.op, peak)], Some(COPY))
+    limit(case, entries, &points, facts, &machine, Some(peak), Some(COPY))
 }
 
 fn device(depth: u64) -> impl FnOnce(&mut measure::Sample) {

@@ -105,9 +105,7 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusi
 
 /// A real rotating disk; a virtual disk's claim to rotate means nothing.
 pub(super) fn turns(facts: &TargetFacts) -> bool {
-    let virtual_disk = facts.layers.iter().any(|layer| {
-        layer.kind == LayerKind::Link && ["virtio", "xen", "vmbus"].iter().any(|name| layer.name.starts_with(name))
-    });
+    let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
     let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     !virtual_disk && facts.layers.iter().any(turns)
 }

@@ -18,7 +18,7 @@ use crate::trial::{Case, Variant};
 use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, Limit, LimitChange, LimitTrial, Meaning, Numbers, Point};
-use workload::{OpKind, Workload};
+use workload::Workload;
 
 /// Minimum ratio that counts as a gain.
 pub(crate) const GAIN: f64 = 1.1;
@@ -47,15 +47,15 @@ type Named = (Bottleneck, Cause);
 
 type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Named>;
 
-/// The limit of a case's rate. `peaks` are the best rates by operation, `copy` the rate at which
-/// one thread copies memory, in bytes per second.
+/// The limit of a case's rate. `peak` is the best rate of its operation, `copy` the rate at which one
+/// thread copies memory, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
     points: &[Point],
     facts: &TargetFacts,
     machine: &MachineFacts,
-    peaks: &[(OpKind, f64)],
+    peak: Option<f64>,
     copy: Option<f64>,
 ) -> Limit {
     let point = &points[case.base];
@@ -86,7 +86,7 @@ pub(crate) fn limit(
         facts,
         machine,
         rate: numbers.throughput_bytes_per_s,
-        peak: peaks.iter().find(|(op, _)| *op == case.op).map(|(_, rate)| *rate),
+        peak,
         copy,
     };
     let found = if numbers.achieved.resources.is_empty() { causes::found(&evidence) } else { busy::found(&evidence) };

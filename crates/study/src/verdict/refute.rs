@@ -23,7 +23,7 @@ pub(super) fn is_flat(ratio: &Ratio) -> bool {
 }
 
 impl<'b> Evidence<'b> {
-    /// What follows from a trial for the verdict `what`.
+    /// The conclusion from a trial for the verdict `what`.
     pub(super) fn meaning(&self, what: Bottleneck, variant: Variant, ratio: &Ratio) -> Meaning {
         use Bottleneck as B;
         let gains = gains(ratio);

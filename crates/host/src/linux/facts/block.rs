@@ -21,7 +21,6 @@ pub(super) enum Class {
 pub(super) struct Described {
     pub class: Class,
     pub layer: Layer,
-    pub warnings: Vec<String>,
 }
 
 /// Resolved, so that its parents are its buses.
@@ -63,7 +62,7 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
         put(&mut layer, "sequential_cutoff", text(dir.join("bcache/sequential_cutoff")));
         put(&mut layer, "cache_device", cache_device(&dir));
         put(&mut layer, "members", Some(members.join(" ")));
-        return Described { class: Class::Volume { members }, layer, warnings: Vec::new() };
+        return Described { class: Class::Volume { members }, layer };
     }
     disk(name, &dir)
 }
@@ -141,7 +140,6 @@ fn settings(dir: &Path) -> BTreeMap<String, String> {
 
 fn partition(name: &str, disk: String, dir: &Path) -> Described {
     let mut layer = Layer::new(LayerKind::Partition, name);
-    let mut warnings = Vec::new();
     let start = number(dir.join("start")).unwrap_or(0) * SECTOR_BYTES;
     put(&mut layer, "start_bytes", Some(start.to_string()));
     put(&mut layer, "size_bytes", size_bytes(dir).map(|bytes| bytes.to_string()));
@@ -165,24 +163,24 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
     layer.facts.partition =
         Some(PartitionFacts { start_bytes: start, physical_block_bytes: physical, stripe_bytes: stripe });
     if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
-        warnings.push(format!(
+        layer.facts.warnings.push(format!(
             "{name} starts at {}, not a multiple of the disk's {} physical block: every aligned request straddles two blocks; start it at 1 MiB",
             show_size(start),
             show_size(physical)
         ));
     } else if !start.is_multiple_of(4096) {
-        warnings.push(format!(
+        layer.facts.warnings.push(format!(
             "{name} starts at {}, not a multiple of 4 KiB: if the storage uses larger blocks than it reports, every aligned request straddles two; start it at 1 MiB",
             show_size(start)
         ));
     }
     if let Some(stripe) = stripe.filter(|&stripe| !start.is_multiple_of(stripe)) {
         let (start, stripe, first) = (show_size(start), show_size(stripe), show_size(start.next_multiple_of(stripe)));
-        warnings.push(format!(
+        layer.facts.warnings.push(format!(
             "{name} starts at {start}, not a multiple of {disk}'s {stripe} stripe (optimal_io_size): a full-stripe request straddles two, and with parity each is read before it is written; start it at {first}"
         ));
     }
-    Described { class: Class::Partition { disk }, layer, warnings }
+    Described { class: Class::Partition { disk }, layer }
 }
 
 fn loop_device(name: &str, dir: &Path) -> Described {
@@ -195,13 +193,12 @@ fn loop_device(name: &str, dir: &Path) -> Described {
     put(&mut layer, "backing_file", file);
     put(&mut layer, "direct_io", Some(if direct { "yes" } else { "no" }.into()));
     put(&mut layer, "offset_bytes", text(dir.join("loop/offset")));
-    let warnings = match &backing {
-        Some(_) if !direct => vec![format!(
+    if backing.is_some() && !direct {
+        layer.facts.warnings.push(format!(
             "{name} reaches its file through the file-system cache, so even direct I/O may be served from memory; switch it with: losetup --direct-io=on /dev/{name}"
-        )],
-        _ => Vec::new(),
-    };
-    Described { class: Class::Loop { backing }, layer, warnings }
+        ));
+    }
+    Described { class: Class::Loop { backing }, layer }
 }
 
 fn md(name: &str, dir: &Path) -> Described {
@@ -239,18 +236,17 @@ fn md(name: &str, dir: &Path) -> Described {
         put(&mut layer, key, text(md.join(file)));
     }
     put(&mut layer, "members", Some(members.join(" ")));
-    let mut warnings = Vec::new();
     if let Some(missing) = number(md.join("degraded")).filter(|&missing| missing > 0) {
-        warnings.push(format!(
+        layer.facts.warnings.push(format!(
             "{name} runs degraded, with {missing} of its {disks} disks missing; see: mdadm --detail /dev/{name}"
         ));
     }
     if let Some(action) = text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen") {
-        warnings.push(format!(
+        layer.facts.warnings.push(format!(
             "{name} is running a {action}, which takes disk bandwidth; wait until it ends, see: cat /proc/mdstat"
         ));
     }
-    Described { class: Class::Volume { members }, layer, warnings }
+    Described { class: Class::Volume { members }, layer }
 }
 
 /// A device-mapper device; its tool sets the prefix of its UUID.
@@ -284,12 +280,10 @@ fn mapped(name: &str, dir: &Path) -> Described {
         uuid.strip_prefix("CRYPT-").and_then(|rest| rest.split('-').next()).map(str::to_owned),
     );
     put(&mut layer, "members", Some(members.join(" ")));
-    let warnings = if kind == "VDO" {
-        vec![format!("{own} compresses and deduplicates: measure it with incompressible data")]
-    } else {
-        Vec::new()
-    };
-    Described { class: Class::Volume { members }, layer, warnings }
+    if kind == "VDO" {
+        layer.facts.warnings.push(format!("{own} compresses and deduplicates: measure it with incompressible data"));
+    }
+    Described { class: Class::Volume { members }, layer }
 }
 
 fn cloud_service(model: &str) -> Option<&'static str> {
@@ -314,14 +308,16 @@ fn disk(name: &str, dir: &Path) -> Described {
             layer.settings.insert(key.to_owned(), value);
         }
     };
-    let mut warnings = Vec::new();
     let mut shown = name.to_owned();
     if let Some(algorithm) = text(dir.join("comp_algorithm")) {
         put("compression", Some(chosen(&algorithm).to_owned()));
         put("max_comp_streams", text(dir.join("max_comp_streams")));
         put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
         shown = format!("{name} (compressed RAM disk)");
-        warnings.push(format!("{name} is compressed main memory, not a disk: its rates are not those of a disk"));
+        layer
+            .facts
+            .warnings
+            .push(format!("{name} is compressed main memory, not a disk: its rates are not those of a disk"));
     }
     let device = dir.join("device");
     // SCSI pads its strings; virtio's vendor is a meaningless number.
@@ -352,5 +348,5 @@ fn disk(name: &str, dir: &Path) -> Described {
     put("read_only", text(dir.join("ro")).filter(|flag| flag == "1"));
     put("removable", text(dir.join("removable")).filter(|flag| flag == "1"));
     layer.name = shown;
-    Described { class: Class::Disk, layer, warnings }
+    Described { class: Class::Disk, layer }
 }

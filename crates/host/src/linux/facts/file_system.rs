@@ -8,7 +8,6 @@ pub(super) struct Described {
     pub layer: Layer,
     pub volume: Option<Layer>,
     pub block_bytes: u32,
-    pub warnings: Vec<String>,
 }
 
 pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
@@ -44,8 +43,9 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     let mut layer = Layer::new(LayerKind::FileSystem, name);
     layer.facts.file_system = Some(facts);
     layer.settings = settings;
+    layer.facts.warnings = warnings;
     let volume = btrfs_volume(roots, mount).or_else(|| zfs_pool(roots, mount));
-    Described { layer, volume, block_bytes, warnings }
+    Described { layer, volume, block_bytes }
 }
 
 /// Which caches direct I/O bypasses, if not simply the local page cache.

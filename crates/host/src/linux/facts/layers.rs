@@ -168,7 +168,9 @@ impl<'a> Walk<'a> {
         };
         // Disks that share an adapter repeat its warning.
         let mut told = std::collections::BTreeSet::new();
-        self.under.warnings.retain(|warning| told.insert(warning.clone()));
+        let of_layers = self.under.layers.iter().flat_map(|layer| layer.facts.warnings.clone());
+        let all = of_layers.chain(std::mem::take(&mut self.under.warnings));
+        self.under.warnings = all.filter(|warning| told.insert(warning.clone())).collect();
         self.under.physical_block_bytes =
             self.under.devices.sits_on.iter().filter_map(of_disk).max().unwrap_or(0) as u32;
         self.under
@@ -179,7 +181,6 @@ impl<'a> Walk<'a> {
         if self.loops == 0 && self.under.block_bytes == 0 {
             self.under.block_bytes = told.block_bytes;
         }
-        self.under.warnings.extend(told.warnings);
         self.add(told.layer);
         match mount.fs_type.as_str() {
             "overlay" => self.overlay(mount),
@@ -255,7 +256,6 @@ impl<'a> Walk<'a> {
     fn describe(&mut self, name: &str) {
         let Some(device) = self.block_device(name) else { return };
         let described = block::describe(self.roots, name);
-        self.under.warnings.extend(described.warnings);
         match described.class {
             Class::Partition { disk } => {
                 self.add(described.layer);
@@ -296,9 +296,7 @@ impl<'a> Walk<'a> {
             Class::Disk => {
                 self.add_all(throttle::throttles(self.roots, device.dev_t));
                 self.add(described.layer);
-                let links = link::links(&block::directory(self.roots, name));
-                self.under.warnings.extend(links.warnings);
-                self.add_all(links.layers);
+                self.add_all(link::links(&block::directory(self.roots, name)));
                 self.bottom(device);
             }
         }

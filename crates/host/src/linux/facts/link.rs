@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 #[derive(Default)]
-pub(super) struct Links {
-    pub layers: Vec<Layer>,
-    pub warnings: Vec<String>,
+struct Links {
+    layers: Vec<Layer>,
 }
 
-pub(super) fn links(disk: &Path) -> Links {
+pub(super) fn links(disk: &Path) -> Vec<Layer> {
     let mut links = Links::default();
     // A multipath NVMe namespace is below its subsystem, which links to a controller per path.
     let parent = disk.parent().unwrap_or(disk);
@@ -26,7 +25,7 @@ pub(super) fn links(disk: &Path) -> Links {
     } else {
         links.climb(disk);
     }
-    links
+    links.layers
 }
 
 fn file_name(path: &Path) -> String {
@@ -63,7 +62,9 @@ impl Links {
             } else if let Some(bus) = link_name(dir.join("subsystem"))
                 .filter(|bus| matches!(bus.as_str(), "virtio" | "xen" | "vmbus" | "mmc"))
             {
+                let paravirtual = bus != "mmc";
                 self.plain(bus, [("device", Some(name)), ("driver", link_name(dir.join("driver")))]);
+                self.layers.iter_mut().rev().take(1).for_each(|layer| layer.facts.paravirtual = paravirtual);
             }
         }
     }
@@ -72,11 +73,11 @@ impl Links {
         &mut self,
         name: String,
         rate: Option<(f64, String)>,
-        address: Option<String>,
+        warning: Option<String>,
         settings: BTreeMap<String, String>,
     ) {
         let (rate, formula) = rate.unzip();
-        let facts = LayerFacts { link_address: address, ..LayerFacts::default() };
+        let facts = LayerFacts { warnings: warning.into_iter().collect(), ..LayerFacts::default() };
         self.layers.push(Layer {
             advertised_bytes_per_s: rate,
             advertised_formula: formula,
@@ -120,14 +121,14 @@ impl Links {
                     format!("PCIe {} x{width}", pcie_generation(&speed)),
                 ))
             });
-        if let Some((_, possible)) = most.filter(|(most, _)| *most > rate * 1.01) {
-            self.warnings.push(format!(
+        let warning = most.filter(|(most, _)| *most > rate * 1.01).map(|(_, possible)| {
+            format!(
                 "the link of {} runs as {name} though it could be {possible}: check the slot, the cable and the link's power management",
                 file_name(dir)
-            ));
-        }
+            )
+        });
         let formula = pcie_formula(&speed, width);
-        self.push(name, Some((rate, formula)), Some(file_name(dir)), settings);
+        self.push(name, Some((rate, formula)), warning, settings);
         rate
     }
 
@@ -141,18 +142,15 @@ impl Links {
             for key in ["hw_sata_spd_limit", "sata_spd_limit"] {
                 settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
             }
-            if let Some(most) =
-                text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number).filter(|&most| most > gbps)
-            {
-                self.warnings.push(format!(
-                    "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: check the cable",
-                    file_name(port)
-                ));
-            }
+            let most = text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number);
+            let warning = most.filter(|&most| most > gbps).map(|most| {
+                let port = file_name(port);
+                format!("the SATA link of {port} runs at {gbps} Gbit/s though the port has {most}: check the cable")
+            });
             // 8b/10b coding: ten bits on the wire per byte (Serial ATA specification, all three
             // generations).
             let rate = (gbps * 1e9 / 10.0, format!("SATA: {gbps} Gbit/s x 8/10"));
-            self.push(format!("SATA {gbps} Gbit/s"), Some(rate), Some(file_name(port)), settings);
+            self.push(format!("SATA {gbps} Gbit/s"), Some(rate), warning, settings);
         }
     }
 
@@ -185,14 +183,14 @@ impl Links {
             // An expander speaks SATA to a SATA disk; the coding is the same.
             let protocols = text(device.join("sas_device").join(file_name(device)).join("target_port_protocols"));
             let kind = if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
-            if let Some((gbps, possible)) = slower {
-                self.warnings.push(format!(
+            let warning = slower.map(|(gbps, possible)| {
+                format!(
                     "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: check the cable, the backplane and the disk",
                     file_name(port)
-                ));
-            }
+                )
+            });
             let formula = format!("{kind}: {}", all_of(&each));
-            self.push(format!("{kind} {linkrate}/s{width}"), Some((rate, formula)), Some(file_name(port)), settings);
+            self.push(format!("{kind} {linkrate}/s{width}"), Some((rate, formula)), warning, settings);
         }
     }
 
@@ -201,15 +199,15 @@ impl Links {
         let mut settings =
             BTreeMap::from([("speed_mbit_per_s".to_owned(), mbps.to_string()), ("port".to_owned(), file_name(dir))]);
         settings.extend(text(dir.join("version")).map(|version| ("usb_version".to_owned(), version)));
-        if mbps <= 480.0 {
-            self.warnings.push(format!(
+        let warning = (mbps <= 480.0).then(|| {
+            format!(
                 "the USB device {} runs at {mbps} Mbit/s: use a USB 3 port and cable if it has USB 3",
                 file_name(dir)
-            ));
-        }
+            )
+        });
         let (coded, text) = usb_code(mbps);
         let rate = (mbps * 1e6 * coded / 8.0, format!("USB: {mbps} Mbit/s{text}"));
-        self.push(format!("USB {mbps} Mbit/s"), Some(rate), Some(file_name(dir)), settings);
+        self.push(format!("USB {mbps} Mbit/s"), Some(rate), warning, settings);
     }
 }
 

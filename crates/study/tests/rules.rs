@@ -1,0 +1,49 @@
+//! A finished document contradicts none of its rules; one that was changed does.
+
+use machine::TargetSpec;
+use results::rules::{Rule, check};
+use results::{Answer, Program, Results};
+use study::{Effort, Plan};
+use twin::Twin;
+
+fn study(name: &str) -> Results {
+    let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only: Vec::new(), seed: 7 };
+    let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
+    let twin = Twin::from_name(name).expect("a machine");
+    study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+}
+
+/// The rules that the document breaks once its answer is changed.
+fn broken(results: &Results, change: impl FnOnce(&mut Answer)) -> Vec<Rule> {
+    let mut changed = results.clone();
+    change(changed.answer.as_mut().expect("an answer"));
+    check(&changed).iter().map(|one| one.rule).collect()
+}
+
+#[test]
+fn a_study_contradicts_nothing_and_a_changed_figure_is_found() {
+    for name in ["hdd-20tb", "gateway-1997"] {
+        let results = study(name);
+        assert_eq!(check(&results), [], "{name}");
+    }
+    let results = study("virtio");
+    assert_eq!(check(&results), []);
+    let peak = broken(&results, |answer| answer.peaks[0].throughput_bytes_per_s *= 1.01);
+    assert!(
+        peak.len() > 2 && peak.iter().all(|rule| *rule == Rule::OneValue),
+        "everything that refers to it: {peak:?}"
+    );
+    let share = broken(&results, |answer| answer.plain[0].share_of_peak = Some(0.123));
+    assert_eq!(share, [Rule::OneValue]);
+    let limit = broken(&results, |answer| answer.limits[0].throughput_bytes_per_s = Some(1.0));
+    assert_eq!(limit, [Rule::OneValue]);
+    let half = broken(&results, |answer| answer.half_power[0].peak_bytes_per_s /= 2.0);
+    assert_eq!(half, [Rule::OneValue]);
+    let evidence = broken(&results, |answer| answer.findings[0].evidence.push('0'));
+    assert_eq!(evidence, [Rule::FindingAgrees]);
+    let gain = broken(&results, |answer| {
+        answer.findings[0].gain_interval_95 = Some([2.0, 3.0]);
+        answer.findings[0].gain = 4.0;
+    });
+    assert_eq!(gain, [Rule::FindingAgrees]);
+}
