@@ -1,8 +1,9 @@
-//! Every parser of halfpower as a function of bytes: none may panic, hang, or answer with an endless message. Each says whether it
-//! understood them.
+//! Every parser of halfpower as a function of bytes: none may panic, hang, or answer with an
+//! endless message. Each says whether it understood them.
 //!
-//! Each is a fuzz target (`cargo fuzz run NAME`), and `crates/cli/tests/parsers.rs` tries all of them on mutations of their
-//! corpora in every test run. Where a language can be written as well as read, what is written must read back.
+//! Each is a fuzz target (`cargo fuzz run NAME`), and `crates/cli/tests/parsers.rs` tries all of
+//! them on mutations of their corpora in every test run. Where a language can be written as well as
+//! read, what is written must read back.
 
 use dialect::{diskspd, fio, iozone, postmark, sqlio};
 use host::knobs::Place;
@@ -77,7 +78,8 @@ fn with_file<T>(bytes: &[u8], what: impl FnOnce(&Path) -> T) -> T {
 pub fn size_and_time(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let size = read(machine::units::parse_size(&text)).map(machine::units::show_size);
-    let time = read(machine::units::parse_time(&text)).map(|ns| machine::units::show_time(ns as f64));
+    let time =
+        read(machine::units::parse_time(&text)).map(|ns| machine::units::show_time(ns as f64));
     size.is_some() || time.is_some()
 }
 
@@ -89,7 +91,8 @@ pub fn pattern(bytes: &[u8]) -> bool {
 const WORKLOADS: usize = 16;
 
 pub fn workload_options(bytes: &[u8]) -> bool {
-    let line = |options: &[String]| [&["halfpower".to_owned(), "sweep".to_owned()], options].concat();
+    let line =
+        |options: &[String]| [&["halfpower".to_owned(), "sweep".to_owned()], options].concat();
     let Some(workloads) = read(cli::workloads(&line(&words(bytes)))) else { return false };
     for workload in workloads.into_iter().take(WORKLOADS) {
         if read(workload.check(1 << 40, 512)).is_none() {
@@ -102,7 +105,11 @@ pub fn workload_options(bytes: &[u8]) -> bool {
             workload.stop
         };
         let again = cli::workloads(&line(&words(workload.options().as_bytes())));
-        assert_eq!(again, Ok(vec![workload::Workload { stop, ..workload }]), "written options read back");
+        assert_eq!(
+            again,
+            Ok(vec![workload::Workload { stop, ..workload }]),
+            "written options read back"
+        );
     }
     true
 }
@@ -142,7 +149,11 @@ pub fn fio_trace(bytes: &[u8]) -> bool {
 
 pub fn fio_state(bytes: &[u8]) -> bool {
     let Some(state) = fio::VerifyState::parse(&text(bytes)) else { return false };
-    assert_eq!(fio::VerifyState::parse(&state.to_string()), Some(state), "what is written reads back");
+    assert_eq!(
+        fio::VerifyState::parse(&state.to_string()),
+        Some(state),
+        "what is written reads back"
+    );
     true
 }
 
@@ -156,7 +167,8 @@ pub fn diskspd_command(bytes: &[u8]) -> bool {
 pub fn diskspd_profile(bytes: &[u8]) -> bool {
     let Some(profile) = read(diskspd::read_profile(&text(bytes))) else { return false };
     let written = diskspd::profile_xml(&profile, 0);
-    let again = diskspd::read_profile(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+    let again =
+        diskspd::read_profile(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
     assert_eq!(again, profile, "{written}");
     true
 }
@@ -181,7 +193,9 @@ pub fn sqlio_parameters(bytes: &[u8]) -> bool {
 
 pub fn postmark_line(bytes: &[u8]) -> bool {
     let text = text(bytes);
-    let parsed = text.lines().map(|line| [false, true].map(|at_prompt| postmark::parse(line, at_prompt).is_ok()));
+    let parsed = text
+        .lines()
+        .map(|line| [false, true].map(|at_prompt| postmark::parse(line, at_prompt).is_ok()));
     parsed.filter(|understood| understood.contains(&true)).count() > 0
 }
 
@@ -212,9 +226,13 @@ pub fn signature(bytes: &[u8]) -> bool {
 pub fn tune_journal(bytes: &[u8]) -> bool {
     let Some(entries) = read(host::knobs::journal::parse(bytes)) else { return false };
     for entry in &entries {
-        for place in std::iter::once(&entry.place).chain(entry.undo.iter().map(|(place, _)| place)) {
+        for place in std::iter::once(&entry.place).chain(entry.undo.iter().map(|(place, _)| place))
+        {
             let path = place.path();
-            assert!(path.is_absolute() && !path.components().any(|part| part == Component::ParentDir), "{path:?}");
+            assert!(
+                path.is_absolute() && !path.components().any(|part| part == Component::ParentDir),
+                "{path:?}"
+            );
             let is_setting = path.starts_with("/sys") || path.starts_with("/proc");
             assert!(is_setting || !matches!(place, Place::File(_)), "{path:?}");
         }
@@ -242,7 +260,8 @@ pub fn tune_knob(bytes: &[u8]) -> bool {
 
 /// Compared with itself and shown, too.
 fn compared(a: &Side, b: &Side) {
-    let program = results::Program { name: "fuzz".into(), version: String::new(), arguments: Vec::new() };
+    let program =
+        results::Program { name: "fuzz".into(), version: String::new(), arguments: Vec::new() };
     let comparison = results::compare::compare(a, b, program, results::compare::WORTH_PERCENT);
     report::compare::terminal(&comparison, 100, false);
     report::compare::markdown(&comparison);

@@ -76,7 +76,8 @@ pub(crate) struct TargetArguments {
     /// does not report whether it is in use
     #[arg(long)]
     pub(crate) destroy_signature: bool,
-    /// Stripe chunk over several targets, or over a simulated machine's disks [default: 64k, or the simulated machine's own]
+    /// Stripe chunk over several targets, or over a simulated machine's disks
+    /// [default: 64k, or the simulated machine's own]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
     /// Layout of several targets: 0 for a plain stripe, 5 for a stripe with parity, which halfpower
@@ -108,8 +109,8 @@ pub(crate) struct PointArguments {
     /// Percentage of reads in a mix [default: 70]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) read_percent: Option<u8>,
-    /// Order of the requests: seq, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA, pareto:H,
-    /// normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
+    /// Order of the requests: seq, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA,
+    /// pareto:H, normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
     #[arg(long, value_delimiter = ',', value_parser = Pattern::from_str, default_value = "seq")]
     pub(crate) pattern: Vec<Pattern>,
     /// Request size
@@ -164,11 +165,12 @@ pub(crate) struct PointArguments {
     /// Transfer at most this much in a run, even if time is left
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) limit: Option<u64>,
-    /// Issue this many requests per second over all threads, on schedule; latency counts from the scheduled time
+    /// Issue this many requests per second over all threads, on schedule; latency counts from the
+    /// scheduled time
     #[arg(long, value_name = "IOPS")]
     pub(crate) rate: Option<f64>,
-    /// Wait for this many completions before the next requests are issued, once one is there for at most 100 us; poll: poll
-    /// for 100 us before it sleeps; auto learns what pays
+    /// Wait for this many completions before the next requests are issued, once one is there for at
+    /// most 100 us; poll: poll for 100 us before it sleeps; auto learns what pays
     #[arg(long, value_name = "N|poll|auto", value_delimiter = ',', default_value = "1")]
     pub(crate) reap: Vec<Reap>,
     /// Pause between a completion and the request that replaces it
@@ -183,10 +185,12 @@ pub(crate) struct PointArguments {
     /// Percentage of written blocks that repeat an earlier one
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     pub(crate) duplicate: u8,
-    /// Check that the data read back is the data written: during the run, and all of it at the end (run only)
+    /// Check that the data read back is the data written: during the run, and all of it at the end
+    /// (run only)
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Record every write in this new file before it is issued, so that `halfpower verify` can check a killed run
+    /// Record every write in this new file before it is issued, so that `halfpower verify` can
+    /// check a killed run
     #[arg(long, value_name = "FILE", requires = "verify")]
     pub(crate) verify_log: Option<PathBuf>,
     /// run: do not stripe: run the workload on each target by itself, then on all at once
@@ -220,18 +224,29 @@ pub(crate) struct PointArguments {
 impl PointArguments {
     /// The parser of `run` or `sweep` by itself.
     pub(crate) fn command(name: &str) -> clap::Command {
-        Self::augment_args(clap::Command::new("halfpower").bin_name(format!("halfpower {name}")).max_term_width(120))
+        Self::augment_args(
+            clap::Command::new("halfpower")
+                .bin_name(format!("halfpower {name}"))
+                .max_term_width(120),
+        )
     }
 
     /// Parses the words after `run` or `sweep`.
-    pub(crate) fn parse(name: &str, words: impl IntoIterator<Item = String>) -> Result<PointArguments, clap::Error> {
+    pub(crate) fn parse(
+        name: &str,
+        words: impl IntoIterator<Item = String>,
+    ) -> Result<PointArguments, clap::Error> {
         let matches = Self::command(name).no_binary_name(true).try_get_matches_from(words)?;
         Self::from_arg_matches(&matches)
     }
 }
 
 fn auto_size(text: &str) -> Result<AutoSize, String> {
-    if text == "auto" { Ok(AutoSize(None)) } else { parse_size(text).map(|size| AutoSize(Some(size))) }
+    if text == "auto" {
+        Ok(AutoSize(None))
+    } else {
+        parse_size(text).map(|size| AutoSize(Some(size)))
+    }
 }
 
 fn request(text: &str) -> Result<u32, String> {
@@ -240,12 +255,17 @@ fn request(text: &str) -> Result<u32, String> {
 }
 
 /// Parses one of a few names. The help lists them; an error suggests the nearest.
-pub(crate) fn choices<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+pub(crate) fn choices<T, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,
 {
     PossibleValuesParser::new(all.map(name)).try_map(move |chosen| {
-        all.into_iter().find(|one| name(*one) == chosen).ok_or_else(|| format!("'{chosen}' is unknown"))
+        all.into_iter()
+            .find(|one| name(*one) == chosen)
+            .ok_or_else(|| format!("'{chosen}' is unknown"))
     })
 }
 

@@ -46,23 +46,32 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    let limit: FailIf = format!("slower:{}", arguments.slower)
-        .parse()
-        .map_err(|_| Failure::Usage(format!("--slower {}: not a percentage; write it as 10%", arguments.slower)))?;
+    let limit: FailIf = format!("slower:{}", arguments.slower).parse().map_err(|_| {
+        Failure::Usage(format!("--slower {}: not a percentage; write it as 10%", arguments.slower))
+    })?;
     let (place, mut spec) = resolve(&arguments.target)?;
-    let name = spec.places.iter().map(|place| place.to_string_lossy().into_owned()).collect::<Vec<_>>().join(", ");
+    let name = spec
+        .places
+        .iter()
+        .map(|place| place.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(", ");
     let (id, baseline) = baseline(&crate::history::open(context)?, &name, arguments.baseline)?;
     // To a cache or a rotating disk, another size is a different test.
     let whole = match &place {
-        Where::Twin(machine) if spec.size.is_none() => Some(machine.target_facts(&machine.open(&spec)?).size_bytes),
+        Where::Twin(machine) if spec.size.is_none() => {
+            Some(machine.target_facts(&machine.open(&spec)?).size_bytes)
+        }
         _ => None,
     };
     // A simulated volume has no room for a file of its whole size.
     if spec.size.is_none() && whole != Some(baseline.target.size_bytes) {
         spec.size = Some(baseline.target.size_bytes);
     }
-    let writes = matches!(baseline.target.kind, machine::TargetKind::TestFile | machine::TargetKind::Simulated)
-        || !spec.destroy.is_empty();
+    let writes = matches!(
+        baseline.target.kind,
+        machine::TargetKind::TestFile | machine::TargetKind::Simulated
+    ) || !spec.destroy.is_empty();
     let chosen = chosen(&baseline, writes);
     if chosen.is_empty() {
         return Err(Failure::Usage(format!(
@@ -86,12 +95,18 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
 }
 
 /// The baseline with its number: the named entry, or the newest of the target.
-fn baseline(history: &History, target: &str, named: Option<i64>) -> Result<(i64, Results), Failure> {
+fn baseline(
+    history: &History,
+    target: &str,
+    named: Option<i64>,
+) -> Result<(i64, Results), Failure> {
     if let Some(id) = named {
         return Ok((id, history.results(id)?));
     }
-    let entries = history.list(&Filter { target: Some(crate::history::absolute(target)), ..Filter::default() })?;
-    let usable = entries.iter().find(|entry| BASELINES.contains(&entry.kind.as_str()) && entry.readings > 0);
+    let entries = history
+        .list(&Filter { target: Some(crate::history::absolute(target)), ..Filter::default() })?;
+    let usable =
+        entries.iter().find(|entry| BASELINES.contains(&entry.kind.as_str()) && entry.readings > 0);
     let id = usable.map(|entry| entry.id).ok_or_else(|| {
         Failure::Usage(format!(
             "{target}: the history holds no study, sweep or run of it to compare with; measure one first, for example with halfpower study {target} --quick"
@@ -135,7 +150,8 @@ fn measured<M: Machine>(
 ) -> Result<Results, Failure> {
     let began = Began::now(machine);
     let until = machine.now().saturating_add(arguments.budget);
-    let mut workloads: Vec<Workload> = chosen.iter().map(|point| point.workload.workload.clone()).collect();
+    let mut workloads: Vec<Workload> =
+        chosen.iter().map(|point| point.workload.workload.clone()).collect();
     let repeats = Repeats { least: 3, most: 10, ..Repeats::default() };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
     let facts = runner.facts()[0].clone();
@@ -148,20 +164,33 @@ fn measured<M: Machine>(
         }
     }
     let bar = crate::progress::bar(3 * workloads.len() as u64);
-    let points = measure_points(&mut runner, &workloads, Repeats { budget_ns, ..repeats }, |index, runs| {
-        bar.set_message(workloads[index].short());
-        if runs <= 3 {
-            bar.inc(1);
-        }
-    });
+    let points =
+        measure_points(&mut runner, &workloads, Repeats { budget_ns, ..repeats }, |index, runs| {
+            bar.set_message(workloads[index].short());
+            if runs <= 3 {
+                bar.inc(1);
+            }
+        });
     bar.finish_and_clear();
-    let results = Results::new(machine, Kind::Sweep, crate::context::program(), began, facts, arguments.target.seed);
+    let results = Results::new(
+        machine,
+        Kind::Sweep,
+        crate::context::program(),
+        began,
+        facts,
+        arguments.target.seed,
+    );
     Ok(Results { points: points?, ..results })
 }
 
 fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> Comparison {
     let before = Results { points: chosen.to_vec(), rates: Vec::new(), ..baseline.clone() };
-    debug_assert!(chosen.iter().zip(&now.points).all(|(a, b)| Question::of(&a.workload) == Question::of(&b.workload)));
+    debug_assert!(
+        chosen
+            .iter()
+            .zip(&now.points)
+            .all(|(a, b)| Question::of(&a.workload) == Question::of(&b.workload))
+    );
     let worth = results::compare::WORTH_PERCENT;
     compare(&Side::of(name, &before), &Side::of("now", now), crate::context::program(), worth)
 }

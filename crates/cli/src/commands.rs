@@ -3,7 +3,10 @@
 use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArguments};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::{check, compare, fio, history, metadata, points, postmark, stack, studies, tools, tune, twin, verify};
+use crate::{
+    check, compare, fio, history, metadata, points, postmark, stack, studies, tools, tune, twin,
+    verify,
+};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use workload::Workload;
@@ -18,7 +21,8 @@ pub(crate) struct Cli {
     /// Do not keep the result in the history
     #[arg(long, global = true, conflicts_with = "history")]
     pub(crate) no_history: bool,
-    /// File of the history [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    /// File of the history
+    /// [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
     #[command(subcommand)]
@@ -45,14 +49,16 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Show everything measured so far: a list, an entry, trends
     History(history::Arguments),
-    /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
+    /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
+    /// it
     Verify(verify::Arguments),
     /// Recreate the report from results.json
     Report(ReportArguments),
     /// Run an IOzone command line: file sizes against record sizes
     #[command(disable_help_flag = true)]
     Iozone(ToolArguments),
-    /// Run a SQLIO command line: requests as a database makes them, and the published alignment study
+    /// Run a SQLIO command line: requests as a database makes them, and the published alignment
+    /// study
     #[command(disable_help_flag = true)]
     Sqlio(ToolArguments),
     /// Run a diskspd command line: many kinds of load on files and devices
@@ -61,7 +67,8 @@ pub(crate) enum Command {
     /// Run fio jobs and job files
     #[command(disable_help_flag = true)]
     Fio(ToolArguments),
-    /// Run PostMark commands from a file, a prompt or a pipe: small files as mail and web servers use them
+    /// Run PostMark commands from a file, a prompt or a pipe: small files as mail and web servers
+    /// use them
     Postmark(postmark::Arguments),
     /// Measure creating, opening, renaming, listing and deleting many files
     Metadata(metadata::Arguments),
@@ -128,11 +135,15 @@ mod tests {
             ]),
             (1u64..1 << 40).prop_map(Pattern::Stride),
             (1u32..1000).prop_map(Pattern::Columns),
-            (1u8..100, 1u8..100)
-                .prop_map(|(hot_percent, access_percent)| Pattern::HotCold { hot_percent, access_percent }),
-            (1.0..50.0, 0.0..100.0, any::<bool>()).prop_map(|(deviation_percent, center_percent, scattered)| {
-                Pattern::Normal { deviation_percent, center_percent, scattered }
+            (1u8..100, 1u8..100).prop_map(|(hot_percent, access_percent)| Pattern::HotCold {
+                hot_percent,
+                access_percent
             }),
+            (1.0..50.0, 0.0..100.0, any::<bool>()).prop_map(
+                |(deviation_percent, center_percent, scattered)| {
+                    Pattern::Normal { deviation_percent, center_percent, scattered }
+                }
+            ),
         ]
     }
 

@@ -16,9 +16,12 @@ const FILL_NS: u64 = 5_000_000_000;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.bytes.is_some() {
-        return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
+        return Err(Failure::Usage(
+            "--bytes: workloads at once run for a time; give --runtime instead".into(),
+        ));
     }
-    let others = arguments.beside.iter().map(|words| others(words)).collect::<Result<Vec<_>, _>>()?;
+    let others =
+        arguments.beside.iter().map(|words| others(words)).collect::<Result<Vec<_>, _>>()?;
     if arguments.each {
         let (place, specs) = each(arguments)?;
         return on_machine!(place, |machine| measured(context, &machine, &specs, arguments, &[]));
@@ -40,7 +43,8 @@ pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
 fn others(words: &str) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
     let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
-    let other = PointArguments::parse("run", split).map_err(|error| wrong(error.render().to_string()))?;
+    let other =
+        PointArguments::parse("run", split).map_err(|error| wrong(error.render().to_string()))?;
     let own = !other.target.targets.is_empty() || !other.target.destroy_data.is_empty();
     for (given, option) in [
         (own, "a target"),
@@ -49,7 +53,9 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.verify || other.p99.is_some(), "--verify or --p99"),
     ] {
         if given {
-            return Err(wrong(format!("{option} belongs to the whole run; give only the workload's options")));
+            return Err(wrong(format!(
+                "{option} belongs to the whole run; give only the workload's options"
+            )));
         }
     }
     lists_in(&other).map_err(|_| wrong("it takes one value of each option".into()))?;
@@ -62,7 +68,9 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
         return Err(Failure::Usage("--each: there is one target; name several".into()));
     }
     if arguments.target.raid.is_some() || arguments.target.chunk.is_some() {
-        return Err(Failure::Usage("--each: measures each target separately; leave --raid and --chunk out".into()));
+        return Err(Failure::Usage(
+            "--each: measures each target separately; leave --raid and --chunk out".into(),
+        ));
     }
     let place = machine_of(&names.iter().map(Path::new).collect::<Vec<_>>())?;
     if let Some(name) = arguments.target.destroy_data.iter().find(|name| !names.contains(name)) {
@@ -98,7 +106,9 @@ fn measured<M: Machine>(
         workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
         workloads[number].stop = workloads[0].stop;
     }
-    let part = |target| workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() });
+    let part = |target| {
+        workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() })
+    };
     let request = RunRequest {
         targets: specs.to_vec(),
         parts: (0..specs.len()).flat_map(part).collect(),
@@ -108,9 +118,15 @@ fn measured<M: Machine>(
     let began = Began::now(machine);
     let mut runner = Runner::open(machine, &request)?;
     let facts = runner.facts().to_vec();
-    let bar = crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.least));
+    let bar =
+        crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.least));
     let (points, found) = measure_interference(&mut runner, &request, |part, _| {
-        bar.set_message(request.parts.get(part).map_or_else(|| "all at once".into(), |one| one.workload.short()));
+        bar.set_message(
+            request
+                .parts
+                .get(part)
+                .map_or_else(|| "all at once".into(), |one| one.workload.short()),
+        );
         bar.inc(1);
     })?;
     bar.finish_and_clear();
@@ -121,7 +137,14 @@ fn measured<M: Machine>(
     let all = TargetFacts { name: names.join(", "), warnings, ..facts[0].clone() };
     let mut results = Results {
         points,
-        ..Results::new(machine, Kind::Run, crate::context::program(), began, all, arguments.target.seed)
+        ..Results::new(
+            machine,
+            Kind::Run,
+            crate::context::program(),
+            began,
+            all,
+            arguments.target.seed,
+        )
     };
     let failed = match found {
         Ok(found) => {
@@ -137,5 +160,7 @@ fn measured<M: Machine>(
         crate::history::keep(context, &results);
     }
     crate::output::show_points(&results, arguments.json)?;
-    failed.map_or(Ok(()), |why| Err(Failure::Run(format!("not all could be measured at once: {why}"))))
+    failed.map_or(Ok(()), |why| {
+        Err(Failure::Run(format!("not all could be measured at once: {why}")))
+    })
 }

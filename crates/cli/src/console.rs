@@ -34,7 +34,9 @@ impl Write for Report {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+        self.0.flush().or_else(|error| {
+            if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+        })
     }
 }
 

@@ -70,8 +70,10 @@ impl Context {
             Some(name) if !name.is_empty() => return Some(PathBuf::from(name)),
             _ => {}
         }
-        let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let data = named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))?;
+        let named =
+            |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let data = named("XDG_DATA_HOME")
+            .or_else(|| named("HOME").map(|home| home.join(".local/share")))?;
         Some(data.join("halfpower/history.sqlite"))
     }
 }
@@ -80,6 +82,9 @@ pub(crate) fn program() -> Program {
     Program {
         name: "halfpower".into(),
         version: env!("CARGO_PKG_VERSION").into(),
-        arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
+        arguments: std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
     }
 }

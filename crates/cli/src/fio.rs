@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Section,
-    Surroundings, World, aggregate_log_paths, aggregate_logs, check_machine, help as job_options, json, load_states,
-    log_paths, logs, look, parsed_globals, parsed_lines, replace_missing_engines, run, saved_states, seed_lines,
-    state_path, terse, text,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
+    Section, Surroundings, World, aggregate_log_paths, aggregate_logs, check_machine,
+    help as job_options, json, load_states, log_paths, logs, look, parsed_globals, parsed_lines,
+    replace_missing_engines, run, saved_states, seed_lines, state_path, terse, text,
 };
 use files::Input;
 use host::counters::{DeviceMeter, ProcessCounts};
@@ -105,7 +105,9 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
         return if command.help {
             Ok(())
         } else {
-            Err(Failure::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()))
+            Err(Failure::Usage(
+                "no job is defined; name a job file, or write --name=JOB --size=1g".into(),
+            ))
         };
     }
     let world = World { read: &job_file, variable: &variable };
@@ -122,12 +124,22 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     }
     let outputs = Outputs::new(&context, &command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
-    on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
+    on_machine!(machine_of(&names)?, |machine| fio_on(
+        &machine,
+        &command,
+        &plan,
+        &arrangement,
+        &outputs
+    ))
 }
 
 /// Reads a job file; as in fio, `-` is standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
-    if path == Path::new("-") { JOB_FILE.bounded(io::stdin().lock()).all() } else { JOB_FILE.read(path) }
+    if path == Path::new("-") {
+        JOB_FILE.bounded(io::stdin().lock()).all()
+    } else {
+        JOB_FILE.read(path)
+    }
 }
 
 /// Input limit; a file with the maximum number of sections has a few MiB.
@@ -140,7 +152,9 @@ fn variable(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
         "$pagesize" => Some(host::facts::page_bytes().to_string()),
-        "$mb_memory" => host::facts::memory_bytes(&Roots::default()).map(|bytes| (bytes >> 20).to_string()),
+        "$mb_memory" => {
+            host::facts::memory_bytes(&Roots::default()).map(|bytes| (bytes >> 20).to_string())
+        }
         name => std::env::var(name).ok(),
     }
 }
@@ -182,7 +196,8 @@ fn fio_on<M: Machine>(
         warn(command, &plan.warnings);
         return output::print(&shown_parsed(command, plan));
     }
-    let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
+    let surroundings: &dyn Surroundings =
+        if machine.facts().simulated { &Nowhere } else { &ThisComputer };
     let began = Began::now(machine);
     let result = measured(command, machine, surroundings, plan, arrangement)?;
     let document = results(machine, began, &result);
@@ -212,7 +227,8 @@ impl Surroundings for Nowhere {
 /// Checks the jobs against the command-line options.
 fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     if command.readonly && plan.writes() {
-        let names: Vec<&str> = plan.jobs().filter(|job| job.options.writes).map(|job| job.name.as_str()).collect();
+        let names: Vec<&str> =
+            plan.jobs().filter(|job| job.options.writes).map(|job| job.name.as_str()).collect();
         return Err(Failure::Usage(format!(
             "--readonly: these jobs write: {}; leave out one or the other",
             names.join(", ")
@@ -253,7 +269,12 @@ impl<'a> Outputs<'a> {
         }
         for job in plan.jobs().filter(|job| job.options.state_asked) {
             for clone in 0..job.options.clones {
-                output::output(context, "verify_state_save", &state_path(state_directory(command), job, clone), &data)?;
+                output::output(
+                    context,
+                    "verify_state_save",
+                    &state_path(state_directory(command), job, clone),
+                    &data,
+                )?;
             }
         }
         Ok(Outputs {
@@ -274,11 +295,19 @@ fn measured<M: Machine>(
 ) -> Result<FioResult, FioError> {
     let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
     bar.set_message("laying out files");
-    let result = run(machine, surroundings, plan, arrangement, command.destroy_signed, command.keep, &mut |jobs| {
-        bar.inc(1);
-        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        bar.set_message(printable(&names.join(", ")));
-    });
+    let result = run(
+        machine,
+        surroundings,
+        plan,
+        arrangement,
+        command.destroy_signed,
+        command.keep,
+        &mut |jobs| {
+            bar.inc(1);
+            let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+            bar.set_message(printable(&names.join(", ")));
+        },
+    );
     bar.finish_and_clear();
     result
 }
@@ -286,14 +315,20 @@ fn measured<M: Machine>(
 /// Prints warnings on standard error unless the report includes them. JSON does, and programs that
 /// parse it treat any output on standard error as a failure.
 fn warn(command: &Command, warnings: &[String]) {
-    let json_to_a_person = !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
+    let json_to_a_person =
+        !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
     if command.parse_only || json_to_a_person {
         crate::console::warn(warnings);
     }
 }
 
 /// Writes the report, the logs and halfpower's own result; tries all of them even if one fails.
-fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document: &Results) -> Result<(), Failure> {
+fn report(
+    command: &Command,
+    outputs: &Outputs<'_>,
+    result: &FioResult,
+    document: &Results,
+) -> Result<(), Failure> {
     let one = |format: &Format| match format {
         Format::Normal => printable_lines(&text(result)),
         Format::Terse => printable_lines(&terse(result, command.terse_version)),
@@ -315,30 +350,36 @@ fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document
     let is_asked = |path: &PathBuf| {
         let asked = result.plan.jobs().filter(|job| job.options.state_asked);
         asked
-            .flat_map(|job| (0..job.options.clones).map(|clone| state_path(state_directory(command), job, clone)))
+            .flat_map(|job| {
+                (0..job.options.clones)
+                    .map(|clone| state_path(state_directory(command), job, clone))
+            })
             .any(|one| one == *path)
     };
-    let (states, unasked): (Vec<_>, Vec<_>) =
-        saved_states(result, state_directory(command)).into_iter().partition(|(path, _)| is_asked(path));
+    let (states, unasked): (Vec<_>, Vec<_>) = saved_states(result, state_directory(command))
+        .into_iter()
+        .partition(|(path, _)| is_asked(path));
     for (path, text) in unasked {
         let saved = output::output(outputs.context, "verify_state_save", &path, &outputs.data)
             .and_then(|file| output::save(&file, &text));
         if saved.is_err() {
-            warn(command, &[format!("{}: how far the job wrote was not saved there", path.display())]);
+            warn(
+                command,
+                &[format!("{}: how far the job wrote was not saved there", path.display())],
+            );
         }
     }
     let logged: Vec<_> = logs(result)
         .iter()
-        .map(|(path, text)| output::save_late(outputs.context, "write_*_log", path, &outputs.data, text))
-        .chain(
-            aggregate
-                .map(|(path, text)| output::save_late(outputs.context, "--bandwidth-log", &path, &outputs.data, &text)),
-        )
-        .chain(
-            states
-                .iter()
-                .map(|(path, text)| output::save_late(outputs.context, "verify_state_save", path, &outputs.data, text)),
-        )
+        .map(|(path, text)| {
+            output::save_late(outputs.context, "write_*_log", path, &outputs.data, text)
+        })
+        .chain(aggregate.map(|(path, text)| {
+            output::save_late(outputs.context, "--bandwidth-log", &path, &outputs.data, &text)
+        }))
+        .chain(states.iter().map(|(path, text)| {
+            output::save_late(outputs.context, "verify_state_save", path, &outputs.data, text)
+        }))
         .collect();
     let kept = match &outputs.json {
         Some(file) => output::save(file, &output::json(results::to_json(document))?),
@@ -352,7 +393,8 @@ fn results<M: Machine>(machine: &M, began: Began, result: &FioResult) -> Results
     let names: Vec<&str> = result.groups.iter().map(|group| group.facts.name.as_str()).collect();
     let target = TargetFacts { name: names.join(", "), ..first.facts.clone() };
     let seed = first.jobs[0].point.workload.seed;
-    let points = result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone()).collect();
+    let points =
+        result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone()).collect();
     let document = Results::new(machine, Kind::Run, crate::context::program(), began, target, seed);
     Results { points, warnings: result.warnings.clone(), ..document }
 }

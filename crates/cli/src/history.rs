@@ -9,7 +9,9 @@ use machine::{MachineFacts, TargetFacts};
 use report::history::Told;
 use results::Results;
 use results::compare::{Arm, Comparison, Measure};
-use results::history::{Entry, Filter, Fingerprint, History, HistoryError, Other, difference, trends};
+use results::history::{
+    Entry, Filter, Fingerprint, History, HistoryError, Other, difference, trends,
+};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
@@ -31,7 +33,8 @@ fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, Histor
 /// A name of the target that is the same from every directory.
 pub(crate) fn absolute(target: &str) -> String {
     // A name that is not a path, such as a simulated machine, stays as it is.
-    std::fs::canonicalize(target).map_or_else(|_| target.into(), |path| path.to_string_lossy().into_owned())
+    std::fs::canonicalize(target)
+        .map_or_else(|_| target.into(), |path| path.to_string_lossy().into_owned())
 }
 
 pub(crate) fn keep(context: &Context, results: &Results) {
@@ -40,7 +43,8 @@ pub(crate) fn keep(context: &Context, results: &Results) {
 
 /// Stores a result under another kind than its document's.
 pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
-    let measured = results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
+    let measured =
+        results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
     if measured {
         kept(context, |history| history.keep(results, &absolute(&results.target.name), kind));
     }
@@ -50,7 +54,12 @@ pub(crate) fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-pub(crate) fn keep_comparison(context: &Context, comparison: &Comparison, arms: &[Box<dyn Arm>; 2], began_unix_s: u64) {
+pub(crate) fn keep_comparison(
+    context: &Context,
+    comparison: &Comparison,
+    arms: &[Box<dyn Arm>; 2],
+    began_unix_s: u64,
+) {
     let program = &comparison.program;
     keep_other(context, comparison.to_json(), |document| Other {
         began_unix_s,
@@ -80,16 +89,25 @@ pub(crate) fn keep_tuning(
     });
 }
 
-fn keep_other<'a>(context: &Context, document: serde_json::Result<String>, other: impl FnOnce(String) -> Other<'a>) {
+fn keep_other<'a>(
+    context: &Context,
+    document: serde_json::Result<String>,
+    other: impl FnOnce(String) -> Other<'a>,
+) {
     kept(context, |history| {
-        let document = document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
+        let document =
+            document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
         history.keep_other(other(document))
     });
 }
 
 impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Self {
-        if error.is_usage() { Failure::Usage(error.to_string()) } else { Failure::Run(error.to_string()) }
+        if error.is_usage() {
+            Failure::Usage(error.to_string())
+        } else {
+            Failure::Run(error.to_string())
+        }
     }
 }
 
@@ -181,7 +199,9 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
         Some(Task::Trend { target, measure, question, html }) => {
             trend(context, &history, target, measure, question.as_deref(), html.as_ref())
         }
-        Some(Task::Export { format, output }) => export(context, &history, format, output.as_deref()),
+        Some(Task::Export { format, output }) => {
+            export(context, &history, format, output.as_deref())
+        }
         Some(Task::Prune { ids, keep, older }) => prune(&mut history, ids, *keep, *older),
     }
 }
@@ -201,11 +221,16 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
     if json {
         return print(&document);
     }
-    let unreadable = |error| Failure::Run(format!("entry {id} of the history cannot be read: {error}"));
+    let unreadable =
+        |error| Failure::Run(format!("entry {id} of the history cannot be read: {error}"));
     match entry.kind.as_str() {
         "compare" => {
             let comparison: Comparison = serde_json::from_str(&document).map_err(unreadable)?;
-            return print(&report::compare::terminal(&comparison, output::width(), output::colour()));
+            return print(&report::compare::terminal(
+                &comparison,
+                output::width(),
+                output::colour(),
+            ));
         }
         "tune" => {
             let tuning: Tuning = serde_json::from_str(&document).map_err(unreadable)?;
@@ -265,15 +290,31 @@ fn trend(
     }
     print(&report::history::trends(&told, measure, output::width(), output::colour()))?;
     if questions > told.len() {
-        tell(&format!("{} more questions have fewer readings; --question TEXT shows them", questions - told.len()));
+        tell(&format!(
+            "{} more questions have fewer readings; --question TEXT shows them",
+            questions - told.len()
+        ));
     }
     let Some(page) = page else { return Ok(()) };
     let program = crate::context::program();
-    let text = report::history::trends_html(target, &told, measure, &format!("{} {}", program.name, program.version));
-    output::save(&page, &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?)
+    let text = report::history::trends_html(
+        target,
+        &told,
+        measure,
+        &format!("{} {}", program.name, program.version),
+    );
+    output::save(
+        &page,
+        &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?,
+    )
 }
 
-fn export(context: &Context, history: &History, format: &str, file: Option<&Path>) -> Result<(), Failure> {
+fn export(
+    context: &Context,
+    history: &History,
+    format: &str,
+    file: Option<&Path>,
+) -> Result<(), Failure> {
     let file = output::optional(context, "--output", file, &[])?;
     let mut entries = history.list(&Filter::default())?;
     entries.reverse();
@@ -315,31 +356,40 @@ fn parquet(history: &History, entries: &[Entry]) -> Result<Vec<u8>, Failure> {
 
 #[cfg(not(feature = "parquet"))]
 fn parquet(_: &History, _: &[Entry]) -> Result<Vec<u8>, Failure> {
-    let why =
-        "--format parquet: this halfpower was built without Parquet; use csv, or build it with --features parquet";
+    let why = "--format parquet: this halfpower was built without Parquet; use csv, or build it with --features parquet";
     Err(Failure::Usage(why.into()))
 }
 
 fn json_line(history: &History, entry: &Entry) -> Result<String, Failure> {
     let (_, document) = history.get(entry.id)?;
-    let unreadable = |error| Failure::Run(format!("entry {} of the history cannot be read: {error}", entry.id));
+    let unreadable =
+        |error| Failure::Run(format!("entry {} of the history cannot be read: {error}", entry.id));
     let document: serde_json::Value = serde_json::from_str(&document).map_err(unreadable)?;
     let line = serde_json::json!({ "entry": entry, "document": document });
     Ok(output::json(serde_json::to_string(&line))? + "\n")
 }
 
-fn prune(history: &mut History, ids: &[i64], keep: Option<usize>, older: Option<u64>) -> Result<(), Failure> {
+fn prune(
+    history: &mut History,
+    ids: &[i64],
+    keep: Option<usize>,
+    older: Option<u64>,
+) -> Result<(), Failure> {
     let mut doomed = ids.to_vec();
     if ids.is_empty() {
         if keep.is_none() && older.is_none() {
-            return Err(Failure::Usage("name entries, or what to remove with --keep N or --older TIME".into()));
+            return Err(Failure::Usage(
+                "name entries, or what to remove with --keep N or --older TIME".into(),
+            ));
         }
         let now = now_unix_s();
-        let mut of_target: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+        let mut of_target: std::collections::HashMap<String, usize> =
+            std::collections::HashMap::new();
         for entry in history.list(&Filter::default())? {
             let newer = of_target.entry(entry.target.clone()).or_default();
             let surplus = keep.is_some_and(|keep| *newer >= keep);
-            let old = older.is_some_and(|ns| now.saturating_sub(entry.began_unix_s) > ns / 1_000_000_000);
+            let old =
+                older.is_some_and(|ns| now.saturating_sub(entry.began_unix_s) > ns / 1_000_000_000);
             *newer += 1;
             if surplus || old {
                 doomed.push(entry.id);

@@ -1,8 +1,8 @@
 //! Ctrl-C: the first stops the run and removes test files; the second ends the program at once.
 
 use libc::{
-    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGPWR, SIGQUIT, SIGRTMAX, SIGRTMIN, SIGSTKFLT, SIGTERM, SIGUSR1, SIGUSR2,
-    SIGVTALRM, SIGXCPU, SIGXFSZ,
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGPWR, SIGQUIT, SIGRTMAX, SIGRTMIN, SIGSTKFLT,
+    SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::flag::{register, register_conditional_shutdown};
 use signal_hook::iterator::Signals;
@@ -13,16 +13,22 @@ use std::time::Duration;
 /// An interrupted run ends sooner than this unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The signals that end a program, real-time signals apart, and that are not faults of the program itself.
+/// The signals that end a program, real-time signals apart, and that are not faults of the program
+/// itself.
 const FATAL: [i32; 13] = [
-    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT,
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF,
+    SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
 /// The fatal signals that were not ignored at the start; `nohup` and background shell jobs ignore
 /// some.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
-        FATAL.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).filter(|&signal| !host::is_ignored(signal)).collect()
+        FATAL
+            .into_iter()
+            .chain(SIGRTMIN()..=SIGRTMAX())
+            .filter(|&signal| !host::is_ignored(signal))
+            .collect()
     });
     &SIGNALS
 }
@@ -34,7 +40,8 @@ pub(crate) fn flag() -> &'static AtomicBool {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
         // Register only once: a signal between two registrations would be lost.
-        let followed = Signals::new(signals()).and_then(|signals| thread("interrupt", move || follow(signals)));
+        let followed = Signals::new(signals())
+            .and_then(|signals| thread("interrupt", move || follow(signals)));
         if followed.is_err() {
             without_thread();
         }
@@ -51,7 +58,10 @@ fn without_thread() {
     }
 }
 
-fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
+fn thread(
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
     std::thread::Builder::new().name(name.into()).stack_size(64 << 10).spawn(body)
 }
 
@@ -59,7 +69,9 @@ fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<s
 fn follow(mut signals: Signals) {
     for signal in signals.forever() {
         if signal == SIGXCPU {
-            crate::console::tell("the limit on processor time (ulimit -t) is reached: raise it for longer runs");
+            crate::console::tell(
+                "the limit on processor time (ulimit -t) is reached: raise it for longer runs",
+            );
         }
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             signal_hook::low_level::exit(130);
@@ -74,7 +86,9 @@ fn say_what_is_waited_for() {
     let waits = match host::waiting_threads() {
         0 => "for what it has begun to end".to_string(),
         1 => "for the storage, which has not answered a request".into(),
-        threads => format!("for the storage, which has not answered the requests of {threads} threads"),
+        threads => {
+            format!("for the storage, which has not answered the requests of {threads} threads")
+        }
     };
     crate::console::tell(&format!(
         "interrupted, and waiting {waits}; Ctrl-C again leaves at once, and the next run there removes the test files"

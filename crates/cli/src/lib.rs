@@ -41,7 +41,9 @@ const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {
     interrupt::survive_file_limit();
-    let Some(limit) = host::stack_limit().filter(|bytes| *bytes < SMALL_STACK) else { return run() };
+    let Some(limit) = host::stack_limit().filter(|bytes| *bytes < SMALL_STACK) else {
+        return run();
+    };
     match std::thread::Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(run) {
         Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         Err(error) => {

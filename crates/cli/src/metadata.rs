@@ -51,7 +51,8 @@ pub(crate) struct Arguments {
 }
 
 fn bytes(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| format!("'{text}' is too large for a file here: at most 1m"))
+    u32::try_from(parse_size(text)?)
+        .map_err(|_| format!("'{text}' is too large for a file here: at most 1m"))
 }
 
 impl From<MetadataError> for Failure {
@@ -98,15 +99,29 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
         output::tell(&format!("removed {what} left in {}", plan.location.display()));
     }
     let bar = crate::progress::bar(u64::from(plan.rounds) * Operation::ALL.len() as u64);
-    let measured = measure_metadata(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
-        bar.set_message(format!("round {} of {}: {}", round + 1, plan.rounds, operation.name()));
-        bar.set_position(u64::from(round) * Operation::ALL.len() as u64 + operation as u64);
-    });
+    let measured =
+        measure_metadata(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
+            bar.set_message(format!(
+                "round {} of {}: {}",
+                round + 1,
+                plan.rounds,
+                operation.name()
+            ));
+            bar.set_position(u64::from(round) * Operation::ALL.len() as u64 + operation as u64);
+        });
     bar.finish_and_clear();
     let result = measured?;
     let target = directory_facts(std::slice::from_ref(&result.plan.location))?;
-    let document = Results::new(&host, Kind::Metadata, crate::context::program(), began, target, result.plan.seed);
-    let document = Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
+    let document = Results::new(
+        &host,
+        Kind::Metadata,
+        crate::context::program(),
+        began,
+        target,
+        result.plan.seed,
+    );
+    let document =
+        Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
     crate::history::keep(context, &document);
     if !arguments.json {
         return output::print(&printable_lines(&report::terminal::metadata(&result)));

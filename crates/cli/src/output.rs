@@ -32,7 +32,9 @@ pub(crate) fn width() -> usize {
 /// Uses colour on a terminal that supports escape sequences, unless NO_COLOR is set.
 pub(crate) fn colour() -> bool {
     let plain = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
-    std::io::stdout().is_terminal() && !plain && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stdout().is_terminal()
+        && !plain
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Opens an output file named by `option` before the measurement starts. `targets` are the measured
@@ -41,8 +43,14 @@ pub(crate) fn colour() -> bool {
 /// # Errors
 /// The path is not writable, belongs to another user, is the history, or is one of the targets or a
 /// layer under one.
-pub(crate) fn output(context: &Context, option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
-    let mut targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
+pub(crate) fn output(
+    context: &Context,
+    option: &str,
+    path: &Path,
+    targets: &[&Path],
+) -> Result<Output, Failure> {
+    let mut targets: Vec<PathBuf> =
+        targets.iter().flat_map(|target| with_backing(target)).collect();
     targets.extend(context.history_file());
     // overlayfs reports a different device and inode than the layer that holds the file.
     if targets.iter().any(|target| host::facts::is_same_data(&Roots::default(), target, path)) {
@@ -95,14 +103,22 @@ pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
 /// Reports the current path of a directory that was moved.
 fn moved(path: &Path) -> Failure {
     let held = files::Directory::held(files::parent(path));
-    let now = held.and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
-    let now = now.map_or_else(|_| "the directory that was there before".into(), |now| now.display().to_string());
-    Failure::Run(format!("{}: this directory was moved or replaced meanwhile; the file is in {now}", path.display()))
+    let now = held
+        .and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
+    let now = now.map_or_else(
+        |_| "the directory that was there before".into(),
+        |now| now.display().to_string(),
+    );
+    Failure::Run(format!(
+        "{}: this directory was moved or replaced meanwhile; the file is in {now}",
+        path.display()
+    ))
 }
 
 /// Saves a text that could not be written to its own path, and reports the new path.
 fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
-    let mut name = OsString::from(format!("halfpower-{:016x}", RandomState::new().build_hasher().finish()));
+    let mut name =
+        OsString::from(format!("halfpower-{:016x}", RandomState::new().build_hasher().finish()));
     if let Some(suffix) = path.extension() {
         name.push(".");
         name.push(suffix);
@@ -115,7 +131,8 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
         written.inspect_err(|_| drop(directory.remove(&name))).map(|()| place.join(&name))
     };
     // Fall back to /tmp if root may not trust TMPDIR.
-    let kept = keep_in(&std::env::temp_dir()).or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
+    let kept = keep_in(&std::env::temp_dir())
+        .or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
     Failure::Run(match kept {
         Ok(path) => format!("{error}; the output was saved in {}", path.display()),
         Err(other) => format!("{error}; saving it as a temporary file also failed: {other}"),
@@ -145,14 +162,21 @@ pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> 
 }
 
 /// The page of IOzone's surfaces.
-pub(crate) fn surface_page(results: &Results, own: &dialect::iozone::IozoneResult) -> Result<String, Failure> {
+pub(crate) fn surface_page(
+    results: &Results,
+    own: &dialect::iozone::IozoneResult,
+) -> Result<String, Failure> {
     report::surfaces::of_iozone(results, own)
         .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
 }
 
 /// Prints a study: first the tables, then the answer so that it stays on the screen, then the path
 /// of the report.
-pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -> Result<(), Failure> {
+pub(crate) fn show_study(
+    results: &Results,
+    report: Option<&Path>,
+    json: bool,
+) -> Result<(), Failure> {
     if json {
         return print(&self::json(results::to_json(results))?);
     }
@@ -195,7 +219,9 @@ impl<'a> Directory<'a> {
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;
         let directory = Directory { context, path, targets, made };
-        files.iter().try_for_each(|name| output(context, "--output", &path.join(name), targets).map(drop))?;
+        files.iter().try_for_each(|name| {
+            output(context, "--output", &path.join(name), targets).map(drop)
+        })?;
         Ok(directory)
     }
 
@@ -210,9 +236,11 @@ impl<'a> Directory<'a> {
     /// # Errors
     /// Returns the first failure, after trying all files.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
-        let html = report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+        let html = report::html(results)
+            .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
         let report = self.save("report.html", &html);
-        let tables: Vec<_> = results::csv(results).iter().map(|(name, text)| self.save(name, text)).collect();
+        let tables: Vec<_> =
+            results::csv(results).iter().map(|(name, text)| self.save(name, text)).collect();
         tables.into_iter().collect::<Result<Vec<_>, Failure>>().and(report)
     }
 }

@@ -7,7 +7,8 @@ use crate::target::{Where, on_machine, resolve};
 use machine::{Buffering, Engine, Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::{
-    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_rate_within_p99, measure_within_p99, points_of,
+    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_rate_within_p99,
+    measure_within_p99, points_of,
 };
 use workload::{Data, Stop, Workload};
 
@@ -27,7 +28,9 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
         return crate::concurrent::run(context, arguments);
     }
     if arguments.p99.is_some() {
-        return Err(Failure::Usage("--p99: run measures one depth; use halfpower sweep, which finds the depth".into()));
+        return Err(Failure::Usage(
+            "--p99: run measures one depth; use halfpower sweep, which finds the depth".into(),
+        ));
     }
     points(context, arguments, Kind::Run)
 }
@@ -35,9 +38,9 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
 /// Refuses lists.
 pub(crate) fn lists_in(arguments: &PointArguments) -> Result<(), Failure> {
     match lists(arguments).iter().find(|(_, count)| *count > 1) {
-        Some((name, count)) => {
-            Err(Failure::Usage(format!("{name}: run takes one value and got {count}; use halfpower sweep for a grid")))
-        }
+        Some((name, count)) => Err(Failure::Usage(format!(
+            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
+        ))),
         None => Ok(()),
     }
 }
@@ -67,11 +70,14 @@ const MAX_WORKLOADS: usize = 100_000;
 /// Refuses more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
-    let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
+    let count = lists(arguments)
+        .iter()
+        .try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
     if count.is_some_and(|count| count <= MAX_WORKLOADS) {
         return Ok(());
     }
-    let longest = lists(arguments).into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name);
+    let longest =
+        lists(arguments).into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name);
     Err(Failure::Usage(format!(
         "the lists have more than {MAX_WORKLOADS} combinations; give {longest} and others fewer values"
     )))
@@ -82,7 +88,9 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     let has = |op: &str| arguments.op.iter().any(|one| one == op);
     let shown = arguments.op.join(",");
     if let Some(percent) = arguments.read_percent.filter(|_| !has("mix")) {
-        return Err(Failure::Usage(format!("--read-percent {percent}: only a mix reads and writes; give --op mix")));
+        return Err(Failure::Usage(format!(
+            "--read-percent {percent}: only a mix reads and writes; give --op mix"
+        )));
     }
     if has("write") || has("mix") {
         return Ok(());
@@ -116,7 +124,9 @@ pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(),
 
 fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     if arguments.p99.is_none() && arguments.by == SearchBy::Rate {
-        return Err(Failure::Usage("--by rate: it says how sweep --p99 searches; give --p99 TIME, too".into()));
+        return Err(Failure::Usage(
+            "--by rate: it says how sweep --p99 searches; give --p99 TIME, too".into(),
+        ));
     }
     check_grid(arguments)?;
     let (place, mut spec) = resolve(&arguments.target)?;
@@ -171,9 +181,9 @@ fn points_on<M: Machine>(
             let point = crate::verify::measured(&mut runner, workload, repeats, log, on_progress)?;
             Ok(vec![point])
         })?,
-        workloads => {
-            with_bar(workloads, repeats, |on_progress| Ok(points_of(workloads, &runner.run(&request, on_progress)?)))?
-        }
+        workloads => with_bar(workloads, repeats, |on_progress| {
+            Ok(points_of(workloads, &runner.run(&request, on_progress)?))
+        })?,
     };
     if let ([workload], [point], false) = (&workloads[..], &mut points[..], arguments.verify) {
         match point.trace(machine, runner.target_mut(0), workload) {
@@ -184,7 +194,8 @@ fn points_on<M: Machine>(
     }
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
-    let results = Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
+    let results =
+        Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, ..results };
     let capabilities = machine.capabilities();
     if capabilities.noisy {
@@ -234,10 +245,16 @@ fn within_p99<M: Machine>(
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
                 let how = (goal, most, points.len());
-                measure_within_p99(runner, at, how, repeats, |workload| bar.set_message(workload.short()))?
+                measure_within_p99(runner, at, how, repeats, |workload| {
+                    bar.set_message(workload.short())
+                })?
             }
             SearchBy::Rate => {
-                let workload = if arguments.depth == [1] { at(in_flight(workload, most)) } else { workload.clone() };
+                let workload = if arguments.depth == [1] {
+                    at(in_flight(workload, most))
+                } else {
+                    workload.clone()
+                };
                 measure::check_memory(runner.machine(), &[vec![workload.buffers()]])?;
                 let how = (goal, points.len());
                 measure_rate_within_p99(runner, &workload, how, repeats, |doing| {
@@ -256,7 +273,9 @@ fn within_p99<M: Machine>(
 /// The maximum of requests in flight at an offered rate: enough that they queue at the target, not
 /// in the program.
 fn in_flight(workload: &Workload, most: u32) -> u32 {
-    let fitting = MAX_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
+    let fitting = MAX_IN_FLIGHT_BYTES
+        / u64::from(workload.request_bytes.max(1))
+        / u64::from(workload.threads.max(1));
     most.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
 }
 
@@ -279,8 +298,12 @@ fn with_bar(
 /// Every combination of the options' lists; the last option varies fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
-    let mut widen = |set: &dyn Fn(&Workload) -> Vec<Workload>| grid = grid.iter().flat_map(set).collect();
-    fn each<T: Copy>(values: &[T], set: impl Fn(&mut Workload, T)) -> impl Fn(&Workload) -> Vec<Workload> {
+    let mut widen =
+        |set: &dyn Fn(&Workload) -> Vec<Workload>| grid = grid.iter().flat_map(set).collect();
+    fn each<T: Copy>(
+        values: &[T],
+        set: impl Fn(&mut Workload, T),
+    ) -> impl Fn(&Workload) -> Vec<Workload> {
         move |base| {
             let with = |&value: &T| {
                 let mut workload = base.clone();
@@ -358,7 +381,11 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
 }
 
 /// Reports that the default engine was replaced by another.
-fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
+fn fallback(
+    arguments: &PointArguments,
+    workloads: &[Workload],
+    engines: &[Engine],
+) -> Option<String> {
     let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
     deep.engine.fallback(engines).filter(|_| arguments.engine.is_empty())
 }

@@ -106,8 +106,10 @@ impl SessionRunner<'_> {
     }
 
     fn line(&mut self, line: &str) -> Result<Outcome, Failure> {
-        let outcome =
-            self.session.line(line, &mut report(), &mut PrintableWriter(io::stderr())).map_err(cannot_print)?;
+        let outcome = self
+            .session
+            .line(line, &mut report(), &mut PrintableWriter(io::stderr()))
+            .map_err(cannot_print)?;
         self.keep()?;
         Ok(outcome)
     }
@@ -118,7 +120,8 @@ impl SessionRunner<'_> {
         let waiting = Arc::new(AtomicBool::new(false));
         for &signal in crate::interrupt::signals() {
             // While the program waits for a line nothing else would handle the signal.
-            let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&waiting));
+            let _ =
+                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&waiting));
         }
         loop {
             write!(report(), "{PROMPT}").and_then(|()| report().flush()).map_err(cannot_print)?;
@@ -128,7 +131,9 @@ impl SessionRunner<'_> {
             }
             let line = next_line(&io::stdin());
             waiting.store(false, Ordering::SeqCst);
-            let Some(line) = line.map_err(|error| Failure::Run(format!("cannot read commands: {error}")))? else {
+            let Some(line) =
+                line.map_err(|error| Failure::Run(format!("cannot read commands: {error}")))?
+            else {
                 // A signal may have come between the prompt and the wait for a line.
                 let interrupted = self.interrupt.load(Ordering::SeqCst);
                 return Ok(if interrupted { Outcome::Interrupted } else { Outcome::Continue });
@@ -142,10 +147,14 @@ impl SessionRunner<'_> {
 
     /// Reads edited lines from a terminal, with history. An interrupted run returns to the prompt.
     fn edited(&mut self) -> Result<Outcome, Failure> {
-        let unreadable =
-            |error: ReadlineError| Failure::Run(format!("cannot read commands from the terminal: {error}"));
-        let config =
-            rustyline::Config::builder().auto_add_history(true).max_history_size(HISTORY).map_err(unreadable)?.build();
+        let unreadable = |error: ReadlineError| {
+            Failure::Run(format!("cannot read commands from the terminal: {error}"))
+        };
+        let config = rustyline::Config::builder()
+            .auto_add_history(true)
+            .max_history_size(HISTORY)
+            .map_err(unreadable)?
+            .build();
         let mut editor = DefaultEditor::with_config(config).map_err(unreadable)?;
         let history = history_file().filter(|path| is_usable(path));
         if let Some(path) = &history {
@@ -194,7 +203,10 @@ impl SessionRunner<'_> {
         let runs = self.session.results();
         let (Some(json), true) = (self.json, runs.len() > self.runs_on_disk) else { return Ok(()) };
         let Some(document) = self.document()? else { return Ok(()) };
-        output::save(json, &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?)?;
+        output::save(
+            json,
+            &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?,
+        )?;
         self.runs_on_disk = runs.len();
         Ok(())
     }
@@ -216,18 +228,32 @@ impl SessionRunner<'_> {
         for run in runs {
             let mut of_run = run.operation_rates();
             if directories.len() > 1 {
-                of_run
-                    .iter_mut()
-                    .for_each(|rate| rate.settings = joined(&location(&run.plan.locations), &rate.settings));
+                of_run.iter_mut().for_each(|rate| {
+                    rate.settings = joined(&location(&run.plan.locations), &rate.settings)
+                });
             }
             rates.extend(of_run);
         }
         let seed = runs.last().map_or(0, |run| run.plan.seed.into());
         let document = if let Some(one) = self.files.simulated() {
-            Results::new(&one.twin, Kind::Postmark, crate::context::program(), one.began, one.facts(), seed)
+            Results::new(
+                &one.twin,
+                Kind::Postmark,
+                crate::context::program(),
+                one.began,
+                one.facts(),
+                seed,
+            )
         } else {
             let target = directory_facts(&directories)?;
-            Results::new(&self.host, Kind::Postmark, crate::context::program(), self.began, target, seed)
+            Results::new(
+                &self.host,
+                Kind::Postmark,
+                crate::context::program(),
+                self.began,
+                target,
+                seed,
+            )
         };
         Ok(Some(Results { rates, warnings, ..document }))
     }
@@ -248,7 +274,8 @@ fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for run in runs {
         let here = [PathBuf::from(".")];
-        let named: Vec<PathBuf> = run.plan.locations.iter().map(|location| location.path.clone()).collect();
+        let named: Vec<PathBuf> =
+            run.plan.locations.iter().map(|location| location.path.clone()).collect();
         for place in if named.is_empty() { &here[..] } else { &named } {
             if !places.contains(place) {
                 places.push(place.clone());
@@ -262,7 +289,9 @@ fn location(locations: &[Location]) -> String {
     let sign = |place: usize| if place > 0 { "+" } else { "" };
     let commands = locations.iter().enumerate();
     let commands: Vec<String> = commands
-        .map(|(place, one)| format!("set location {}{} {}", sign(place), one.path.display(), one.weight))
+        .map(|(place, one)| {
+            format!("set location {}{} {}", sign(place), one.path.display(), one.weight)
+        })
         .collect();
     commands.join("; ")
 }
@@ -273,7 +302,8 @@ fn joined(first: &str, second: &str) -> String {
 
 /// Whether input and output are a terminal that supports line editing.
 fn edits_lines() -> bool {
-    let able = std::env::var("TERM").is_ok_and(|name| !matches!(name.as_str(), "" | "dumb" | "emacs" | "cons25"));
+    let able = std::env::var("TERM")
+        .is_ok_and(|name| !matches!(name.as_str(), "" | "dumb" | "emacs" | "cons25"));
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
@@ -312,7 +342,9 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
 
 /// Whether this can be the history file: a regular file that the user trusts, or a new one.
 fn is_usable(path: &Path) -> bool {
-    let (Ok((directory, _)), Some(name)) = (Directory::make(parent(path), PRIVATE), path.file_name()) else {
+    let (Ok((directory, _)), Some(name)) =
+        (Directory::make(parent(path), PRIVATE), path.file_name())
+    else {
         return false;
     };
     match directory.look(name) {
@@ -324,6 +356,7 @@ fn is_usable(path: &Path) -> bool {
 /// The history file in the user's state directory, if there is one.
 fn history_file() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")))?;
+    let state =
+        named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")))?;
     Some(state.join("halfpower/postmark_history"))
 }

@@ -4,7 +4,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
     // The ticker needs a thread; if the system refuses one, go on without it.
     if !bar.is_hidden() && std::thread::Builder::new().spawn(|| {}).is_ok() {
@@ -18,7 +19,10 @@ pub(crate) fn bar(steps: u64) -> ProgressBar {
 }
 
 pub(crate) fn time_bar(budget_ns: u64) -> ProgressBar {
-    styled(ProgressBar::new(budget_ns / 1_000_000), "{bar:24} {percent:>3} %  {prefix} left  {wide_msg}")
+    styled(
+        ProgressBar::new(budget_ns / 1_000_000),
+        "{bar:24} {percent:>3} %  {prefix} left  {wide_msg}",
+    )
 }
 
 pub(crate) fn at(bar: &ProgressBar, passed_ns: u64, doing: &str) {

@@ -24,12 +24,17 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     };
     let budget_ns = arguments.budget.unwrap_or(usual);
     check_budget(budget_ns)?;
-    let plan = Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
+    let plan =
+        Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
     let (place, spec) = resolve(&arguments.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     // Find an unwritable output before the study, not after it.
-    let directory =
-        Directory::new(context, &arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
+    let directory = Directory::new(
+        context,
+        &arguments.output,
+        &targets,
+        &["results.json", "report.html", "points.csv"],
+    )?;
     let simulated = simulated(&place);
     let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
     if let Some(setup) = simulated {
@@ -62,7 +67,11 @@ fn simulated(place: &Where) -> Option<Setup> {
     }
 }
 
-pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
+pub(crate) fn study_on<M: Machine>(
+    machine: &M,
+    spec: &TargetSpec,
+    plan: &Plan,
+) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
     let results = study::study(machine, spec, plan, crate::context::program(), &mut |progress| {
         crate::progress::at(&bar, progress.passed_ns, progress.doing);
@@ -73,9 +82,9 @@ pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) 
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let text = results::DOCUMENT
-        .text(&arguments.results)
-        .map_err(|error| usage(&format_args!("cannot read {}: {error}", arguments.results.display())))?;
+    let text = results::DOCUMENT.text(&arguments.results).map_err(|error| {
+        usage(&format_args!("cannot read {}: {error}", arguments.results.display()))
+    })?;
     let results = results::parse(&arguments.results, &text).map_err(|error| usage(&error))?;
     if arguments.check {
         return check(&arguments.results, &results);
@@ -96,7 +105,9 @@ fn check(path: &Path, results: &Results) -> Result<(), Failure> {
     }
     match broken.len() {
         0 => output::print("no contradiction\n"),
-        count => Err(Failure::Run(format!("{} contradicts itself in {count} places", path.display()))),
+        count => {
+            Err(Failure::Run(format!("{} contradicts itself in {count} places", path.display())))
+        }
     }
 }
 
@@ -127,10 +138,14 @@ mod tests {
     /// The workloads and the target of a printed `run` or `sweep` command.
     fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
         let words = shlex::split(command).expect("words of a shell");
-        assert!(words[0] == "halfpower" && ["run", "sweep"].contains(&words[1].as_str()), "{command}");
+        assert!(
+            words[0] == "halfpower" && ["run", "sweep"].contains(&words[1].as_str()),
+            "{command}"
+        );
         let arguments = PointArguments::parse(&words[1], words[2..].iter().cloned())
             .unwrap_or_else(|error| panic!("{command}: {error}"));
-        let (_, spec) = resolve(&arguments.target).unwrap_or_else(|_| panic!("{command}: no such target"));
+        let (_, spec) =
+            resolve(&arguments.target).unwrap_or_else(|_| panic!("{command}: no such target"));
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
 
@@ -140,22 +155,35 @@ mod tests {
         let mut found = 0;
         for name in ["twin:gateway-1997,drive=st34371w,disks=3", "twin:nvme", "twin:virtio"] {
             let twin = Twin::from_name(name).expect("a simulated machine");
-            let plan = Plan { budget_ns: 60 * SECOND_NS, effort: Effort::Quick, only: Vec::new(), seed: 7 };
+            let plan = Plan {
+                budget_ns: 60 * SECOND_NS,
+                effort: Effort::Quick,
+                only: Vec::new(),
+                seed: 7,
+            };
             let spec = TargetSpec { places: vec![name.into()], ..TargetSpec::default() };
-            let results = study::study(&twin, &spec, &plan, crate::context::program(), &mut |_| {}).expect("a study");
+            let results = study::study(&twin, &spec, &plan, crate::context::program(), &mut |_| {})
+                .expect("a study");
             let point = |index: usize| results.points[index].workload.workload.clone();
             let answer = results.answer.as_ref().expect("an answer");
-            let findings = answer.findings.iter().map(|one| (one.check.clone(), one.points.to_vec()));
-            let peaks =
-                answer.peaks.iter().map(|one| (format!("halfpower run {name} {}", one.settings), vec![one.point]));
+            let findings =
+                answer.findings.iter().map(|one| (one.check.clone(), one.points.to_vec()));
+            let peaks = answer
+                .peaks
+                .iter()
+                .map(|one| (format!("halfpower run {name} {}", one.settings), vec![one.point]));
             for (check, points) in findings.chain(peaks) {
                 let asked: Vec<_> = check.split("; ").map(asked).collect();
                 assert!(asked.iter().all(|(_, spec)| spec.places == [Path::new(name)]), "{check}");
-                let asked: Vec<Workload> = asked.into_iter().flat_map(|(workloads, _)| workloads).collect();
+                let asked: Vec<Workload> =
+                    asked.into_iter().flat_map(|(workloads, _)| workloads).collect();
                 let measured: Vec<Workload> = points.into_iter().map(point).collect();
-                let questions = |all: &[Workload]| -> Vec<Question> { all.iter().map(Question::of).collect() };
+                let questions =
+                    |all: &[Workload]| -> Vec<Question> { all.iter().map(Question::of).collect() };
                 assert_eq!(questions(&asked), questions(&measured), "{check}");
-                let more = |all: &[Workload]| -> Vec<_> { all.iter().map(|one| (one.limit_bytes, one.seed)).collect() };
+                let more = |all: &[Workload]| -> Vec<_> {
+                    all.iter().map(|one| (one.limit_bytes, one.seed)).collect()
+                };
                 assert_eq!(more(&asked), more(&measured), "{check}");
                 found += 1;
             }

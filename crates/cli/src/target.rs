@@ -106,7 +106,8 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     if names.iter().any(|other| machine(other) != machine(name)) {
         return Err(not_alone(name));
     }
-    let twin = Twin::from_name(&name.to_string_lossy()).map_err(|error| Failure::Usage(error.to_string()))?;
+    let twin = Twin::from_name(&name.to_string_lossy())
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Where::Twin(Box::new(twin)))
 }
 

@@ -34,7 +34,8 @@ struct Document<'a> {
 /// The full results document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, began, seed, .. } = document;
-    let results = Results::new(machine, Kind::Sweep, crate::context::program(), began, target.clone(), seed);
+    let results =
+        Results::new(machine, Kind::Sweep, crate::context::program(), began, target.clone(), seed);
     Results { points, warnings, ..results }
 }
 
@@ -71,7 +72,13 @@ pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failu
     let json = output::optional(&context, "--json", options.json.as_deref(), &names)?;
     let html = output::optional(&context, "--html", options.html.as_deref(), &names)?;
     output::optional(&context, "-b", options.excel_file.as_deref(), &names)?;
-    on_machine!(machine_of(&names)?, |machine| iozone_on(&context, &machine, &options, json.as_ref(), html.as_ref()))
+    on_machine!(machine_of(&names)?, |machine| iozone_on(
+        &context,
+        &machine,
+        &options,
+        json.as_ref(),
+        html.as_ref()
+    ))
 }
 
 fn iozone_on<M>(
@@ -86,7 +93,8 @@ where
     M::Target: Send,
 {
     let began = Began::now(machine);
-    let result = dialect::iozone::run(machine, options, began.unix_s, &mut crate::console::report())?;
+    let result =
+        dialect::iozone::run(machine, options, began.unix_s, &mut crate::console::report())?;
     let Some(target) = &result.target else { return Ok(()) };
     let points = result
         .cells
@@ -95,12 +103,19 @@ where
         .chain(result.throughput.iter().flat_map(|one| &one.points))
         .cloned()
         .collect();
-    let document =
-        Document { tool: "iozone", points, warnings: result.warnings.clone(), began, seed: options.seed.unwrap_or(1) };
+    let document = Document {
+        tool: "iozone",
+        points,
+        warnings: result.warnings.clone(),
+        began,
+        seed: options.seed.unwrap_or(1),
+    };
     let results = in_full(machine, target, document);
     crate::history::keep(context, &results);
     let written = match json {
-        Some(json) => output::save(json, &output::json(results::to_json_with(&results, "iozone", &result))?),
+        Some(json) => {
+            output::save(json, &output::json(results::to_json_with(&results, "iozone", &result))?)
+        }
         None => Ok(()),
     };
     let drawn = match html {
@@ -122,7 +137,12 @@ pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failur
     if options.compares() {
         return crate::compare::matrix::compare(&context, &options, json.as_ref());
     }
-    on_machine!(machine_of(&names)?, |machine| sqlio_on(&context, &machine, &options, json.as_ref()))
+    on_machine!(machine_of(&names)?, |machine| sqlio_on(
+        &context,
+        &machine,
+        &options,
+        json.as_ref()
+    ))
 }
 
 fn sqlio_on<M>(
@@ -151,7 +171,11 @@ where
         output::print(&printable_lines(&dialect::sqlio::matrix::table(&result)))?;
         kept?;
         let measured = result.entries.iter().any(|entry| entry.best().is_some());
-        return if measured { Ok(()) } else { Err(Failure::Run("no point could be measured".into())) };
+        return if measured {
+            Ok(())
+        } else {
+            Err(Failure::Run("no point could be measured".into()))
+        };
     }
     let result = dialect::sqlio::run(machine, options, &mut crate::console::report())?;
     crate::console::warn(&result.warnings);
@@ -170,7 +194,9 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
     if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
     }
-    let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u32);
+    let clock = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&context.take_ours(words))?.seeded(clock);
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {
@@ -181,11 +207,21 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
             dialect::diskspd::Format::Xml => dialect::diskspd::profile_xml(&profile, 0),
         });
     }
-    let names: Vec<&Path> =
-        profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
+    let names: Vec<&Path> = profile
+        .spans
+        .iter()
+        .flat_map(|span| &span.targets)
+        .map(|target| target.path.as_path())
+        .collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();
     let json = output::optional(&context, "--json", options.json.as_deref(), &read)?;
-    on_machine!(machine_of(&names)?, |machine| diskspd_on(&context, &machine, &options, &profile, json.as_ref()))
+    on_machine!(machine_of(&names)?, |machine| diskspd_on(
+        &context,
+        &machine,
+        &options,
+        &profile,
+        json.as_ref()
+    ))
 }
 
 fn diskspd_on<M>(
@@ -203,10 +239,13 @@ where
     let result = dialect::diskspd::run(machine, options, profile, began.unix_s)?;
     let points = result.spans.iter().flat_map(|span| &span.points).cloned().collect();
     let seed = profile.spans.first().map_or(1, |span| u64::from(span.seed) + 1);
-    let document = Document { tool: "diskspd", points, warnings: result.warnings.clone(), began, seed };
+    let document =
+        Document { tool: "diskspd", points, warnings: result.warnings.clone(), began, seed };
     let kept = keep_document(context, json, machine, result.target.as_ref(), document, &result);
     match profile.format {
-        dialect::diskspd::Format::Text => output::print(&printable_lines(&dialect::diskspd::text(profile, &result)))?,
+        dialect::diskspd::Format::Text => {
+            output::print(&printable_lines(&dialect::diskspd::text(profile, &result)))?
+        }
         dialect::diskspd::Format::Xml => {
             crate::console::warn(&result.warnings);
             output::print(&dialect::diskspd::xml(profile, &result))?;

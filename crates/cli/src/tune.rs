@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use tune::knobs::Scene;
-use tune::{LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted, with_settings};
+use tune::{
+    LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted, with_settings,
+};
 use twin::Twin;
 use workload::{Stop, Workload};
 
@@ -89,7 +91,8 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    let all_failed = arguments.yes && tuning.tried.iter().all(|one| one.outcome == tune::Outcome::Failed);
+    let all_failed =
+        arguments.yes && tuning.tried.iter().all(|one| one.outcome == tune::Outcome::Failed);
     if all_failed && !tuning.tried.is_empty() {
         return Err(Failure::Run("nothing could be tried".into()));
     }
@@ -97,7 +100,11 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
 }
 
 /// The workloads of the options or the profile.
-fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetFacts) -> Vec<Workload> {
+fn workloads(
+    arguments: &Arguments,
+    engines: &[machine::Engine],
+    facts: &TargetFacts,
+) -> Vec<Workload> {
     let asked = &arguments.workload;
     let scene = Scene { facts, engines };
     let run = match (asked.bytes, asked.runtime) {
@@ -116,7 +123,8 @@ fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetF
         }
         None => grid(asked, engines),
     };
-    let cache_is_named = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--cache"));
+    let cache_is_named =
+        std::env::args_os().any(|word| word.to_string_lossy().starts_with("--cache"));
     for workload in &mut all {
         workload.stop = run;
         // With the data already cached, this would measure memory instead of the storage.
@@ -147,7 +155,10 @@ fn target(arguments: &TargetArguments, spec: &TargetSpec) -> Target {
     if let Some(chunk) = arguments.chunk {
         options.extend(["--chunk".to_owned(), chunk.to_string()]);
     }
-    Target { places: spec.places.iter().map(|place| place.display().to_string()).collect(), options }
+    Target {
+        places: spec.places.iter().map(|place| place.display().to_string()).collect(),
+        options,
+    }
 }
 
 fn limits(arguments: &Arguments, noisy: bool) -> Limits {
@@ -179,10 +190,13 @@ impl Subject for OnHost {
     }
 
     fn set(&mut self, settings: &[(usize, &str)]) -> machine::Result<()> {
-        let (of_kernel, of_stripe): (Vec<_>, Vec<_>) = settings.iter().partition(|(knob, _)| *knob < self.of_kernel);
+        let (of_kernel, of_stripe): (Vec<_>, Vec<_>) =
+            settings.iter().partition(|(knob, _)| *knob < self.of_kernel);
         if let Some(present) = self.facts.chunk_bytes {
             let chunk = match of_stripe.first() {
-                Some((_, value)) => parse_size(value).map_err(|why| refused(tune::STRIPE_UNIT, why))?,
+                Some((_, value)) => {
+                    parse_size(value).map_err(|why| refused(tune::STRIPE_UNIT, why))?
+                }
                 None => present,
             };
             if self.machine.target_facts(&self.target).chunk_bytes != Some(chunk) {
@@ -216,10 +230,18 @@ impl From<JournalError> for Failure {
     }
 }
 
-fn on_host(context: &Context, machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+fn on_host(
+    context: &Context,
+    machine: Host,
+    spec: &TargetSpec,
+    arguments: &Arguments,
+) -> Result<Tuning, Failure> {
     if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
         let hint = "name a directory, a file, a block device or twin:NAME";
-        return Err(Failure::Usage(format!("{}: there is no such file or directory; {hint}", missing.display())));
+        return Err(Failure::Usage(format!(
+            "{}: there is no such file or directory; {hint}",
+            missing.display()
+        )));
     }
     let roots = Roots::default();
     let paths: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
@@ -245,8 +267,11 @@ fn on_host(context: &Context, machine: Host, spec: &TargetSpec, arguments: &Argu
     let (facts, workloads) = (machine.target_facts(&target), of_target);
     let scene = Scene { facts: &facts, engines: &engines };
     let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
-    let tried: Vec<(HostKnob, Vec<String>)> =
-        found.into_iter().enumerate().map(|(number, knob)| (knob, plan.values_of(number))).collect();
+    let tried: Vec<(HostKnob, Vec<String>)> = found
+        .into_iter()
+        .enumerate()
+        .map(|(number, knob)| (knob, plan.values_of(number)))
+        .collect();
     let of_kernel = tried.len();
     let mut told = Vec::new();
     let session = if tried.iter().all(|(_, values)| values.is_empty()) {
@@ -255,9 +280,16 @@ fn on_host(context: &Context, machine: Host, spec: &TargetSpec, arguments: &Argu
         let directory = state_directory().ok_or(JournalError::NoPlace)?;
         Some(Session::begin(&directory, &roots, &tried, &mut told)?)
     };
-    let mut subject =
-        OnHost { machine, target, facts: facts.clone(), session, of_kernel, watch: Watch::new(arguments.budget) };
-    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
+    let mut subject = OnHost {
+        machine,
+        target,
+        facts: facts.clone(),
+        session,
+        of_kernel,
+        watch: Watch::new(arguments.budget),
+    };
+    let tuning =
+        tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
     subject.watch.end();
     // Restore before printing, so that a reader of the result finds the original settings.
     let not_put_back = subject.session.map(Session::end).unwrap_or_default();
@@ -276,7 +308,8 @@ fn plan(
     scene: Scene<'_>,
 ) -> Result<Plan, Failure> {
     let facts = scene.facts;
-    let knobs: Vec<Knob> = found.iter().map(|one| one.knob.clone()).chain(tune::stripe_unit(facts)).collect();
+    let knobs: Vec<Knob> =
+        found.iter().map(|one| one.knob.clone()).chain(tune::stripe_unit(facts)).collect();
     let value = |number: usize, value: &str| match found.get(number) {
         Some(knob) => knob.alternative(value),
         None => tune::stripe_unit_of(facts, value),
@@ -284,10 +317,9 @@ fn plan(
     let scope = Scope { knobs: &knobs, value: &value, scene };
     let mut plan = Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?;
     if !host::knobs::may_set() {
-        let (kept, other): (Vec<_>, Vec<_>) = plan
-            .trials
-            .into_iter()
-            .partition(|trial| !matches!(trial.change, tune::Change::Machine(knob) if knob < found.len()));
+        let (kept, other): (Vec<_>, Vec<_>) = plan.trials.into_iter().partition(
+            |trial| !matches!(trial.change, tune::Change::Machine(knob) if knob < found.len()),
+        );
         plan.trials = kept;
         for trial in other {
             let why = format!("{}: only root can set it", trial.to.value);
@@ -299,8 +331,12 @@ fn plan(
 
 fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
     if plan.trials.is_empty() && arguments.yes {
-        let why: Vec<String> = plan.left_out.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
-        return Err(Failure::Usage(format!("nothing to try ({}); name another knob or workload", why.join("; "))));
+        let why: Vec<String> =
+            plan.left_out.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
+        return Err(Failure::Usage(format!(
+            "nothing to try ({}); name another knob or workload",
+            why.join("; ")
+        )));
     }
     Ok(plan)
 }
@@ -319,7 +355,10 @@ impl Subject for OnTwin {
     }
 
     fn set(&mut self, settings: &[(usize, &str)]) -> machine::Result<()> {
-        self.wanted = settings.iter().map(|(knob, value)| format!(",{}={value}", self.knobs[*knob].name)).collect();
+        self.wanted = settings
+            .iter()
+            .map(|(knob, value)| format!(",{}={value}", self.knobs[*knob].name))
+            .collect();
         Ok(())
     }
 
@@ -342,16 +381,27 @@ impl Subject for OnTwin {
     }
 }
 
-fn on_twin(context: &Context, machine: Twin, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+fn on_twin(
+    context: &Context,
+    machine: Twin,
+    spec: &TargetSpec,
+    arguments: &Arguments,
+) -> Result<Tuning, Failure> {
     let engines = machine.capabilities().engines;
     let knobs = twin::knobs::knobs(machine.setup());
     let target_words = target(&arguments.workload.target, spec);
     let facts = machine.target_facts(&machine.open(spec)?);
     let workloads = workloads(arguments, &engines, &facts);
     check(&workloads, &facts)?;
-    let value = |number: usize, value: &str| -> Alternative { twin::knobs::alternative(&knobs[number].name, value) };
-    let scope = Scope { knobs: &knobs, value: &value, scene: Scene { facts: &facts, engines: &engines } };
-    let plan = not_empty(Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?, arguments)?;
+    let value = |number: usize, value: &str| -> Alternative {
+        twin::knobs::alternative(&knobs[number].name, value)
+    };
+    let scope =
+        Scope { knobs: &knobs, value: &value, scene: Scene { facts: &facts, engines: &engines } };
+    let plan = not_empty(
+        Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?,
+        arguments,
+    )?;
     let limits = limits(arguments, false);
     if !arguments.yes {
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
@@ -359,8 +409,10 @@ fn on_twin(context: &Context, machine: Twin, spec: &TargetSpec, arguments: &Argu
     let scene = Scene { facts: &facts, engines: &engines };
     let began_unix_s = crate::history::now_unix_s();
     let watch = Watch::new(arguments.budget);
-    let mut subject = OnTwin { spec: spec.clone(), knobs: knobs.clone(), wanted: String::new(), watch };
-    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
+    let mut subject =
+        OnTwin { spec: spec.clone(), knobs: knobs.clone(), wanted: String::new(), watch };
+    let tuning =
+        tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
     subject.watch.end();
     let tuning = tuning?;
     crate::history::keep_tuning(context, &tuning, &machine.facts(), &facts, began_unix_s);

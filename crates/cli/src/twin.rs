@@ -32,7 +32,8 @@ enum Command {
     Validate(validate::Arguments),
     /// Compare a machine with a changed copy of itself
     Whatif(whatif::Arguments),
-    /// Calibrate a machine to the results of a real one; a random third of the points is held out and judges the fit
+    /// Calibrate a machine to the results of a real one; a random third of the points is held out
+    /// and judges the fit
     Fit(fit::Arguments),
     /// Predict the effect of a memory cache on a block trace or a workload, by cache size
     Cache(cache::Arguments),
@@ -84,8 +85,12 @@ fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
 }
 
 /// Opens the directory of `--output` before anything is computed.
-fn directory<'a>(context: &'a Context, path: Option<&'a PathBuf>) -> Result<Option<Directory<'a>>, Failure> {
-    path.map(|path| Directory::new(context, path, &[], &["results.json", "report.html"])).transpose()
+fn directory<'a>(
+    context: &'a Context,
+    path: Option<&'a PathBuf>,
+) -> Result<Option<Directory<'a>>, Failure> {
+    path.map(|path| Directory::new(context, path, &[], &["results.json", "report.html"]))
+        .transpose()
 }
 
 /// Writes report.html and the document into a directory, and prints the path of the report.
@@ -96,8 +101,8 @@ fn write(
     quiet: bool,
 ) -> Result<(), Failure> {
     let Some(directory) = directory else { return Ok(()) };
-    let html =
-        report::validation::page(page).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+    let html = report::validation::page(page)
+        .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
     let written = directory.save("results.json", &format!("{document}\n"));
     let report = directory.save("report.html", &html)?;
     if !quiet {

@@ -8,7 +8,10 @@ use clap::Args;
 use files::Input;
 use files::{Directory, parent};
 use machine::text::printable_lines;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetKind, TargetSpec};
+use machine::{
+    Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetKind,
+    TargetSpec,
+};
 use measure::{Repeats, Runner, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
@@ -57,9 +60,11 @@ pub(crate) fn measured<M: Machine>(
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let (machine, facts) = (runner.machine(), runner.facts()[0].clone());
     // Each member of a stripe has its own seed.
-    let fill_seed = (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
+    let fill_seed =
+        (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
     let how = (run, fill_seed);
-    let (measured, found) = measure_verified(machine, runner.target_mut(0), workload, repeats, how, log, on_progress)?;
+    let (measured, found) =
+        measure_verified(machine, runner.target_mut(0), workload, repeats, how, log, on_progress)?;
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
@@ -86,7 +91,8 @@ pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
     match found.fault_count() {
         0 => Ok(()),
         count => {
-            let kinds: Vec<String> = found.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            let kinds: Vec<String> =
+                found.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
             let ends = if count == 1 { "" } else { "s" };
             Err(Failure::Run(format!(
                 "the data read back is not the data written: {count} fault{ends} ({})",
@@ -97,16 +103,23 @@ pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
 }
 
 pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
-    let bad_log = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", arguments.log.display()));
+    let bad_log = |error: &dyn std::fmt::Display| {
+        Failure::Usage(format!("{}: {error}", arguments.log.display()))
+    };
     let file = LOG.open(&arguments.log).map_err(|error| bad_log(&error))?;
-    let (verifier, resumed) = Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
+    let (verifier, resumed) =
+        Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
     // For a directory, a new file would be created, which cannot hold the run's data.
     if let Some(named) = match arguments.target.targets.as_slice() {
         [] => Some("no target".into()),
-        targets => targets.iter().find(|target| target.is_dir()).map(|target| target.display().to_string()),
+        targets => {
+            targets.iter().find(|target| target.is_dir()).map(|target| target.display().to_string())
+        }
     } {
         let why = "data are read back from what the run wrote";
-        return Err(Failure::Usage(format!("{named}: {why}; name that file or device after the log")));
+        return Err(Failure::Usage(format!(
+            "{named}: {why}; name that file or device after the log"
+        )));
     }
     let (place, spec) = resolve(&arguments.target)?;
     let Where::Host(machine) = place else {

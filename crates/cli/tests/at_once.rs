@@ -18,8 +18,16 @@ fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     let target = "twin:gateway-1997 --size 100m --runtime 5s";
     let scan = "--request 64k --depth 3";
     let alone = halfpower(&format!("run {target} {scan} --json")).good_json();
-    let words = ["--beside", "--pattern random --request 8k", "--beside", "--op write --request 4k --dsync"];
-    let mut command = common::command(common::HALFPOWER, format!("run {target} {scan} --json").split_whitespace());
+    let words = [
+        "--beside",
+        "--pattern random --request 8k",
+        "--beside",
+        "--op write --request 4k --dsync",
+    ];
+    let mut command = common::command(
+        common::HALFPOWER,
+        format!("run {target} {scan} --json").split_whitespace(),
+    );
     command.args(words);
     let at_once = common::finish(command).good_json();
     assert_eq!(points(&at_once).len(), 3);
@@ -32,21 +40,31 @@ fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     for (place, one) in workloads(&at_once).iter().enumerate() {
         assert_eq!(number(one, "/point"), place as f64);
         let point = &points(&at_once)[place];
-        assert!(number(one, "/throughput_bytes_per_s") < number(point, "/throughput_bytes_per_s"), "{one:#}");
+        assert!(
+            number(one, "/throughput_bytes_per_s") < number(point, "/throughput_bytes_per_s"),
+            "{one:#}"
+        );
         assert!(number(one, "/latency_ns/p99") > number(point, "/latency_ns/p99"), "{one:#}");
         rates += number(one, "/throughput_bytes_per_s");
     }
     let together = number(&at_once, "/interference/throughput_bytes_per_s");
-    assert!((together / rates - 1.0).abs() < 1e-9, "all at once are the sum: {together} of {rates}");
+    assert!(
+        (together / rates - 1.0).abs() < 1e-9,
+        "all at once are the sum: {together} of {rates}"
+    );
     let said = at_once["interference"]["sentence"].as_str().unwrap();
-    assert!(said.contains("times that alone") && said.contains("of the sum of each alone"), "{said}");
+    assert!(
+        said.contains("times that alone") && said.contains("of the sum of each alone"),
+        "{said}"
+    );
 }
 
 #[test]
 fn each_target_has_its_own_result() {
     let directory = memory_directory();
-    let names: Vec<String> =
-        (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();
+    let names: Vec<String> = (0..3)
+        .map(|index| directory.path().join(format!("{index}")).display().to_string())
+        .collect();
     for name in &names {
         fs::write(name, vec![3; 4 << 20]).unwrap();
     }
@@ -62,8 +80,10 @@ fn each_target_has_its_own_result() {
         assert!(number(one, "/p99_ratio/low") <= number(one, "/p99_ratio/mean"));
     }
     assert!(number(&run, "/interference/process_ns_per_mib") > 0.0);
-    let shown =
-        halfpower(&format!("run {} --each --buffered --runtime 20ms --repeats 2 --max-repeats 2", names.join(" ")));
+    let shown = halfpower(&format!(
+        "run {} --each --buffered --runtime 20ms --repeats 2 --max-repeats 2",
+        names.join(" ")
+    ));
     assert!(shown.code == Some(0) && shown.stdout.contains("all at once give"), "{shown:?}");
 }
 

@@ -30,7 +30,10 @@ fn simulated(directory: &Path, name: &str, words: &str) -> String {
 }
 
 fn validator() -> jsonschema::Validator {
-    jsonschema::validator_for(&serde_json::from_str(&results::compare::comparison_schema()).unwrap()).unwrap()
+    jsonschema::validator_for(
+        &serde_json::from_str(&results::compare::comparison_schema()).unwrap(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -40,7 +43,10 @@ fn the_stored_schema_is_current() {
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
-    assert!(kept == own, "schema/compare-1.json: UPDATE=1 cargo test -p halfpower --test compare rewrites it");
+    assert!(
+        kept == own,
+        "schema/compare-1.json: UPDATE=1 cargo test -p halfpower --test compare rewrites it"
+    );
 }
 
 #[test]
@@ -61,31 +67,58 @@ fn the_published_alignment_study_prints_its_table_and_conclusions() {
         assert!(text.contains(words), "'{words}' is in\n{}", ended.stdout);
     }
     let unit = compare(&[&format!("{DATA}/sqlio_allocation_unit.csv")]);
-    assert!(unit.stdout.starts_with("No difference between 64KB unit and 4KB unit: -0.4 %"), "{}", unit.stdout);
+    assert!(
+        unit.stdout.starts_with("No difference between 64KB unit and 4KB unit: -0.4 %"),
+        "{}",
+        unit.stdout
+    );
 }
 
 #[test]
 fn two_documents_of_simulated_machines_are_compared_exactly() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
-    let a = simulated(at, "a.json", "sweep twin:nvme --pattern random --request 4k,64k --depth 1,8");
-    let b = simulated(at, "b.json", "sweep twin:virtio --pattern random --request 4k,64k,1m --depth 1,8");
+    let a =
+        simulated(at, "a.json", "sweep twin:nvme --pattern random --request 4k,64k --depth 1,8");
+    let b = simulated(
+        at,
+        "b.json",
+        "sweep twin:virtio --pattern random --request 4k,64k,1m --depth 1,8",
+    );
     let page = at.join("page.html");
     let table = at.join("table.csv");
-    let ended = compare(&[&a, &b, "--json", "--html", page.to_str().unwrap(), "--csv", table.to_str().unwrap()]);
+    let ended = compare(&[
+        &a,
+        &b,
+        "--json",
+        "--html",
+        page.to_str().unwrap(),
+        "--csv",
+        table.to_str().unwrap(),
+    ]);
     let document = ended.good_json();
-    let errors: Vec<String> = validator().iter_errors(&document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator().iter_errors(&document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let differences = document["differences"].as_array().unwrap();
-    let rates: Vec<&Value> = differences.iter().filter(|one| one["measure"] == "throughput").collect();
+    let rates: Vec<&Value> =
+        differences.iter().filter(|one| one["measure"] == "throughput").collect();
     assert_eq!(rates.len(), 4);
     assert_eq!(document["only_b"].as_array().unwrap().len(), 2, "only one of them asks for 1 MiB");
     for measure in ["latency_p50", "latency_p99", "latency_p999"] {
-        assert_eq!(differences.iter().filter(|one| one["measure"] == measure).count(), 4, "{measure}");
+        assert_eq!(
+            differences.iter().filter(|one| one["measure"] == measure).count(),
+            4,
+            "{measure}"
+        );
     }
     for one in rates {
         let exact = one["change_percent"].as_f64().unwrap();
-        assert_eq!(one["interval_95_percent"][0].as_f64(), Some(exact), "the same comes again every time");
+        assert_eq!(
+            one["interval_95_percent"][0].as_f64(),
+            Some(exact),
+            "the same comes again every time"
+        );
         assert_eq!(one["verdict"], if exact > 0.0 { "better" } else { "worse" });
     }
     let page = fs::read_to_string(page).unwrap();
@@ -105,8 +138,14 @@ fn a_threshold_exits_with_3() {
     let failed = compare(&[&a, &b, "--fail-if", "slower:5%"]);
     assert_eq!(failed.code, Some(3), "{failed:?}");
     assert!(failed.stderr.contains("--fail-if slower:5%: x: IOPS -20.0 %"), "{}", failed.stderr);
-    for (first, second, limit) in [(&a, &b, "slower:30%"), (&b, &a, "slower:5%"), (&a, &b, "p99:5%")] {
-        assert_eq!(compare(&[first, second, "--fail-if", limit]).code, Some(0), "{first} {second} {limit}");
+    for (first, second, limit) in
+        [(&a, &b, "slower:30%"), (&b, &a, "slower:5%"), (&a, &b, "p99:5%")]
+    {
+        assert_eq!(
+            compare(&[first, second, "--fail-if", limit]).code,
+            Some(0),
+            "{first} {second} {limit}"
+        );
     }
     compare(&[&a, &b, "--fail-if", "quick:5%"]).refused(&["slower:5%"]);
 }
@@ -119,7 +158,11 @@ fn markdown_escapes_names() {
     let ended = compare(&[&a, &b, "--markdown"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.starts_with("### a\\|\\<b\\>.csv → b.csv"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("| x\\|y |") && ended.stdout.contains("<details>"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("| x\\|y |") && ended.stdout.contains("<details>"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
@@ -143,11 +186,22 @@ fn incomparable_results_are_refused_with_the_reason() {
 
 #[test]
 fn two_arms_of_simulated_machines() {
-    let document =
-        compare(&["--a", "twin:nvme", "--b", "twin:nvme --depth 8", "--pattern", "random", "--request=4k", "--json"])
-            .good_json();
+    let document = compare(&[
+        "--a",
+        "twin:nvme",
+        "--b",
+        "twin:nvme --depth 8",
+        "--pattern",
+        "random",
+        "--request=4k",
+        "--json",
+    ])
+    .good_json();
     let rate = &document["differences"][0];
-    assert_eq!((rate["measure"].as_str(), rate["verdict"].as_str()), (Some("throughput"), Some("better")));
+    assert_eq!(
+        (rate["measure"].as_str(), rate["verdict"].as_str()),
+        (Some("throughput"), Some("better"))
+    );
     assert!(rate["change_percent"].as_f64() > Some(300.0), "eight at once: {rate:#}");
     assert_eq!(document["method"]["in_turn"]["blocks"], 1, "the same comes again every time");
 }
@@ -186,11 +240,25 @@ fn an_interrupt_shows_the_results_so_far() {
     let turns = directory.path().join("turns");
     let arm = format!("'{}'", directory.path().display());
     let setup = format!("echo x >> '{}'", turns.display());
-    let words = ["compare", "--a", &arm, "--b", &arm, "--a-setup", &setup, "--size", "1m", "--runtime", "10ms"];
+    let words = [
+        "compare",
+        "--a",
+        &arm,
+        "--b",
+        &arm,
+        "--a-setup",
+        &setup,
+        "--size",
+        "1m",
+        "--runtime",
+        "10ms",
+    ];
     let endless = ["--until", "0.0001%", "--budget", "1h"];
     let child = command(HALFPOWER, words.iter().chain(&endless)).spawn().unwrap();
     // A block has two runs of A: after twelve there is a sixth block, and five give an interval.
-    wait_until("six blocks", || fs::read_to_string(&turns).is_ok_and(|text| text.lines().count() >= 12));
+    wait_until("six blocks", || {
+        fs::read_to_string(&turns).is_ok_and(|text| text.lines().count() >= 12)
+    });
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let stopped = ended(child);
     assert_eq!(stopped.code, Some(130), "{stopped:?}");
@@ -266,18 +334,30 @@ fn reports_of_other_tools() {
         assert_eq!(differences[0]["verdict"], "untold", "{name}: one run a side");
     }
     // The same report three times counts as three runs.
-    let [a, b] =
-        both("many.txt", &["400", "404", "396"].map(&sqlio).concat(), &["300", "303", "297"].map(&sqlio).concat());
+    let [a, b] = both(
+        "many.txt",
+        &["400", "404", "396"].map(&sqlio).concat(),
+        &["300", "303", "297"].map(&sqlio).concat(),
+    );
     let many = compare(&[&a, &b, "--json"]).good_json();
     assert_eq!(
-        (many["differences"][0]["verdict"].as_str(), many["differences"][0]["runs_a"].as_array().unwrap().len()),
+        (
+            many["differences"][0]["verdict"].as_str(),
+            many["differences"][0]["runs_a"].as_array().unwrap().len()
+        ),
         (Some("worse"), 3)
     );
-    let utf16: Vec<u8> =
-        [0xff, 0xfe].into_iter().chain(sqlio("350").encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let utf16: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain(sqlio("350").encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
     let windows = at.join("windows.txt");
     fs::write(&windows, utf16).unwrap();
-    assert_eq!(compare(&[&a, windows.to_str().unwrap()]).code, Some(0), "as a Windows shell writes it");
+    assert_eq!(
+        compare(&[&a, windows.to_str().unwrap()]).code,
+        Some(0),
+        "as a Windows shell writes it"
+    );
     let cut = file(at, "cut.json", "{\"fio version\":\"fio-3.33\",\"jobs\":[");
     compare(&[&cut, &a]).refused(&["cut.json", "fio"]);
 }
@@ -286,7 +366,8 @@ fn reports_of_other_tools() {
 #[test]
 fn debians_fio_results_are_compared() {
     let _one = common::alone();
-    let there = command("fio", ["--version"]).spawn().map(drop).map_err(|error| format!("fio: {error}"));
+    let there =
+        command("fio", ["--version"]).spawn().map(drop).map_err(|error| format!("fio: {error}"));
     or_skip!(there);
     let directory = tempfile::tempdir().unwrap();
     let run = |name: &str| -> PathBuf {
@@ -306,8 +387,12 @@ fn debians_fio_results_are_compared() {
     };
     let (a, b) = (run("a.json"), run("b.json"));
     let document = compare(&[a.to_str().unwrap(), b.to_str().unwrap(), "--json"]).good_json();
-    let measures: Vec<&str> =
-        document["differences"].as_array().unwrap().iter().map(|one| one["measure"].as_str().unwrap()).collect();
+    let measures: Vec<&str> = document["differences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["measure"].as_str().unwrap())
+        .collect();
     for measure in ["iops", "throughput", "latency_p50", "latency_p99"] {
         assert!(measures.contains(&measure), "{measure} in {measures:?}");
     }

@@ -25,7 +25,9 @@ fn a_document_whose_figures_disagree_is_refused_and_the_field_is_named() {
     let read = |name: &str| {
         let report = halfpower(&["report", name, "--output", "out", "--force"], here.path());
         let compare = halfpower(&["compare", name, "good.json"], here.path());
-        [report, compare].map(|output| (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
+        [report, compare].map(|output| {
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        })
     };
     for (code, stderr) in read("good.json") {
         assert_eq!(code, Some(0), "a byte-order mark does no harm: {stderr}");
@@ -57,7 +59,8 @@ fn a_document_whose_figures_disagree_is_refused_and_the_field_is_named() {
             }
         }
     }
-    fs::write(here.path().join("bad.json"), text.replacen("\"seed\":", "\"seed\":1,\"seed\":", 1)).unwrap();
+    fs::write(here.path().join("bad.json"), text.replacen("\"seed\":", "\"seed\":1,\"seed\":", 1))
+        .unwrap();
     for (code, stderr) in read("bad.json") {
         assert!(code == Some(2) && stderr.contains("twice"), "{stderr}");
     }
@@ -66,7 +69,8 @@ fn a_document_whose_figures_disagree_is_refused_and_the_field_is_named() {
 #[test]
 fn a_report_lists_what_an_answer_contradicts() {
     let here = tempfile::tempdir().unwrap();
-    let study = halfpower(&["study", "twin:virtio", "--quick", "--json", "--output", "out"], here.path());
+    let study =
+        halfpower(&["study", "twin:virtio", "--quick", "--json", "--output", "out"], here.path());
     let sound: Value = serde_json::from_slice(&study.stdout).unwrap();
     let check = |document: &Value| {
         fs::write(here.path().join("study.json"), document.to_string()).unwrap();
@@ -83,7 +87,8 @@ fn a_report_lists_what_an_answer_contradicts() {
     edited["answer"]["peaks"][0]["throughput_bytes_per_s"] = json!(1e12);
     let (code, said) = check(&edited);
     assert!(
-        code == Some(1) && said.contains("one quantity has one value, but the peak of reads is 1000000000000"),
+        code == Some(1)
+            && said.contains("one quantity has one value, but the peak of reads is 1000000000000"),
         "{said}"
     );
 }

@@ -1,4 +1,5 @@
-//! Every command that README and docs show runs, in a scratch directory and in little time; the others parse.
+//! Every command that README and docs show runs, in a scratch directory and in little time; the
+//! others parse.
 
 mod common;
 
@@ -15,8 +16,14 @@ const PARSED_ONLY: [(&str, &str); 6] = [
     ("halfpower twin fit", "calibrates a machine for a minute; twin_cli.rs runs it"),
     ("halfpower stack", "measures every layer for 20 s; stack.rs runs it"),
     ("halfpower sqlio --matrix --size 80g", "36 points on two volumes; tools.rs runs it"),
-    ("halfpower tune . --profile", "--yes changes settings of this computer; tune.rs runs it on loop devices"),
-    ("halfpower tune /srv ", "--yes changes settings of this computer; tune.rs runs it on loop devices"),
+    (
+        "halfpower tune . --profile",
+        "--yes changes settings of this computer; tune.rs runs it on loop devices",
+    ),
+    (
+        "halfpower tune /srv ",
+        "--yes changes settings of this computer; tune.rs runs it on loop devices",
+    ),
 ];
 
 /// An option, its value, and whether a command without it gets it.
@@ -27,7 +34,10 @@ const SHORT: [(&str, &[ShortOption]); 11] = [
     ("study", &[("--budget", "5s", true), ("--size", "16m", true), ("--only", "random", true)]),
     ("run", RUN),
     ("sweep", RUN),
-    ("compare --a", &[("--budget", "1s", true), ("--size", "16m", true), ("--runtime", "30ms", true)]),
+    (
+        "compare --a",
+        &[("--budget", "1s", true), ("--size", "16m", true), ("--runtime", "30ms", true)],
+    ),
     ("tune", &[]),
     ("check", &[("--budget", "5s", true)]),
     ("metadata", &[("--files", "100", true)]),
@@ -36,8 +46,12 @@ const SHORT: [(&str, &[ShortOption]); 11] = [
     ("diskspd", &[]),
     ("twin cache --op", &[("--bytes", "16m", true), ("--size", "64m", true)]),
 ];
-const RUN: &[ShortOption] =
-    &[("--runtime", "30ms", true), ("--size", "16m", true), ("--repeats", "1", true), ("--max-repeats", "1", true)];
+const RUN: &[ShortOption] = &[
+    ("--runtime", "30ms", true),
+    ("--size", "16m", true),
+    ("--repeats", "1", true),
+    ("--max-repeats", "1", true),
+];
 
 /// Values within a word.
 const SHORT_WORDS: [(&str, &str); 5] = [
@@ -91,10 +105,13 @@ fn without_comment(line: &str) -> &str {
 
 /// The command with its options made short.
 fn shortened(text: &str) -> String {
-    let mut text =
-        SHORT_WORDS.iter().fold(text.replace(['[', ']'], ""), |text, (long, short)| text.replace(long, short));
-    let options =
-        SHORT.iter().find(|(start, _)| text.starts_with(&format!("halfpower {start}"))).map(|(_, options)| *options);
+    let mut text = SHORT_WORDS
+        .iter()
+        .fold(text.replace(['[', ']'], ""), |text, (long, short)| text.replace(long, short));
+    let options = SHORT
+        .iter()
+        .find(|(start, _)| text.starts_with(&format!("halfpower {start}")))
+        .map(|(_, options)| *options);
     for (option, value, add) in options.unwrap_or_default() {
         let mut words: Vec<&str> = text.split(' ').collect();
         if let Some(at) = words.iter().position(|word| word == option) {
@@ -102,7 +119,8 @@ fn shortened(text: &str) -> String {
             text = words.join(" ");
         } else if *add {
             // Before a redirection, which is outside quotes.
-            let redirection = text.match_indices(" >").find(|(at, _)| text[..*at].matches('\'').count() % 2 == 0);
+            let redirection =
+                text.match_indices(" >").find(|(at, _)| text[..*at].matches('\'').count() % 2 == 0);
             let at = redirection.map_or(text.len(), |(at, _)| at);
             text.insert_str(at, &format!(" {option} {value}"));
         }
@@ -120,32 +138,51 @@ impl Scratch {
     fn make(history: &Path) -> Scratch {
         let root = memory_directory();
         let file = |name: &str, content: &[u8]| fs::write(root.path().join(name), content).unwrap();
-        for directory in
-            ["mnt/ext4", "mnt/xfs", "data", "srv", "dirA", "dirB", "dirC", "state", "bin", "sys/block/sda/queue"]
-        {
+        for directory in [
+            "mnt/ext4",
+            "mnt/xfs",
+            "data",
+            "srv",
+            "dirA",
+            "dirB",
+            "dirC",
+            "state",
+            "bin",
+            "sys/block/sda/queue",
+        ] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
         }
         fs::copy(history, root.path().join("history.sqlite")).unwrap();
         std::os::unix::fs::symlink(HALFPOWER, root.path().join("bin/halfpower")).unwrap();
         file("disk.img", &[]);
-        fs::File::options().write(true).open(root.path().join("disk.img")).unwrap().set_len(16 << 20).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(root.path().join("disk.img"))
+            .unwrap()
+            .set_len(16 << 20)
+            .unwrap();
         file("FILE", b"set location twin:server-2003,ramcache=256m\nset number 20\nset transactions 20\nrun\nquit\n");
         file("TRACE", b"time_ns,op,offset,bytes\n0,w,0,4096\n1000,r,0,4096\n");
         file("old.csv", b"case,before,after\nread,100,120\nwrite,50,51\n");
-        let alignment = concat!(env!("CARGO_MANIFEST_DIR"), "/../dialect/tests/data/sqlio_partition_alignment.csv");
+        let alignment = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../dialect/tests/data/sqlio_partition_alignment.csv"
+        );
         fs::copy(alignment, root.path().join("sqlio_partition_alignment.csv")).unwrap();
         let devices = || Ok([Loop::make(64 << 20)?, Loop::make(64 << 20)?, Loop::make(64 << 20)?]);
         let scratch = Scratch { devices: devices(), root };
         let made = ["before.json", "after.json", "a.json", "b.json"]
             .map(|name| format!("run twin:nvme --bytes 16m --json > {name}"));
-        for words in made.iter().map(String::as_str).chain(["twin show nvme --toml > fitted.toml"]) {
+        for words in made.iter().map(String::as_str).chain(["twin show nvme --toml > fitted.toml"])
+        {
             let ended = scratch.shell(&format!("halfpower --no-history {words}"));
             assert_eq!(ended.code, Some(0), "{words}: {}", ended.stderr);
         }
         scratch
     }
 
-    /// Names of this computer become names in the scratch directory. None: a device is named, and none can be made.
+    /// Names of this computer become names in the scratch directory. None: a device is named, and
+    /// none can be made.
     fn placed(&self, text: &str) -> Option<String> {
         let root = self.root.path().to_str().expect("paths of tests are UTF-8");
         let mut text = text.to_owned();
@@ -164,7 +201,8 @@ impl Scratch {
     /// Runs a line of a shell in the directory.
     fn shell(&self, line: &str) -> Ended {
         let root = self.root.path();
-        let path = format!("{}:{}", root.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let path =
+            format!("{}:{}", root.join("bin").display(), std::env::var("PATH").unwrap_or_default());
         let mut command = command("sh", ["-c", line]);
         command
             .current_dir(root)
@@ -175,28 +213,38 @@ impl Scratch {
         finish(command)
     }
 
-    /// Parses a command: `--help` after all its words is only reached if the words before it are accepted.
+    /// Parses a command: `--help` after all its words is only reached if the words before it are
+    /// accepted.
     fn parse(&self, text: &str) -> Ended {
         self.shell(&format!("{} --help", text.replace(['[', ']'], "")))
     }
 
     /// Why a shown command does not work; none if it does.
     fn fault(&self, shown: &Shown) -> Option<String> {
-        let reason = PARSED_ONLY.iter().find(|(start, _)| shown.text.starts_with(start)).map(|(_, reason)| *reason);
+        let reason = PARSED_ONLY
+            .iter()
+            .find(|(start, _)| shown.text.starts_with(start))
+            .map(|(_, reason)| *reason);
         let parquet = shown.text.contains("parquet") && !cfg!(feature = "parquet");
         let reason = reason.or(parquet.then_some("needs the feature parquet"));
         let line = self.placed(&shortened(&shown.text));
         let ended = match (reason, line) {
             (None, Some(line)) => self.shell(&line),
             (reason, _) => {
-                eprintln!("parsed only: {}: {}", shown.text, reason.unwrap_or("no loop device can be made here"));
+                eprintln!(
+                    "parsed only: {}: {}",
+                    shown.text,
+                    reason.unwrap_or("no loop device can be made here")
+                );
                 self.parse(&shown.text)
             }
         };
         // Exit code 3 is an answer: slower than allowed.
         let answers = shown.text.starts_with("halfpower check") || shown.text.contains("--fail-if");
         let good = ended.code == Some(0) || answers && ended.code == Some(3);
-        (!good).then(|| format!("`{}` ended with {:?}: {}", shown.text, ended.code, ended.stderr.trim()))
+        (!good).then(|| {
+            format!("`{}` ended with {:?}: {}", shown.text, ended.code, ended.stderr.trim())
+        })
     }
 }
 
@@ -218,11 +266,15 @@ fn history(directory: &Path) -> PathBuf {
 
 /// README and the pages of docs; docs/reliability.md shows no commands.
 fn pages() -> Vec<(String, String)> {
-    let docs = fs::read_dir(format!("{REPOSITORY}/docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    let docs =
+        fs::read_dir(format!("{REPOSITORY}/docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<PathBuf> =
+        docs.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     pages.push(format!("{REPOSITORY}/README.md").into());
     pages.sort();
-    let name = |path: &PathBuf| path.file_name().expect("a page has a name").to_string_lossy().into_owned();
+    let name = |path: &PathBuf| {
+        path.file_name().expect("a page has a name").to_string_lossy().into_owned()
+    };
     pages.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -231,7 +283,8 @@ fn faults_of(name: &str, commands: &[Shown], history: &Path) -> Vec<String> {
     let scratch = Scratch::make(history);
     // An earlier result, for `check` and the trend of a target.
     for target in [".", "data"] {
-        let ended = scratch.shell(&format!("halfpower run {target} --size 16m --runtime 30ms --repeats 2"));
+        let ended =
+            scratch.shell(&format!("halfpower run {target} --size 16m --runtime 30ms --repeats 2"));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
     let mut faults = Vec::new();
@@ -248,16 +301,23 @@ fn every_shown_command_works() {
     let directory = memory_directory();
     let history = history(directory.path());
     let pages = pages();
-    let shown: Vec<(&str, Vec<Shown>)> = pages.iter().map(|(name, page)| (name.as_str(), shown(page))).collect();
+    let shown: Vec<(&str, Vec<Shown>)> =
+        pages.iter().map(|(name, page)| (name.as_str(), shown(page))).collect();
     let commands: usize = shown.iter().map(|(_, commands)| commands.len()).sum();
     let faults: Vec<String> = std::thread::scope(|scope| {
         let busy = shown.iter().filter(|(_, commands)| !commands.is_empty());
-        let threads: Vec<_> =
-            busy.map(|(name, commands)| scope.spawn(|| faults_of(name, commands, &history))).collect();
+        let threads: Vec<_> = busy
+            .map(|(name, commands)| scope.spawn(|| faults_of(name, commands, &history)))
+            .collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("a page is checked")).collect()
     });
     assert!(commands > 60, "the pages show commands: {commands} found");
-    assert!(faults.is_empty(), "{} of {commands} shown commands do not work:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} of {commands} shown commands do not work:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 #[test]
@@ -271,7 +331,10 @@ fn every_command_named_in_a_sentence_exists() {
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert!(known.contains(&"study") && known.contains(&"twin"), "the list of commands is read: {known:?}");
+    assert!(
+        known.contains(&"study") && known.contains(&"twin"),
+        "the list of commands is read: {known:?}"
+    );
     let helps = known.iter().filter(|name| **name != "help").map(|name| {
         let ended = common::halfpower(&format!("{name} --help"));
         (format!("{name} --help"), ended.stdout)
@@ -295,7 +358,14 @@ fn every_command_named_in_a_sentence_exists() {
 fn comments_and_continued_lines_are_read() {
     let page = "    halfpower run 'twin:nvme#a' --size 1g   # a comment\n\n    halfpower compare --a x \\\n        --b y\nhalfpower is a word\n```\nhalfpower study\n```\n";
     let texts: Vec<String> = shown(page).into_iter().map(|one| one.text).collect();
-    assert_eq!(texts, ["halfpower run 'twin:nvme#a' --size 1g", "halfpower compare --a x --b y", "halfpower study"]);
+    assert_eq!(
+        texts,
+        [
+            "halfpower run 'twin:nvme#a' --size 1g",
+            "halfpower compare --a x --b y",
+            "halfpower study"
+        ]
+    );
     assert_eq!(shortened("halfpower check 'a > b'"), "halfpower check 'a > b' --budget 5s");
     assert_eq!(
         shortened("halfpower run . --runtime 2s > a"),

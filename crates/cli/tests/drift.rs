@@ -26,8 +26,9 @@ fn while_it_changes(words: &str, throttle: &Throttle, after: Duration, limit: u6
 
 /// The rates of the phases of a point.
 fn phases(point: &Value) -> Vec<f64> {
-    let phases =
-        point["rate_change"]["phases"].as_array().unwrap_or_else(|| panic!("no change of the rate: {point:#}"));
+    let phases = point["rate_change"]["phases"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no change of the rate: {point:#}"));
     phases.iter().map(|phase| phase["throughput_bytes_per_s"].as_f64().unwrap()).collect()
 }
 
@@ -52,7 +53,8 @@ fn a_limit_that_drops_during_a_run_shows_both_rates_and_the_time() {
             "run {} --op read --request 16k --depth 16 --runtime {length} --repeats {runs} --max-repeats {runs} --json",
             device.device
         );
-        let document = while_it_changes(&line, &throttle, Duration::from_secs_f64(after_s), SLOW).good_json();
+        let document =
+            while_it_changes(&line, &throttle, Duration::from_secs_f64(after_s), SLOW).good_json();
         let point = &points(&document)[0];
         let found = phases(point);
         assert_eq!(found.len(), 2, "{runs} runs of {length}: {:#}", point["rate_change"]);
@@ -60,7 +62,10 @@ fn a_limit_that_drops_during_a_run_shows_both_rates_and_the_time() {
         let from_s = point["rate_change"]["phases"][1]["from_s"].as_f64().unwrap();
         assert!((from_s - after_s).abs() < 1.0, "{runs} runs of {length}: from {from_s} s on");
         let bytes = point["rate_change"]["phases"][1]["after_bytes"].as_f64().unwrap();
-        assert!(bytes > 0.4 * after_s * FAST as f64 && bytes < 1.1 * after_s * FAST as f64, "after {bytes} bytes");
+        assert!(
+            bytes > 0.4 * after_s * FAST as f64 && bytes < 1.1 * after_s * FAST as f64,
+            "after {bytes} bytes"
+        );
         assert!(warns(point, "the rate changed"), "{point:#}");
     }
 }
@@ -71,7 +76,9 @@ fn the_terminal_and_tool_reports_show_the_change() {
     let device = or_skip!(Loop::make(512 * MIB));
     let name = &device.device;
     for line in [
-        format!("run {name} --op read --request 16k --depth 16 --runtime 700ms --repeats 7 --max-repeats 7"),
+        format!(
+            "run {name} --op read --request 16k --depth 16 --runtime 700ms --repeats 7 --max-repeats 7"
+        ),
         format!(
             "fio --name=a --filename={name} --rw=read --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --time_based --runtime=6"
         ),
@@ -100,10 +107,13 @@ fn a_check_ignores_a_difference_explained_by_a_change() {
         command.env("HALFPOWER_HISTORY", &history);
         command
     };
-    let run =
-        format!("run {} --op read --request 16k --depth 16 --runtime 1s --repeats 3 --max-repeats 3", device.device);
+    let run = format!(
+        "run {} --op read --request 16k --depth 16 --runtime 1s --repeats 3 --max-repeats 3",
+        device.device
+    );
     assert_eq!(common::finish(with_history(run)).code, Some(0));
-    let check = with_history(format!("check {} --budget 9s --json", device.device)).spawn().unwrap();
+    let check =
+        with_history(format!("check {} --budget 9s --json", device.device)).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     throttle.change(SLOW);
     let checked = ended(check);
@@ -125,7 +135,11 @@ fn a_steady_throttle_shows_no_change() {
         );
         let document = halfpower(&line).good_json();
         let point = &points(&document)[0];
-        assert!(point.get("rate_change").is_none(), "{runs} runs of {length}: {:#}", point["rate_change"]);
+        assert!(
+            point.get("rate_change").is_none(),
+            "{runs} runs of {length}: {:#}",
+            point["rate_change"]
+        );
     }
 }
 
@@ -160,6 +174,9 @@ fn a_loaded_machine_is_contention_not_a_pause() {
     );
     let document = halfpower(&line).good_json();
     let point = &points(&document)[0];
-    assert!(warns(point, "CPU contention: its threads were runnable but not scheduled"), "{point:#}");
+    assert!(
+        warns(point, "CPU contention: its threads were runnable but not scheduled"),
+        "{point:#}"
+    );
     assert!(!warns(point, "stopped"), "{point:#}");
 }

@@ -40,7 +40,12 @@ fn assert_near(what: &str, is: f64, should: f64, tolerance: f64) {
 fn throttled_devices_are_as_fast_as_their_limits() {
     let _one = alone();
     let device = or_skip!(Loop::make(256 << 20));
-    let limits = [("read_bps", 20_000_000), ("read_iops", 2000), ("write_bps", 10_000_000), ("write_iops", 1000)];
+    let limits = [
+        ("read_bps", 20_000_000),
+        ("read_iops", 2000),
+        ("write_bps", 10_000_000),
+        ("write_iops", 1000),
+    ];
     let _throttle = or_skip!(Throttle::set(&device, &limits));
     let at = &device.device;
     // Small requests meet the IOPS limit, large ones the throughput limit.
@@ -50,7 +55,12 @@ fn throttled_devices_are_as_fast_as_their_limits() {
         ("write", "4k", 1000.0 * 4096.0),
         ("write", "128k", 10e6),
     ] {
-        let engines = ["io_uring --depth 8", "threads --depth 4", "libaio --depth 8", "sync --depth 1 --threads 2"];
+        let engines = [
+            "io_uring --depth 8",
+            "threads --depth 4",
+            "libaio --depth 8",
+            "sync --depth 1 --threads 2",
+        ];
         // There are few large requests, so two engines are enough.
         for engine in &engines[..if request == "4k" { 4 } else { 2 }] {
             let what = format!("{op} {request} {engine}");
@@ -66,9 +76,18 @@ fn throttled_devices_are_as_fast_as_their_limits() {
                 point = runs.swap_remove(RUNS / 2);
             }
             assert_near(&what, rate(&point), wanted, TOLERANCE);
-            assert!(number(&point, "/achieved/little_error_percent") <= 1.0, "Little's law, {what}: {point:#}");
-            let outstanding = if engine.starts_with("sync") { 2.0 } else { number(&point, "/workload/depth") };
-            assert_near(&format!("depth of {what}"), number(&point, "/achieved/mean_depth"), outstanding, 0.05);
+            assert!(
+                number(&point, "/achieved/little_error_percent") <= 1.0,
+                "Little's law, {what}: {point:#}"
+            );
+            let outstanding =
+                if engine.starts_with("sync") { 2.0 } else { number(&point, "/workload/depth") };
+            assert_near(
+                &format!("depth of {what}"),
+                number(&point, "/achieved/mean_depth"),
+                outstanding,
+                0.05,
+            );
             assert!(
                 number(&point, "/achieved/of_ceiling_percent") < 5.0,
                 "the driver is not the limit of {what}: {point:#}"
@@ -101,16 +120,20 @@ fn a_run_reports_the_time_per_stage() {
         )
     };
     let names = ["submit", "queue", "device", "completion"];
-    let seen = (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
+    let seen =
+        (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
     assert_eq!(seen.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
     assert!((seen.iter().map(|(_, share)| share).sum::<f64>() - 100.0).abs() < 0.01, "{seen:?}");
     assert!(
-        seen.iter().all(|(name, share)| (0.0..=100.0).contains(share) && (name != "device" || *share > 1.0)),
+        seen.iter().all(
+            |(name, share)| (0.0..=100.0).contains(share) && (name != "device" || *share > 1.0)
+        ),
         "{seen:?}"
     );
     // A throttle holds requests before they enter the block layer.
     let _throttle = or_skip!(Throttle::set(&device, &[("read_iops", 200)]));
-    let held = (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
+    let held =
+        (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
     assert!(held[0].1 > 80.0, "{held:?}");
 }
 
@@ -119,7 +142,13 @@ fn every_result_reports_the_share_of_the_generators_ceiling() {
     let _one = alone();
     let directory = memory_directory();
     let at = directory.path().display();
-    for engine in ["sync --depth 1", "threads --depth 4", "io_uring --depth 8", "libaio --depth 8", "mmap --depth 1"] {
+    for engine in [
+        "sync --depth 1",
+        "threads --depth 4",
+        "io_uring --depth 8",
+        "libaio --depth 8",
+        "mmap --depth 1",
+    ] {
         let point = point(&format!(
             "run {at} --size 16m --buffered --op mix --pattern random --request 4k --engine {engine} --runtime 0.1 --repeats 1 --json"
         ));
@@ -154,7 +183,9 @@ fn the_null_engine_measures_only_the_generator() {
     let twin = halfpower("run twin:nvme --engine null --depth 2 --json");
     assert_eq!(twin.code, Some(1));
     assert!(
-        twin.json().to_string().contains("nothing of a simulated machine is this computer's own ceiling"),
+        twin.json()
+            .to_string()
+            .contains("nothing of a simulated machine is this computer's own ceiling"),
         "{twin:?}"
     );
 }
@@ -179,7 +210,8 @@ fn memory_stays_small_at_every_depth() {
             "run {} --pattern random --request 4k --engine io_uring --depth {depth} --runtime 0.3 --repeats 1 --json",
             device.device
         );
-        let mut child = command(HALFPOWER, words.split_whitespace()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child =
+            command(HALFPOWER, words.split_whitespace()).stdout(Stdio::null()).spawn().unwrap();
         // Read the kernel's peak while the process exists; rusage would include this test's memory
         // before exec.
         let (status, mut resident) = (format!("/proc/{}/status", child.id()), 0);
@@ -192,6 +224,9 @@ fn memory_stays_small_at_every_depth() {
         };
         assert!(ended.success() && resident > 512 << 10, "{ended}: {resident}");
         let most = (6 << 20) + depth * 4096;
-        assert!(resident <= most, "depth {depth}: {resident} bytes resident, and {most} are the bound");
+        assert!(
+            resident <= most,
+            "depth {depth}: {resident} bytes resident, and {most} are the bound"
+        );
     }
 }

@@ -15,8 +15,10 @@ fn fio(directory: &Path, arguments: &[&str]) -> Output {
 }
 
 fn files(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -64,7 +66,8 @@ fn reports_go_to_the_named_files() {
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
     assert_eq!(files(directory.path()), ["a_iops.1.log", "fio.json", "own.json"]);
     let read = |name: &str| {
-        serde_json::from_slice::<serde_json::Value>(&fs::read(directory.path().join(name)).unwrap()).unwrap()
+        serde_json::from_slice::<serde_json::Value>(&fs::read(directory.path().join(name)).unwrap())
+            .unwrap()
     };
     assert_eq!(read("fio.json")["jobs"][0]["read"]["total_ios"], 64);
     assert_eq!(
@@ -74,7 +77,10 @@ fn reports_go_to_the_named_files() {
 
     let output = fio(directory.path(), &["--name=b", "--size=64k", "--rw=write", "--keep"]);
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.starts_with("\nb: (groupid=0, jobs=1): err= 0:") && told.contains("write: IOPS="), "{told}");
+    assert!(
+        told.starts_with("\nb: (groupid=0, jobs=1): err= 0:") && told.contains("write: IOPS="),
+        "{told}"
+    );
     assert!(told.contains("  write 4 KiB, psync x 1, buffered\n"), "{told}");
     assert_eq!(fs::metadata(directory.path().join("b.0.0")).unwrap().len(), 64 << 10);
 

@@ -32,12 +32,17 @@ fn outcome(program: &Path, arguments: &[&str]) -> Output {
 
 fn document(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
-    let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
+    let begin = text
+        .find('{')
+        .unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
     serde_json::from_str(&text[begin..]).unwrap()
 }
 
 fn figure(document: &Value, path: &str) -> f64 {
-    document.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} is not in {document:#}"))
+    document
+        .pointer(path)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("{path} is not in {document:#}"))
 }
 
 fn within(what: &str, ours: f64, theirs: f64, share: f64) {
@@ -52,7 +57,8 @@ fn within(what: &str, ours: f64, theirs: f64, share: f64) {
 fn rates_and_latencies_match_debians_fio() {
     let fio = or_skip!(fio());
     let slow = or_skip!(Loop::make(64 << 20));
-    let _throttle = or_skip!(Throttle::set(&slow, &[("read_iops", ADMITTED), ("write_iops", ADMITTED)]));
+    let _throttle =
+        or_skip!(Throttle::set(&slow, &[("read_iops", ADMITTED), ("write_iops", ADMITTED)]));
     let directory = tempfile::tempdir().unwrap();
     let jobs = directory.path().join("jobs.fio");
     let text = format!(
@@ -64,7 +70,10 @@ fn rates_and_latencies_match_debians_fio() {
     fs::write(&jobs, text).unwrap();
     let words = ["--output-format=json", jobs.to_str().unwrap()];
     let theirs = outcome(fio, &words);
-    let ours = outcome(Path::new(HALFPOWER), &[words[0], &format!("--destroy-data={}", slow.device), words[1]]);
+    let ours = outcome(
+        Path::new(HALFPOWER),
+        &[words[0], &format!("--destroy-data={}", slow.device), words[1]],
+    );
     for output in [&theirs, &ours] {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
@@ -81,12 +90,20 @@ fn rates_and_latencies_match_debians_fio() {
         // The throttle is the limit, not the file under the device.
         let (rate, _) = pair("iops");
         within("the admitted rate", rate, ADMITTED as f64, 0.05);
-        assert_eq!(ours.pointer(&format!("/jobs/{job}/jobname")), theirs.pointer(&format!("/jobs/{job}/jobname")));
-        assert_eq!(ours.pointer(&format!("/jobs/{job}/groupid")), theirs.pointer(&format!("/jobs/{job}/groupid")));
+        assert_eq!(
+            ours.pointer(&format!("/jobs/{job}/jobname")),
+            theirs.pointer(&format!("/jobs/{job}/jobname"))
+        );
+        assert_eq!(
+            ours.pointer(&format!("/jobs/{job}/groupid")),
+            theirs.pointer(&format!("/jobs/{job}/groupid"))
+        );
     }
-    let names =
-        |document: &Value| -> Vec<String> { document["jobs"][0].as_object().unwrap().keys().cloned().collect() };
-    let absent: Vec<String> = names(&theirs).into_iter().filter(|name| !names(&ours).contains(name)).collect();
+    let names = |document: &Value| -> Vec<String> {
+        document["jobs"][0].as_object().unwrap().keys().cloned().collect()
+    };
+    let absent: Vec<String> =
+        names(&theirs).into_iter().filter(|name| !names(&ours).contains(name)).collect();
     assert_eq!(absent, Vec::<String>::new(), "fields of fio's that are not in halfpower's report");
 }
 
@@ -101,21 +118,39 @@ fn a_job_continues_after_ignored_errors() {
         for kinds in ["none", "read", "io", "all", "verify"] {
             let name = format!("--filename={}", device.device);
             let goes_on = format!("--continue_on_error={kinds}");
-            let job =
-                ["--name=a", &name, "--size=8m", "--rw=read", "--bs=64k", "--direct=1", engine[0], engine[1], &goes_on];
+            let job = [
+                "--name=a",
+                &name,
+                "--size=8m",
+                "--rw=read",
+                "--bs=64k",
+                "--direct=1",
+                engine[0],
+                engine[1],
+                &goes_on,
+            ];
             let format = "--output-format=json";
             let theirs = outcome(fio, &[&job[..], &[format]].concat());
             let ours = outcome(Path::new(HALFPOWER), &[&job[..], &[format]].concat());
             assert_eq!(ours.status.code(), theirs.status.code(), "{job:?}");
             let (theirs, ours) = (document(&theirs), document(&ours));
             // For a job that ends at its first error, fio also counts the requests in flight.
-            let went_on = theirs.pointer("/jobs/0/total_err").and_then(Value::as_u64).is_some_and(|errors| errors > 0);
-            let mut fields = vec!["error".to_owned(), "total_err".into(), "first_error".into(), "read/io_bytes".into()];
+            let went_on = theirs
+                .pointer("/jobs/0/total_err")
+                .and_then(Value::as_u64)
+                .is_some_and(|errors| errors > 0);
+            let mut fields = vec![
+                "error".to_owned(),
+                "total_err".into(),
+                "first_error".into(),
+                "read/io_bytes".into(),
+            ];
             if went_on {
                 fields.push("read/total_ios".into());
             }
             for field in fields {
-                let [ours, theirs] = [&ours, &theirs].map(|one| one.pointer(&format!("/jobs/0/{field}")));
+                let [ours, theirs] =
+                    [&ours, &theirs].map(|one| one.pointer(&format!("/jobs/0/{field}")));
                 assert_eq!(ours, theirs, "{field} of {job:?}");
             }
         }
@@ -165,8 +200,12 @@ fn counts_match_debians_fio() {
     };
     let theirs = run(fio, &[]);
     let ours = run(Path::new(env!("CARGO_BIN_EXE_halfpower")), &["fio"]);
-    let names: Vec<&str> =
-        theirs["jobs"].as_array().unwrap().iter().map(|job| job["jobname"].as_str().unwrap()).collect();
+    let names: Vec<&str> = theirs["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| job["jobname"].as_str().unwrap())
+        .collect();
     for (place, name) in names.iter().enumerate() {
         let pair = |field: &str| {
             let path = format!("/jobs/{place}/{field}");
@@ -187,11 +226,15 @@ fn counts_match_debians_fio() {
                 within("steady", ours, theirs, 0.05);
             }
             // Each program draws sizes from its own generator.
-            "split" | "range" => assert_eq!(pair("write/io_bytes"), (4_194_304.0, 4_194_304.0), "{name}"),
+            "split" | "range" => {
+                assert_eq!(pair("write/io_bytes"), (4_194_304.0, 4_194_304.0), "{name}")
+            }
             "uneven" => assert_eq!(pair("read/io_bytes"), (19_456.0, 19_456.0), "{name}"),
             "several" => assert_eq!(pair("write/io_bytes"), (1_048_576.0, 1_048_576.0), "{name}"),
             _ => {
-                for field in ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes"] {
+                for field in
+                    ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes"]
+                {
                     let (ours, theirs) = pair(field);
                     assert_eq!(ours, theirs, "{name}: {field}");
                 }
@@ -214,7 +257,9 @@ fn passes_match_debians_fio() {
     let (mine, own) = (directory.path().join("ours"), directory.path().join("theirs"));
     for mode in ["write", "write:4k", "write:48k", "randwrite", "read"] {
         for more in ["", "--verify=crc32c"] {
-            for (io_size, loops) in [("256k", 2), ("1m", 1), ("1m", 2), ("2560k", 1), ("2560k", 2), ("3m", 4)] {
+            for (io_size, loops) in
+                [("256k", 2), ("1m", 1), ("1m", 2), ("2560k", 1), ("2560k", 2), ("3m", 4)]
+            {
                 // fio verifies only once, however many passes are requested, and so it does after
                 // passes without an end.
                 if !more.is_empty() && (mode == "read" || (mode == "write:48k" && loops > 1)) {
@@ -226,7 +271,11 @@ fn passes_match_debians_fio() {
                         file.display()
                     );
                     let output = outcome(program, &text.split_whitespace().collect::<Vec<_>>());
-                    assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
+                    assert!(
+                        output.status.success(),
+                        "{text}: {}",
+                        String::from_utf8_lossy(&output.stderr)
+                    );
                     ["write/total_ios", "write/io_bytes", "read/total_ios"]
                         .map(|field| figure(&document(&output), &format!("/jobs/0/{field}")))
                 };

@@ -50,7 +50,10 @@ fn each_program_verifies_what_the_other_wrote() {
             fs::write(at.join("data"), bytes).unwrap();
             for ours in [true, false] {
                 let failed = run(ours, at, &format!("{common} --rw=read --output-format=json"));
-                assert!(!failed.status.success(), "{method}: a changed byte is found (halfpower: {ours})");
+                assert!(
+                    !failed.status.success(),
+                    "{method}: a changed byte is found (halfpower: {ours})"
+                );
             }
             fs::remove_file(at.join("data")).unwrap();
         }
@@ -109,18 +112,27 @@ fn jobs_of_fixed_size_do_the_same_work() {
             if options.contains("size=0") {
                 fs::write(directory.path().join("data"), vec![1u8; 64 << 10]).unwrap();
             }
-            let file =
-                if options.contains("nr_files") || options.contains("--filename") { "" } else { "--filename=data" };
-            let arguments = format!("--name=j {file} --size=64k --bs=4k {options} --output-format=json");
-            let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &arguments)).unwrap();
+            let file = if options.contains("nr_files") || options.contains("--filename") {
+                ""
+            } else {
+                "--filename=data"
+            };
+            let arguments =
+                format!("--name=j {file} --size=64k --bs=4k {options} --output-format=json");
+            let document: Value =
+                serde_json::from_str(&succeeds(ours, directory.path(), &arguments)).unwrap();
             let sides = ["read", "write", "trim"];
             // Latencies of verification reads are not split in two here.
             let fields = ["total_ios", "io_bytes", "clat_ns/N", "lat_ns/N", "slat_ns/N"];
             let fields = if options.contains("verify") { &fields[..2] } else { &fields[..] };
-            let of_sides = sides.iter().flat_map(|side| fields.iter().map(move |field| format!("{side}/{field}")));
+            let of_sides = sides
+                .iter()
+                .flat_map(|side| fields.iter().map(move |field| format!("{side}/{field}")));
             of_sides
                 .chain(["sync/total_ios", "sync/lat_ns/N"].map(String::from))
-                .map(|field| document.pointer(&format!("/jobs/0/{field}")).and_then(Value::as_u64).unwrap())
+                .map(|field| {
+                    document.pointer(&format!("/jobs/0/{field}")).and_then(Value::as_u64).unwrap()
+                })
                 .collect()
         };
         assert_eq!(figures(true), figures(false), "{options}");
@@ -135,7 +147,8 @@ fn flags_of_engines_take_no_value_from_the_next_argument() {
     for flag in ["--ioengine=io_uring --registerfiles", "--ioengine=libaio --userspace_reap"] {
         let depth = |ours: bool| {
             let directory = tempfile::tempdir().unwrap();
-            let words = format!("--name=j --size=64k --bs=4k {flag} --iodepth=4 --output-format=json");
+            let words =
+                format!("--name=j --size=64k --bs=4k {flag} --iodepth=4 --output-format=json");
             jobs_of(&run(ours, directory.path(), &words))[0]["job options"]["iodepth"].clone()
         };
         assert_eq!((depth(true), depth(false)), ("4".into(), "4".into()), "{flag}");
@@ -143,7 +156,8 @@ fn flags_of_engines_take_no_value_from_the_next_argument() {
     for wrong in ["--nowait --iodepth=4", "--clocksource=bogus", "--verify_async=x"] {
         for ours in [true, false] {
             let directory = tempfile::tempdir().unwrap();
-            let output = run(ours, directory.path(), &format!("--name=j --size=64k --bs=4k {wrong}"));
+            let output =
+                run(ours, directory.path(), &format!("--name=j --size=64k --bs=4k {wrong}"));
             assert!(!output.status.success(), "{wrong} (halfpower: {ours})");
         }
     }
@@ -154,15 +168,28 @@ fn files_of_a_job_have_fios_length() {
     if !fio_is_here() {
         return;
     }
-    for options in ["--rw=write --nrfiles=3", "--rw=read --nrfiles=3 --size=100k", "--rw=write --create_only=1"] {
+    for options in [
+        "--rw=write --nrfiles=3",
+        "--rw=read --nrfiles=3 --size=100k",
+        "--rw=write --create_only=1",
+    ] {
         let lengths = |ours: bool| {
             let directory = tempfile::tempdir().unwrap();
             let keep = if ours && !options.contains("create_only") { "--keep" } else { "" };
-            succeeds(ours, directory.path(), &format!("--name=j --size=64k --bs=4k {options} {keep}"));
+            succeeds(
+                ours,
+                directory.path(),
+                &format!("--name=j --size=64k --bs=4k {options} {keep}"),
+            );
             let mut files: Vec<(String, u64)> = fs::read_dir(directory.path())
                 .unwrap()
                 .map(|file| file.unwrap())
-                .map(|file| (file.file_name().to_string_lossy().into_owned(), file.metadata().unwrap().len()))
+                .map(|file| {
+                    (
+                        file.file_name().to_string_lossy().into_owned(),
+                        file.metadata().unwrap().len(),
+                    )
+                })
                 .collect();
             files.sort();
             files
@@ -191,12 +218,20 @@ fn both_directions_of_a_mix_with_holes_cover_the_file() {
         let log = fs::read_to_string(directory.path().join("log")).unwrap();
         let of = |action: &str| -> Vec<u64> {
             let lines = log.lines().filter(|line| line.contains(&format!(" {action} ")));
-            lines.map(|line| line.split(' ').nth(3).unwrap().parse::<u64>().unwrap() / 4096).collect()
+            lines
+                .map(|line| line.split(' ').nth(3).unwrap().parse::<u64>().unwrap() / 4096)
+                .collect()
         };
         let (reads, writes) = (of("read"), of("write"));
         let whole = [0, 3, 6, 9, 12, 15];
-        assert!(reads.len() == 6 || writes.len() == 6, "halfpower: {ours}: one ends: {reads:?} {writes:?}");
-        assert!(whole.starts_with(&reads) && whole.starts_with(&writes), "halfpower: {ours}: {reads:?} {writes:?}");
+        assert!(
+            reads.len() == 6 || writes.len() == 6,
+            "halfpower: {ours}: one ends: {reads:?} {writes:?}"
+        );
+        assert!(
+            whole.starts_with(&reads) && whole.starts_with(&writes),
+            "halfpower: {ours}: {reads:?} {writes:?}"
+        );
     }
 }
 
@@ -207,10 +242,12 @@ fn traces_record_trims() {
     }
     let actions = |ours: bool| -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
-        let words = "--name=j --filename=f --size=64k --bs=4k --rw=trim --ioengine=null --write_iolog=log";
+        let words =
+            "--name=j --filename=f --size=64k --bs=4k --rw=trim --ioengine=null --write_iolog=log";
         succeeds(ours, directory.path(), words);
         let log = fs::read_to_string(directory.path().join("log")).unwrap();
-        let words = |line: &str| line.split(' ').skip(1).map(String::from).collect::<Vec<_>>().join(" ");
+        let words =
+            |line: &str| line.split(' ').skip(1).map(String::from).collect::<Vec<_>>().join(" ");
         log.lines().filter(|line| line.contains(" trim ")).map(words).collect()
     };
     let (ours, theirs) = (actions(true), actions(false));
@@ -242,7 +279,8 @@ fn verification_reads_match_fio() {
             let job = jobs_of(&run(ours, directory.path(), &words)).remove(0);
             let log = fs::read_to_string(directory.path().join("log")).unwrap();
             let writes = log.lines().filter(|line| line.contains(" write "));
-            let mut places: Vec<&str> = writes.map(|line| line.split(' ').nth(3).unwrap()).collect();
+            let mut places: Vec<&str> =
+                writes.map(|line| line.split(' ').nth(3).unwrap()).collect();
             places.sort_unstable();
             places.dedup();
             (job["error"].as_i64(), job["read"]["total_ios"].as_u64().unwrap(), places.len() as u64)
@@ -252,10 +290,19 @@ fn verification_reads_match_fio() {
             assert_eq!(of(timed).1, 0, "halfpower: {ours}: {timed}");
         }
         // An offset that was written twice is read once.
-        for repeats in ["--norandommap", "--random_distribution=zipf:1.2", "--norandommap --verify_backlog=32"] {
+        for repeats in
+            ["--norandommap", "--random_distribution=zipf:1.2", "--norandommap --verify_backlog=32"]
+        {
             let (error, reads, places) = of(repeats);
-            let once = if repeats.contains("backlog") { reads > places && reads < 64 } else { reads == places };
-            assert!(error == Some(0) && once && places < 64, "halfpower: {ours}: {repeats}: {reads} {places}");
+            let once = if repeats.contains("backlog") {
+                reads > places && reads < 64
+            } else {
+                reads == places
+            };
+            assert!(
+                error == Some(0) && once && places < 64,
+                "halfpower: {ours}: {repeats}: {reads} {places}"
+            );
         }
     }
 }
@@ -269,9 +316,15 @@ fn a_job_whose_file_does_not_fit_does_not_stop_others() {
     fs::write(directory.path().join("jobs"), jobs).unwrap();
     let output = run(true, directory.path(), "jobs --output-format=json");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("job 'a'") && said.contains("does not fit"), "{said}");
+    assert!(
+        output.status.code() == Some(1)
+            && said.contains("job 'a'")
+            && said.contains("does not fit"),
+        "{said}"
+    );
     let bytes = |job: &Value| ["read", "write"].map(|side| job[side]["io_bytes"].as_u64().unwrap());
-    let told: Vec<_> = jobs_of(&output).iter().map(|job| (job["error"].as_i64().unwrap(), bytes(job))).collect();
+    let told: Vec<_> =
+        jobs_of(&output).iter().map(|job| (job["error"].as_i64().unwrap(), bytes(job))).collect();
     assert_eq!(told, [(28, [0, 0]), (0, [0, 128 << 10]), (0, [64 << 10, 0]), (28, [0, 0])]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }
@@ -285,7 +338,9 @@ fn the_next_job_sees_the_size_of_a_laid_out_file() {
     let told = |ours: bool| -> Vec<[u64; 2]> {
         let directory = tempfile::tempdir().unwrap();
         let jobs = jobs_of(&run(ours, directory.path(), &format!("{words} --output-format=json")));
-        jobs.iter().map(|job| ["read", "write"].map(|side| job[side]["total_ios"].as_u64().unwrap())).collect()
+        jobs.iter()
+            .map(|job| ["read", "write"].map(|side| job[side]["total_ios"].as_u64().unwrap()))
+            .collect()
     };
     assert_eq!(told(true), [[0, 16], [8, 0]]);
     assert_eq!(told(true), told(false));
@@ -305,7 +360,11 @@ fn the_verification_state_is_saved_unless_disabled() {
             succeeds(ours, directory.path(), &format!("{write} {options} {keep}"));
             assert_eq!(state.exists(), saved, "halfpower: {ours}: {options}");
             if saved {
-                succeeds(ours, directory.path(), &format!("{write} --verify_only --verify_state_load=1"));
+                succeeds(
+                    ours,
+                    directory.path(),
+                    &format!("{write} --verify_only --verify_state_load=1"),
+                );
             }
         }
     }
@@ -327,7 +386,10 @@ fn a_job_file_may_come_from_standard_input() {
         let jobs = directory.path().join("jobs");
         fs::write(&jobs, "[j]\nfilename=f\nbs=$pagesize\nsize=4*$pagesize\nrw=read\n").unwrap();
         let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
-        command.args(ours.then_some("fio")).args(["--output-format=json", "-"]).current_dir(directory.path());
+        command
+            .args(ours.then_some("fio"))
+            .args(["--output-format=json", "-"])
+            .current_dir(directory.path());
         command.stdin(fs::File::open(&jobs).unwrap()).env("HALFPOWER_HISTORY", "none");
         let job = jobs_of(&command.output().unwrap()).remove(0);
         assert_eq!(job["read"]["total_ios"], 4, "halfpower: {ours}");
@@ -343,14 +405,16 @@ fn terse_lines_have_the_same_fields() {
         let lines = |ours: bool| -> Vec<Vec<String>> {
             let directory = tempfile::tempdir().unwrap();
             let options = "--name=j --description=d --filename=data --size=64k --bs=4k --rw=randread --minimal";
-            let text = succeeds(ours, directory.path(), &format!("{options} --terse-version={version}"));
+            let text =
+                succeeds(ours, directory.path(), &format!("{options} --terse-version={version}"));
             text.lines().map(|line| line.split(';').map(String::from).collect()).collect()
         };
         let (ours, theirs) = (lines(true), lines(false));
         assert_eq!(ours.len(), theirs.len(), "version {version}");
         let counts = |lines: &[Vec<String>]| lines.iter().map(Vec::len).collect::<Vec<_>>();
         // A file system without a device has no disk at the end of either line, or a disk in both.
-        let disks = |lines: &[Vec<String>]| (counts(lines)[0] - if version == 2 { 0 } else { 1 }) % 9;
+        let disks =
+            |lines: &[Vec<String>]| (counts(lines)[0] - if version == 2 { 0 } else { 1 }) % 9;
         assert_eq!(disks(&ours), disks(&theirs), "version {version}: {ours:?}\n{theirs:?}");
         let first = if version == 2 { 0 } else { 1 };
         for field in [0, 1 + first, 2 + first, 3 + first, 4 + first] {
@@ -369,19 +433,28 @@ fn unified_directions_have_the_same_fields() {
     for unified in ["mixed", "both"] {
         let told = |ours: bool| -> (Vec<String>, Vec<Value>, usize) {
             let directory = tempfile::tempdir().unwrap();
-            let options = "--name=j --filename=data --size=64k --bs=4k --rw=randrw --ioengine=libaio";
             let options =
-                format!("{options} --slat_percentiles=1 --lat_percentiles=1 --unified_rw_reporting={unified}");
+                "--name=j --filename=data --size=64k --bs=4k --rw=randrw --ioengine=libaio";
+            let options = format!(
+                "{options} --slat_percentiles=1 --lat_percentiles=1 --unified_rw_reporting={unified}"
+            );
             let json = succeeds(ours, directory.path(), &format!("{options} --output-format=json"));
             let document: Value = serde_json::from_str(&json).unwrap();
             let job = &document["jobs"][0];
-            let sections = ["read", "write", "trim", "sync", "mixed"].into_iter().filter(|name| job[name].is_object());
+            let sections = ["read", "write", "trim", "sync", "mixed"]
+                .into_iter()
+                .filter(|name| job[name].is_object());
             let figures = ["total_ios", "io_bytes"].map(|name| job["mixed"][name].clone());
-            let counts = ["slat_ns", "clat_ns", "lat_ns"].map(|name| job["mixed"][name]["N"].clone());
+            let counts =
+                ["slat_ns", "clat_ns", "lat_ns"].map(|name| job["mixed"][name]["N"].clone());
             let line = succeeds(ours, directory.path(), &format!("{options} --minimal"));
             // The number of disks at the end, with nine fields each, may differ.
             let fields = line.trim_end().split(';').count() % 9;
-            (sections.map(String::from).collect(), figures.into_iter().chain(counts).collect(), fields)
+            (
+                sections.map(String::from).collect(),
+                figures.into_iter().chain(counts).collect(),
+                fields,
+            )
         };
         assert_eq!(told(true), told(false), "{unified}");
     }
@@ -394,7 +467,8 @@ fn the_report_has_the_lines_that_scripts_look_for() {
     }
     let report = |ours: bool| {
         let directory = tempfile::tempdir().unwrap();
-        let options = "--name=j --filename=data --size=256k --bs=4k --rw=randrw --output-format=normal,json";
+        let options =
+            "--name=j --filename=data --size=256k --bs=4k --rw=randrw --output-format=normal,json";
         succeeds(ours, directory.path(), options)
     };
     let (ours, theirs) = (report(true), report(false));
@@ -417,7 +491,9 @@ fn the_report_has_the_lines_that_scripts_look_for() {
         assert!(theirs.contains(line), "fio has no line {line:?}: {theirs}");
         assert!(ours.contains(line), "halfpower has no line {line:?}: {ours}");
     }
-    let total = |text: &str| text.lines().find(|line| line.contains("issued rwts")).unwrap().trim().to_string();
+    let total = |text: &str| {
+        text.lines().find(|line| line.contains("issued rwts")).unwrap().trim().to_string()
+    };
     assert!(total(&ours).ends_with("short=0,0,0,0 dropped=0,0,0,0"));
     // Requests of both directions add up to the size.
     let sum = |text: &str| -> u64 {
@@ -443,7 +519,8 @@ fn both_programs_ignore_the_same_errors() {
     }
     fs::write(at.join("data"), data).unwrap();
     let told = |ours: bool, tolerated: &str| {
-        let arguments = format!("{common} --rw=read --continue_on_error={tolerated} --output-format=json");
+        let arguments =
+            format!("{common} --rw=read --continue_on_error={tolerated} --output-format=json");
         let output = run(ours, at, &arguments);
         let text = String::from_utf8(output.stdout).unwrap();
         let document: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
@@ -477,26 +554,38 @@ fn endless_files_are_used_as_in_fio() {
     ] {
         let words = format!("--name=j --size=1m --bs=4k --output-format=json {words}");
         let of = |ours| {
-            let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &words)).unwrap();
-            ["total_ios", "io_bytes"].map(|field| document["jobs"][0][side][field].as_u64().unwrap())
+            let document: Value =
+                serde_json::from_str(&succeeds(ours, directory.path(), &words)).unwrap();
+            ["total_ios", "io_bytes"]
+                .map(|field| document["jobs"][0][side][field].as_u64().unwrap())
         };
         assert_eq!((of(true), of(false)), ([256, 1 << 20], [256, 1 << 20]), "{words}");
     }
     // The file is empty.
     for ours in [true, false] {
-        let read = run(ours, directory.path(), "--name=j --filename=/dev/null --rw=read --size=1m --bs=4k");
+        let read = run(
+            ours,
+            directory.path(),
+            "--name=j --filename=/dev/null --rw=read --size=1m --bs=4k",
+        );
         assert!(!read.status.success(), "{ours}: {read:?}");
     }
     let sizeless = run(true, directory.path(), "--name=j --filename=/dev/null --rw=write --bs=4k");
     let said = String::from_utf8_lossy(&sizeless.stderr);
-    assert!(sizeless.status.code() == Some(2) && said.contains("/dev/null has no size of its own"), "{said}");
+    assert!(
+        sizeless.status.code() == Some(2) && said.contains("/dev/null has no size of its own"),
+        "{said}"
+    );
 }
 
 /// The last column of the log of request latencies.
 fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
-    let words = format!("--name=j --filename=f --size=16k --bs=4k --rw=write --write_lat_log=log {options}");
+    let words = format!(
+        "--name=j --filename=f --size=16k --bs=4k --rw=write --write_lat_log=log {options}"
+    );
     let said = succeeds(ours, directory, &words);
-    let log = fs::read_to_string(directory.join("log_lat.1.log")).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let log = fs::read_to_string(directory.join("log_lat.1.log"))
+        .unwrap_or_else(|error| panic!("{error}: {said}"));
     for file in fs::read_dir(directory).unwrap() {
         fs::remove_file(file.unwrap().path()).unwrap();
     }
@@ -509,13 +598,27 @@ fn requests_have_the_priority_of_the_job() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    for options in ["", "--prio=5", "--prioclass=3", "--prio=2 --log_prio=1", "--prioclass=3 --prio=4 --log_prio=1"] {
+    for options in [
+        "",
+        "--prio=5",
+        "--prioclass=3",
+        "--prio=2 --log_prio=1",
+        "--prioclass=3 --prio=4 --log_prio=1",
+    ] {
         let of = |ours| logged_priority(ours, directory.path(), options);
         assert_eq!(of(true), of(false), "{options}");
     }
     // Read the priority of the running threads from the kernel.
     let mut command = Command::new(HALFPOWER);
-    command.args(["fio", "--name=j", "--size=1m", "--rw=randread", "--time_based", "--runtime=20", "--prioclass=3"]);
+    command.args([
+        "fio",
+        "--name=j",
+        "--size=1m",
+        "--rw=randread",
+        "--time_based",
+        "--runtime=20",
+        "--prioclass=3",
+    ]);
     command.arg("--nice=7").env("HALFPOWER_HISTORY", "none").current_dir(directory.path());
     let mut running = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     let threads = format!("/proc/{}/task", running.id());
@@ -524,7 +627,10 @@ fn requests_have_the_priority_of_the_job() {
         let told = Command::new("ionice").args(["-p", &number]).output().unwrap();
         let status = fs::read_to_string(thread.join("stat")).unwrap_or_default();
         // After the name, which may contain blanks: state, then 15 numbers, then the nice value.
-        let nice = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(16).map(String::from));
+        let nice = status
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().nth(16).map(String::from));
         String::from_utf8_lossy(&told.stdout).trim() == "idle" && nice.as_deref() == Some("7")
     };
     let seen = (0..200).any(|_| {
@@ -544,20 +650,32 @@ fn pauses_follow_a_time_or_a_number_of_requests() {
     for (options, pauses) in [
         ("--size=64k --thinktime_iotime=20s", 0..=0),
         ("--size=64k --thinktime_iotime=20s --thinktime_blocks=8", 1..=1),
-        ("--size=64k --thinktime_iotime=20s --thinktime_blocks=4 --ioengine=libaio --iodepth=2", 3..=3),
+        (
+            "--size=64k --thinktime_iotime=20s --thinktime_blocks=4 --ioengine=libaio --iodepth=2",
+            3..=3,
+        ),
         ("--size=64k --thinktime_iotime=300ms --time_based --runtime=1400ms", 2..=3),
-        ("--size=64k --thinktime_iotime=300ms --thinktime_blocks=9999999 --time_based --runtime=1400ms", 2..=3),
+        (
+            "--size=64k --thinktime_iotime=300ms --thinktime_blocks=9999999 --time_based --runtime=1400ms",
+            2..=3,
+        ),
     ] {
         for ours in [true, false] {
             let directory = tempfile::tempdir().unwrap();
-            let job = "--name=j --filename=data --rw=read --bs=4k --thinktime=200ms --write_lat_log=log";
+            let job =
+                "--name=j --filename=data --rw=read --bs=4k --thinktime=200ms --write_lat_log=log";
             succeeds(ours, directory.path(), &format!("{job} {options}"));
             let log = fs::read_to_string(directory.path().join("log_lat.1.log")).unwrap();
-            let ended_ms: Vec<u64> = log.lines().map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+            let ended_ms: Vec<u64> =
+                log.lines().map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
             // Log times are whole milliseconds.
             let found = ended_ms.windows(2).filter(|pair| pair[1] - pair[0] >= 198).count();
             assert!(pauses.contains(&found), "halfpower: {ours}: {options}: {found} pauses");
-            assert!(ended_ms.len() >= 16, "halfpower: {ours}: {options}: {} requests", ended_ms.len());
+            assert!(
+                ended_ms.len() >= 16,
+                "halfpower: {ours}: {options}: {} requests",
+                ended_ms.len()
+            );
         }
     }
 }

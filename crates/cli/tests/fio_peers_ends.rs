@@ -18,7 +18,8 @@ fn written(ours: bool, directory: &Path, options: &str) -> Vec<[u64; 3]> {
     }
     let output = run(ours, directory, &format!("--name=j --bs=4k {options} --output-format=json"));
     let figures = |job: &serde_json::Value| {
-        ["/error", "/write/total_ios", "/write/io_bytes"].map(|name| job.pointer(name).unwrap().as_u64().unwrap())
+        ["/error", "/write/total_ios", "/write/io_bytes"]
+            .map(|name| job.pointer(name).unwrap().as_u64().unwrap())
     };
     jobs_of(&output).iter().map(figures).collect()
 }
@@ -80,15 +81,24 @@ fn requests_that_the_device_refuses_end_the_command_before_it_makes_files() {
     for (options, errors) in [
         (format!("--rw=write {refused}"), vec![22]),
         (format!("--rw=write --size=64k --name=b --rw=write {refused}"), vec![0, 22]),
-        (format!("--rw=write {refused} --name=b --stonewall --rw=write --size=64k --direct=0 --bs=4k"), vec![22, 0]),
+        (
+            format!(
+                "--rw=write {refused} --name=b --stonewall --rw=write --size=64k --direct=0 --bs=4k"
+            ),
+            vec![22, 0],
+        ),
     ] {
         // fio lays the files out, then reports EINVAL for the job.
-        let is: Vec<u64> = written(false, directory.path(), &options).iter().map(|job| job[0]).collect();
+        let is: Vec<u64> =
+            written(false, directory.path(), &options).iter().map(|job| job[0]).collect();
         assert_eq!(is, errors, "{options}");
         let fresh = tempfile::tempdir().unwrap();
         let output = run(true, fresh.path(), &format!("--name=z {options}"));
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains("1000 B with direct I/O"), "{options}: {said}");
+        assert!(
+            output.status.code() == Some(2) && said.contains("1000 B with direct I/O"),
+            "{options}: {said}"
+        );
         assert_eq!(std::fs::read_dir(fresh.path()).unwrap().count(), 0, "{options}");
     }
 }

@@ -44,14 +44,22 @@ fn priorities_have_the_requested_shares() {
     }
     let by_size = "--cmdprio_bssplit=4k/20/2/3:4k/40/1/0,4k/10 --cmdprio_class=2 --cmdprio=5 --prio=6 --prioclass=2";
     for (options, shares) in [
-        ("--ioengine=libaio --cmdprio_percentage=30", vec![((0, "0x2000"), 30), ((1, "0x2000"), 30)]),
+        (
+            "--ioengine=libaio --cmdprio_percentage=30",
+            vec![((0, "0x2000"), 30), ((1, "0x2000"), 30)],
+        ),
         (
             "--ioengine=io_uring --cmdprio_percentage=20,60 --cmdprio_class=2 --cmdprio=7",
             vec![((0, "0x4007"), 20), ((1, "0x4007"), 60)],
         ),
         (
             &format!("--ioengine=io_uring {by_size} --lat_percentiles=1"),
-            vec![((0, "0x4003"), 20), ((0, "0x2000"), 40), ((0, "0x4006"), 40), ((1, "0x4005"), 10)],
+            vec![
+                ((0, "0x4003"), 20),
+                ((0, "0x2000"), 40),
+                ((0, "0x4006"), 40),
+                ((1, "0x4005"), 10),
+            ],
         ),
     ] {
         let mut both = Vec::new();
@@ -59,9 +67,13 @@ fn priorities_have_the_requested_shares() {
             let (logged, reported, fields) = priorities(ours, options);
             assert_eq!(logged, reported, "halfpower: {ours}: {options}");
             for ((side, bits), share) in &shares {
-                let of_side: u64 = logged.iter().filter(|((of, _), _)| of == side).map(|(_, count)| count).sum();
+                let of_side: u64 =
+                    logged.iter().filter(|((of, _), _)| of == side).map(|(_, count)| count).sum();
                 let is = logged[&(*side, bits.to_string())] as f64 * 100.0 / of_side as f64;
-                assert!((is - f64::from(*share)).abs() < 7.0, "halfpower: {ours}: {options}: {bits} {is} %");
+                assert!(
+                    (is - f64::from(*share)).abs() < 7.0,
+                    "halfpower: {ours}: {options}: {bits} {is} %"
+                );
             }
             both.push((logged.into_keys().collect::<Vec<_>>(), fields));
         }
@@ -77,7 +89,12 @@ fn the_kernel_sees_the_priority_of_each_request() {
     // Without these capabilities the kernel refuses requests of the first class, which proves that
     // it saw the priority.
     let setpriv = ["--bounding-set=-sys_admin,-sys_nice", "--inh-caps=-sys_admin,-sys_nice"];
-    if !Command::new("setpriv").args(setpriv).arg("true").status().is_ok_and(|status| status.success()) {
+    if !Command::new("setpriv")
+        .args(setpriv)
+        .arg("true")
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         return skip("setpriv gives no capability away here");
     }
     for engine in ["libaio", "io_uring"] {
@@ -86,12 +103,22 @@ fn the_kernel_sees_the_priority_of_each_request() {
                 let directory = tempfile::tempdir().unwrap();
                 let words = "--name=j --size=64k --bs=4k --rw=write --direct=1 --output-format=json --output=out";
                 let mut command = Command::new("setpriv");
-                command.args(setpriv).args(program).args(words.split(' ')).current_dir(directory.path());
-                command.arg(format!("--ioengine={engine}")).arg(format!("--cmdprio_percentage={percent}"));
+                command
+                    .args(setpriv)
+                    .args(program)
+                    .args(words.split(' '))
+                    .current_dir(directory.path());
+                command
+                    .arg(format!("--ioengine={engine}"))
+                    .arg(format!("--cmdprio_percentage={percent}"));
                 command.env("HALFPOWER_HISTORY", "none").output().unwrap();
                 let text = fs::read_to_string(directory.path().join("out")).unwrap();
-                let document: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
-                assert_eq!(document["jobs"][0]["error"], error, "{program:?} {engine} {percent} %: {text}");
+                let document: Value =
+                    serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+                assert_eq!(
+                    document["jobs"][0]["error"], error,
+                    "{program:?} {engine} {percent} %: {text}"
+                );
             }
         }
     }

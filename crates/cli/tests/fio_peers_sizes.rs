@@ -20,7 +20,8 @@ struct Done {
 
 fn done(ours: bool, options: &str) -> Done {
     let directory = tempfile::tempdir().unwrap();
-    let words = format!("--name=j --filename=f --size=1m --write_iolog=log {options} --output-format=json");
+    let words =
+        format!("--name=j --filename=f --size=1m --write_iolog=log {options} --output-format=json");
     let output = run(ours, directory.path(), &words);
     let job = jobs_of(&output).remove(0);
     let log = fs::read_to_string(directory.path().join("log")).unwrap();
@@ -115,8 +116,7 @@ fn with_a_queueing_engine_each_pass_is_verified() {
     if !fio_is_here() {
         return;
     }
-    let options =
-        "--rw=randwrite --bsrange=4k-16k --norandommap --loops=3 --verify=md5 --ioengine=libaio --iodepth=4 --direct=1";
+    let options = "--rw=randwrite --bsrange=4k-16k --norandommap --loops=3 --verify=md5 --ioengine=libaio --iodepth=4 --direct=1";
     for ours in [true, false] {
         let Done { writes, counts, bytes, error, said } = done(ours, options);
         let (mut passed, mut passes) = (0, vec![Vec::new()]);
@@ -129,7 +129,10 @@ fn with_a_queueing_engine_each_pass_is_verified() {
             passes.last_mut().unwrap().push(write);
         }
         assert_eq!((error, passes.len()), (0, 3), "{said}");
-        let kept = passes.iter().map(|pass| left(pass)).fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+        let kept = passes
+            .iter()
+            .map(|pass| left(pass))
+            .fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
         assert_eq!([counts[0], bytes[0]], kept, "{said}");
     }
 }

@@ -54,7 +54,10 @@ impl Bench {
         let fio = directory.path().join("bin/fio");
         fs::write(
             &fio,
-            format!("#!/bin/sh\nHALFPOWER_HISTORY=none exec {} fio \"$@\"\n", env!("CARGO_BIN_EXE_halfpower")),
+            format!(
+                "#!/bin/sh\nHALFPOWER_HISTORY=none exec {} fio \"$@\"\n",
+                env!("CARGO_BIN_EXE_halfpower")
+            ),
         )
         .unwrap();
         fs::set_permissions(&fio, fs::Permissions::from_mode(0o755)).unwrap();
@@ -77,7 +80,8 @@ impl Bench {
             .env("MPLCONFIGDIR", self.directory.path())
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{program} {arguments:?}: {told}");
     }
 
@@ -87,9 +91,12 @@ impl Bench {
         let mut all = vec!["-i", "out/data/4k", "-T", "halfpower", "-o", &file];
         all.extend(arguments);
         self.run("fio-plot", &all);
-        let picture =
-            fs::read(self.directory.path().join(&file)).unwrap_or_else(|error| panic!("{file} was not drawn: {error}"));
-        assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000, "{file} is not an image");
+        let picture = fs::read(self.directory.path().join(&file))
+            .unwrap_or_else(|error| panic!("{file} was not drawn: {error}"));
+        assert!(
+            picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000,
+            "{file} is not an image"
+        );
     }
 }
 
@@ -140,7 +147,13 @@ fn fio_plot_runs_and_draws() {
     );
     bench.draw("depths", &["--bargraph2d-qd", "-r", "randread", "-d", "1", "4", "-n", "1"]);
     bench.draw("jobs", &["--bargraph2d_nj", "-r", "randread", "-d", "1", "-n", "1", "2"]);
-    bench.draw("grid", &["--bargraph3d", "-r", "randread", "-d", "1", "4", "-n", "1", "2", "-t", "iops"]);
+    bench.draw(
+        "grid",
+        &["--bargraph3d", "-r", "randread", "-d", "1", "4", "-n", "1", "2", "-t", "iops"],
+    );
     bench.draw("histogram", &["--histogram", "-r", "randread", "-d", "1", "-n", "1"]);
-    bench.draw("log", &["--loggraph", "-r", "randread", "-d", "1", "4", "-n", "1", "-t", "bw", "iops", "lat"]);
+    bench.draw(
+        "log",
+        &["--loggraph", "-r", "randread", "-d", "1", "4", "-n", "1", "-t", "bw", "iops", "lat"],
+    );
 }

@@ -72,7 +72,8 @@ fn fio_jobs_time_their_flush_as_fio_does() {
     for options in FLUSHES {
         settles(options, || {
             let [ours, theirs] = [true, false].map(|ours| writes(ours, &slow.mount.at, options));
-            // Jobs that write at once share the disk as it happens: the longest of them takes as long as all.
+            // Jobs that write at once share the disk as it happens: the longest of them takes as
+            // long as all.
             let longest = |jobs: &[[f64; 3]]| jobs.iter().map(|job| job[0]).fold(0.0, f64::max);
             let same = ours.len() == theirs.len() && near(longest(&ours), longest(&theirs));
             let counted = |jobs: &[[f64; 3]]| jobs.iter().map(|job| job[2]).collect::<Vec<_>>();
@@ -92,10 +93,19 @@ fn writes(ours: bool, directory: &Path, options: &str) -> Vec<[f64; 3]> {
             std::fs::remove_file(entry.path()).unwrap();
         }
     }
-    let output =
-        common::fio::run(ours, directory, &format!("--name=j --rw=write --bs=1m {options} --output-format=json"));
-    assert!(output.status.success(), "halfpower: {ours}: {}", String::from_utf8_lossy(&output.stderr));
-    let figures = |job: &Value| ["/write/runtime", "/write/bw_bytes", "/sync/total_ios"].map(|at| number(job, at));
+    let output = common::fio::run(
+        ours,
+        directory,
+        &format!("--name=j --rw=write --bs=1m {options} --output-format=json"),
+    );
+    assert!(
+        output.status.success(),
+        "halfpower: {ours}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let figures = |job: &Value| {
+        ["/write/runtime", "/write/bw_bytes", "/sync/total_ios"].map(|at| number(job, at))
+    };
     jobs_of(&output).iter().map(figures).collect()
 }
 
@@ -104,8 +114,7 @@ fn fio_group_lines_and_points_have_the_same_rate() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("end_fsync", || {
-        let words =
-            "fio --name=j --rw=write --bs=1m --size=20m --end_fsync=1 --output-format=normal,json --output=report";
+        let words = "fio --name=j --rw=write --bs=1m --size=20m --end_fsync=1 --output-format=normal,json --output=report";
         let ended = halfpower_in(&slow.mount.at, words);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let report = std::fs::read_to_string(slow.mount.at.join("report")).unwrap();
@@ -119,7 +128,11 @@ fn fio_group_lines_and_points_have_the_same_rate() {
         let by_line = (20 << 20) as f64 * 1e3 / ms;
         assert!(!text.contains("page cache"), "all of it was flushed: {text}");
         let all = [job, point, by_line];
-        if all.iter().all(|rate| near(*rate, ADMITTED as f64)) { Ok(()) } else { Err(format!("{all:?}\n{text}")) }
+        if all.iter().all(|rate| near(*rate, ADMITTED as f64)) {
+            Ok(())
+        } else {
+            Err(format!("{all:?}\n{text}"))
+        }
     });
 }
 
@@ -142,8 +155,11 @@ fn fio_times_the_flush_of_a_raw_device() {
 
 /// The only point of `run` with these arguments.
 fn point(directory: &Path, words: &str) -> Value {
-    let document =
-        halfpower_in(directory, &format!("run --no-history --json --repeats 2 --max-repeats 2 {words}")).good_json();
+    let document = halfpower_in(
+        directory,
+        &format!("run --no-history --json --repeats 2 --max-repeats 2 {words}"),
+    )
+    .good_json();
     points(&document)[0].clone()
 }
 
@@ -164,14 +180,22 @@ fn a_run_that_flushes_has_one_rate() {
         let point = point(&slow.mount.at, words);
         let rate = number(&point, "/throughput_bytes_per_s");
         assert_eq!(rate, number(&point, "/achieved/synced_bytes_per_s"), "one rate by two names");
-        assert!(number(&point, "/achieved/returned_bytes_per_s") > 3.0 * rate, "the cache took it: {point:#}");
-        let own = point["runs_bytes_per_s"].as_array().unwrap().iter().map(|run| run.as_f64().unwrap());
+        assert!(
+            number(&point, "/achieved/returned_bytes_per_s") > 3.0 * rate,
+            "the cache took it: {point:#}"
+        );
+        let own =
+            point["runs_bytes_per_s"].as_array().unwrap().iter().map(|run| run.as_f64().unwrap());
         assert!(own.clone().count() == 2 && !warnings(&point).contains(TAKEN), "{point:#}");
         let per_s = number(&point, "/iops") * f64::from(1 << 20);
         let mut all = own.chain([rate, per_s]);
         if all.all(|rate| near(rate, ADMITTED as f64)) { Ok(()) } else { Err(format!("{point:#}")) }
     });
-    let text = halfpower_in(&slow.mount.at, &format!("run --no-history --repeats 2 --max-repeats 2 {words}")).stdout;
+    let text = halfpower_in(
+        &slow.mount.at,
+        &format!("run --no-history --repeats 2 --max-repeats 2 {words}"),
+    )
+    .stdout;
     let headline = text.lines().find(|line| line.starts_with("rate")).unwrap();
     assert!(headline.contains("until stable storage"), "{text}");
     let value: f64 = headline.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -185,15 +209,25 @@ fn a_run_without_a_flush_warns_about_cached_data() {
     let at = &slow.mount.at;
     let words = "--op write --request 1m --buffered --bytes 20m --size 20m";
     let one = point(at, &format!("{words} ."));
-    assert!(number(&one, "/achieved/cached_write_percent") > 50.0 && warnings(&one).contains(TAKEN), "{one:#}");
+    assert!(
+        number(&one, "/achieved/cached_write_percent") > 50.0 && warnings(&one).contains(TAKEN),
+        "{one:#}"
+    );
     let text = halfpower_in(at, &format!("run --no-history {words} .")).stdout;
     let headline = text.lines().find(|line| line.starts_with("rate")).unwrap();
-    assert!(headline.contains("until the last write returned") && text.contains("not on a device"), "{text}");
-    let sweep = halfpower_in(at, &format!("sweep --no-history {} .", words.replace("1m", "512k,1m"))).stdout;
+    assert!(
+        headline.contains("until the last write returned") && text.contains("not on a device"),
+        "{text}"
+    );
+    let sweep =
+        halfpower_in(at, &format!("sweep --no-history {} .", words.replace("1m", "512k,1m")))
+            .stdout;
     assert!(sweep.contains("not on a device"), "{sweep}");
     let kept = tempfile::tempdir().unwrap();
     let document = halfpower_in(at, &format!("run --no-history --json {words} .")).stdout;
-    ["a.json", "b.json"].iter().for_each(|name| std::fs::write(kept.path().join(name), &document).unwrap());
+    ["a.json", "b.json"]
+        .iter()
+        .for_each(|name| std::fs::write(kept.path().join(name), &document).unwrap());
     let compared = halfpower_in(kept.path(), "compare a.json b.json");
     assert!(compared.stdout.contains("not on a device"), "{compared:?}");
 }
@@ -215,7 +249,10 @@ fn flushed_data_causes_no_warning() {
         assert!(!said.contains(TAKEN) && !said.contains(SERVED), "{words}: {said}");
     }
     let read = point(at, "--op read --request 64k --buffered --runtime 300ms --size 4m .");
-    assert!(number(&read, "/achieved/cached_read_percent") > 50.0 && warnings(&read).contains(SERVED), "{read:#}");
+    assert!(
+        number(&read, "/achieved/cached_read_percent") > 50.0 && warnings(&read).contains(SERVED),
+        "{read:#}"
+    );
 }
 
 #[test]
@@ -227,9 +264,15 @@ fn every_tools_report_warns_about_a_measured_cache() {
     for (words, doubt) in [
         ("fio --name=a --rw=write --bs=1m --size=20m", TAKEN),
         ("fio --name=a --rw=write --bs=1m --size=20m --output-format=json", TAKEN),
-        ("fio --name=a --rw=write --bs=1m --size=10m --name=b --rw=write --bs=1m --size=10m", TAKEN),
+        (
+            "fio --name=a --rw=write --bs=1m --size=10m --name=b --rw=write --bs=1m --size=10m",
+            TAKEN,
+        ),
         ("fio --name=a --rw=write --bs=1m --size=5m --numjobs=4", TAKEN),
-        ("fio --name=a --rw=read --bs=64k --size=4m --time_based --runtime=1 --invalidate=0", SERVED),
+        (
+            "fio --name=a --rw=read --bs=64k --size=4m --time_based --runtime=1 --invalidate=0",
+            SERVED,
+        ),
         ("iozone -s 20m -r 1m -i 0 --repeats 1", TAKEN),
         ("iozone -t 2 -s 10m -r 1m -i 0 --repeats 1", TAKEN),
         ("diskspd -c20M -d1 -W0 -b1M -w100 .", TAKEN),
@@ -238,9 +281,13 @@ fn every_tools_report_warns_about_a_measured_cache() {
     ] {
         let ended = halfpower_in(at, words);
         assert!(ended.code == Some(0) && said(&ended).contains(doubt), "{words}: {ended:?}");
-        std::fs::read_dir(at).unwrap().map(Result::unwrap).filter(|one| one.path().is_file()).for_each(|one| {
-            std::fs::remove_file(one.path()).unwrap();
-        });
+        std::fs::read_dir(at)
+            .unwrap()
+            .map(Result::unwrap)
+            .filter(|one| one.path().is_file())
+            .for_each(|one| {
+                std::fs::remove_file(one.path()).unwrap();
+            });
     }
     for words in [
         "fio --name=a --rw=write --bs=1m --size=8m --direct=1",
@@ -261,14 +308,16 @@ fn iozone_e_includes_the_flush_in_the_time() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("-e", || {
-        let ended = halfpower_in(&slow.mount.at, "iozone -e -s 40m -r 1m -i 0 --repeats 1 --json all.json");
+        let ended =
+            halfpower_in(&slow.mount.at, "iozone -e -s 40m -r 1m -i 0 --repeats 1 --json all.json");
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let text = std::fs::read_to_string(slow.mount.at.join("all.json")).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();
         std::fs::remove_file(slow.mount.at.join("all.json")).unwrap();
         let own = document["iozone"]["cells"].as_array().unwrap().iter();
         let own = own.map(|cell| number(cell, "/runs_bytes_per_s/0"));
-        let mut all = own.chain(points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")));
+        let mut all = own
+            .chain(points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")));
         if all.all(|rate| near(rate, ADMITTED as f64)) { Ok(()) } else { Err(text) }
     });
 }
@@ -291,14 +340,21 @@ fn a_simulated_cache_causes_a_warning() {
     let one = point(directory.path(), machine);
     assert!(warnings(&one).contains(TAKEN), "{one:#}");
     let flushed = point(directory.path(), &format!("--end-fdatasync {machine}"));
-    let (rate, returned) =
-        (number(&flushed, "/throughput_bytes_per_s"), number(&flushed, "/achieved/returned_bytes_per_s"));
+    let (rate, returned) = (
+        number(&flushed, "/throughput_bytes_per_s"),
+        number(&flushed, "/achieved/returned_bytes_per_s"),
+    );
     assert!(rate < returned && !warnings(&flushed).contains(TAKEN), "{flushed:#}");
     let fio = "fio --name=a --filename=twin:nvme --rw=write --bs=64k --size=1m";
     let rate = |words: &str| {
-        let document = halfpower_in(directory.path(), &format!("{words} --output-format=json")).good_json();
+        let document =
+            halfpower_in(directory.path(), &format!("{words} --output-format=json")).good_json();
         let point = number(&document, "/halfpower/jobs/0/point/throughput_bytes_per_s");
-        (number(&document, "/jobs/0/write/bw_bytes"), point, document["halfpower"]["warnings"].to_string())
+        (
+            number(&document, "/jobs/0/write/bw_bytes"),
+            point,
+            document["halfpower"]["warnings"].to_string(),
+        )
     };
     let (kept, flushed) = (rate(fio), rate(&format!("{fio} --end_fsync=1")));
     assert!(kept.2.contains(TAKEN) && !flushed.2.contains(TAKEN), "{kept:?} {flushed:?}");

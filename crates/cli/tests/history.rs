@@ -59,18 +59,25 @@ fn every_command_stores_its_result_unless_disabled() {
     history.good(&format!("iozone -s 64k -r 4k -i 0 -f {at}/io.tmp"));
     history.good(&format!("fio --name=j --directory={at} --size=64k --rw=write --bs=4k"));
     history.good("compare --a twin:nvme --b twin:virtio");
-    history.good("tune twin:gateway-1997 --op write --request 8k --bytes 512k --yes --knob depth=8");
+    history
+        .good("tune twin:gateway-1997 --op write --request 8k --bytes 512k --yes --knob depth=8");
     history.good(&format!("{RUN} --no-history"));
     history.good(&format!("iozone -s 64k -r 4k -i 0 -f {at}/io.tmp --no-history"));
     let elsewhere = history.directory.path().join("other.sqlite");
     history.good(&format!("{RUN} --history {}", elsewhere.display()));
     assert!(elsewhere.exists());
-    let kinds: Vec<String> =
-        history.entries().iter().rev().map(|one| one["kind"].as_str().unwrap().to_string()).collect();
+    let kinds: Vec<String> = history
+        .entries()
+        .iter()
+        .rev()
+        .map(|one| one["kind"].as_str().unwrap().to_string())
+        .collect();
     assert_eq!(kinds, ["run", "sweep", "metadata", "sweep", "run", "compare", "tune"]);
     assert!(history.good("compare 6 --markdown").contains("slower than twin:nvme"));
     // Entries without points are shown by their own reports and cannot be compared.
-    for (id, words) in [(6, "slower than twin:nvme"), (7, "Worth keeping: depth of the workload: 8")] {
+    for (id, words) in
+        [(6, "slower than twin:nvme"), (7, "Worth keeping: depth of the workload: 8")]
+    {
         assert!(history.good(&format!("history show {id}")).contains(words), "entry {id}");
         history.run(&format!("compare 1 {id}")).refused(&["holds no points"]);
     }
@@ -81,9 +88,11 @@ fn an_entry_is_shown_exported_compared_and_removed() {
     let history = History::new();
     let document: Value = serde_json::from_str(&history.good(&format!("{RUN} --json"))).unwrap();
     history.good(&format!("{RUN} --depth 8"));
-    let ids: Vec<i64> = history.entries().iter().rev().map(|one| one["id"].as_i64().unwrap()).collect();
+    let ids: Vec<i64> =
+        history.entries().iter().rev().map(|one| one["id"].as_i64().unwrap()).collect();
     let [first, second] = ids[..] else { panic!("two entries: {ids:?}") };
-    let kept: Value = serde_json::from_str(&history.good(&format!("history show {first} --json"))).unwrap();
+    let kept: Value =
+        serde_json::from_str(&history.good(&format!("history show {first} --json"))).unwrap();
     assert_eq!(kept, document);
     assert!(history.good(&format!("history show {first}")).contains("MiB/s"));
     assert!(history.good("history").contains("twin:nvme"));
@@ -96,10 +105,15 @@ fn an_entry_is_shown_exported_compared_and_removed() {
         [Some(first), Some(second)]
     );
     let table = history.good("history export --format csv");
-    assert!(table.starts_with("entry,began_unix_s,kind,target,machine,op,") && table.lines().count() == 3, "{table}");
+    assert!(
+        table.starts_with("entry,began_unix_s,kind,target,machine,op,")
+            && table.lines().count() == 3,
+        "{table}"
+    );
     history.run("history export --format parquet").refused(&["--output"]);
     let file = history.directory.path().join("all.parquet");
-    let parquet = history.run(&format!("history export --format parquet --output {}", file.display()));
+    let parquet =
+        history.run(&format!("history export --format parquet --output {}", file.display()));
     if cfg!(feature = "parquet") {
         assert_eq!(parquet.code, Some(0), "{parquet:?}");
         let bytes = fs::read(&file).unwrap();
@@ -114,7 +128,10 @@ fn an_entry_is_shown_exported_compared_and_removed() {
     let same = history.good(&format!("compare {first} {first}"));
     assert!(same.contains("No difference between"), "{same}");
     let different = history.run(&format!("compare {first} {second}"));
-    assert!(different.stdout.contains("no question in common"), "another depth is another question: {different:?}");
+    assert!(
+        different.stdout.contains("no question in common"),
+        "another depth is another question: {different:?}"
+    );
     assert!(history.good(&format!("history prune {first}")).contains("1 entry removed"));
     history.run(&format!("history show {first}")).refused(&["no entry"]);
     history.run("history prune").refused(&["--keep"]);
@@ -144,7 +161,11 @@ fn a_check_detects_a_slower_target() {
     assert_eq!(same.code, Some(0), "{same:?}");
     assert!(same.stdout.contains("No difference between now and entry 1"), "{}", same.stdout);
     let checked = history.run("check twin:nvme --json").good_json();
-    let rates = checked["differences"].as_array().unwrap().iter().filter(|one| one["measure"] == "throughput");
+    let rates = checked["differences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["measure"] == "throughput");
     assert_eq!(rates.count(), 4, "one of each kind");
     // A slower machine than the baseline's.
     let slower = history.run("check twin:virtio --baseline 1 --size 1g");
@@ -167,7 +188,11 @@ fn a_check_of_this_machine_measures_reads_and_its_own_test_file() {
     // An unreachable limit, because this machine may be busy.
     let checked = history.run(&format!("check {at} --slower 1000% --budget 5s"));
     assert_eq!(checked.code, Some(0), "{checked:?}");
-    assert!(checked.stdout.contains("read") && checked.stdout.contains("write"), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("read") && checked.stdout.contains("write"),
+        "{}",
+        checked.stdout
+    );
     assert!(common::test_files(&place).is_empty());
 }
 
@@ -177,12 +202,17 @@ fn an_unwritable_history_does_not_fail_a_measurement() {
     let foreign = directory.path().join("notes.txt");
     fs::write(&foreign, "these are notes, longer than the header of a database, and they are somebody's: they stay as they are, all of them").unwrap();
     let before = fs::read(&foreign).unwrap();
-    for place in [Path::new("/proc/no/such/place/history.sqlite"), &foreign, Path::new("/dev/full/x")] {
+    for place in
+        [Path::new("/proc/no/such/place/history.sqlite"), &foreign, Path::new("/dev/full/x")]
+    {
         let mut run = command(HALFPOWER, RUN.split(' '));
         run.env("HALFPOWER_HISTORY", place);
         let run = finish(run);
         assert_eq!(run.code, Some(0), "{run:?}");
-        assert!(run.stdout.contains("MiB/s") && run.stderr.contains("not in the history"), "{run:?}");
+        assert!(
+            run.stdout.contains("MiB/s") && run.stderr.contains("not in the history"),
+            "{run:?}"
+        );
     }
     assert_eq!(fs::read(&foreign).unwrap(), before);
 }
@@ -216,7 +246,8 @@ fn killed_writers_leave_a_history_that_opens() {
     history.good(RUN);
     let mut finished = 1;
     for round in 0..50 {
-        let mut two = [history.prepared(RUN), history.prepared(RUN)].map(|mut command| command.spawn().unwrap());
+        let mut two = [history.prepared(RUN), history.prepared(RUN)]
+            .map(|mut command| command.spawn().unwrap());
         let wal = history.directory.path().join("history.sqlite-wal");
         // Kill at different times, sometimes in the middle of a write.
         if round % 2 == 0 {

@@ -114,7 +114,8 @@ fn try_all(only: impl Fn(&str) -> bool, cases: u32) {
             "{name} understands {understood} of the {} files of its corpus",
             seeds.len()
         );
-        let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+        let mut runner =
+            TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
         let tried = runner.run(&(proptest::sample::select(seeds), changes()), |(seed, changes)| {
             parser(&changed(&seed, &changes));
             Ok(())
@@ -142,7 +143,13 @@ fn no_file_reader_panics() {
 fn every_parser_has_its_fuzz_target() {
     let manifest = fs::read_to_string(Path::new(FUZZ).join("Cargo.toml")).unwrap();
     for (name, _) in PARSERS {
-        assert!(manifest.contains(&format!("name = \"{name}\"")), "fuzz/Cargo.toml has no target {name}");
-        assert!(Path::new(FUZZ).join(format!("fuzz_targets/{name}.rs")).exists(), "no fuzz_targets/{name}.rs");
+        assert!(
+            manifest.contains(&format!("name = \"{name}\"")),
+            "fuzz/Cargo.toml has no target {name}"
+        );
+        assert!(
+            Path::new(FUZZ).join(format!("fuzz_targets/{name}.rs")).exists(),
+            "no fuzz_targets/{name}.rs"
+        );
     }
 }

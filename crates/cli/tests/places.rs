@@ -4,7 +4,9 @@
 mod common;
 
 use common::places::{Loop, Mount, Throttle, tool};
-use common::{Ended, HALFPOWER, command, ended, halfpower, has_numbers, points, test_files, wait_until};
+use common::{
+    Ended, HALFPOWER, command, ended, halfpower, has_numbers, points, test_files, wait_until,
+};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -66,7 +68,10 @@ fn missing_or_unsuitable_targets_are_refused() {
     fs::write(inside("data"), vec![1; 1 << 20]).unwrap();
     for (words, named) in [
         (format!("run {}", inside("absent")), ["absent", "no such file", "name one that exists"]),
-        (format!("study {}/more", inside("data")), ["data/more", "no such file", "name one that exists"]),
+        (
+            format!("study {}/more", inside("data")),
+            ["data/more", "no such file", "name one that exists"],
+        ),
         (format!("run {}", inside("empty")), ["empty", "0 bytes", "at least 4 KiB"]),
         ("run /dev/null".into(), ["/dev/null", "neither a block device", "--size"]),
         (format!("run {} --size 2m", inside("data")), ["data", "--size 2 MiB", "smaller"]),
@@ -77,9 +82,15 @@ fn missing_or_unsuitable_targets_are_refused() {
             ["empty", "not the target", "--destroy-data"],
         ),
         ("run twin:nothing".into(), ["nothing", "gateway-1997", ".toml"]),
-        (format!("report {}", inside("absent.json")), ["absent.json", "cannot read", "No such file"]),
+        (
+            format!("report {}", inside("absent.json")),
+            ["absent.json", "cannot read", "No such file"],
+        ),
         (format!("report {}", inside("notes.json")), ["notes.json", "no schema", "results.json"]),
-        (format!("report {}", inside("later.json")), ["later.json", "halfpower.results/99", "halfpower.results/1"]),
+        (
+            format!("report {}", inside("later.json")),
+            ["later.json", "halfpower.results/99", "halfpower.results/1"],
+        ),
     ] {
         halfpower(&words).refused(&named);
     }
@@ -90,9 +101,16 @@ fn missing_or_unsuitable_targets_are_refused() {
 fn a_file_system_without_free_space_data_needs_size() {
     let _one = common::alone();
     let mount = or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"]));
-    halfpower(&format!("run {}", mount.name())).refused(&[mount.name(), "how much space is free", "--size"]);
+    halfpower(&format!("run {}", mount.name())).refused(&[
+        mount.name(),
+        "how much space is free",
+        "--size",
+    ]);
     // The file system refuses direct I/O: that point fails with the reason, the others succeed.
-    let words = format!("sweep {} --size 8m --direct --buffered --bytes 1m --repeats 1 --json", mount.name());
+    let words = format!(
+        "sweep {} --size 8m --direct --buffered --bytes 1m --repeats 1 --json",
+        mount.name()
+    );
     let document = halfpower(&words).good_json();
     let [direct, buffered] = points(&document) else { panic!("two points: {document:#}") };
     assert!(has_numbers(buffered) && !has_numbers(direct), "{document:#}");
@@ -110,12 +128,17 @@ fn an_overlay_is_studied_with_the_io_it_supports() {
         fs::create_dir(layers.at.join(name)).unwrap();
     }
     let of = |name: &str| layers.at.join(name).display().to_string();
-    let options = format!("lowerdir={},upperdir={},workdir={}", of("lower"), of("upper"), of("work"));
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", of("lower"), of("upper"), of("work"));
     let mount = or_skip!(Mount::with(&["-t", "overlay", "-o", &options, "halfpower-test"]));
     let probe = mount.at.join("probe");
     fs::write(&probe, vec![1; 4096]).unwrap();
     // Whether overlayfs supports direct I/O depends on the lower layer and on the kernel.
-    let takes = tool("dd", &[&format!("if={}", probe.display()), "of=/dev/null", "iflag=direct", "bs=4096"]).is_ok();
+    let takes = tool(
+        "dd",
+        &[&format!("if={}", probe.display()), "of=/dev/null", "iflag=direct", "bs=4096"],
+    )
+    .is_ok();
     if takes {
         assert_eq!(study(&mount.at, "--size 64m")["target"]["direct"], true);
     } else {
@@ -128,8 +151,11 @@ fn an_overlay_is_studied_with_the_io_it_supports() {
 /// A short study of a directory, as a document.
 fn study(target: &Path, options: &str) -> serde_json::Value {
     let out = tempfile::tempdir().unwrap();
-    let words =
-        format!("study {} --budget 8s --quick --json {options} --output {}", target.display(), out.path().display());
+    let words = format!(
+        "study {} --budget 8s --quick --json {options} --output {}",
+        target.display(),
+        out.path().display()
+    );
     halfpower(&words).good_json()
 }
 
@@ -138,13 +164,20 @@ fn study_skips_direct(target: &Path, options: &str, why: &str) {
     let document = study(target, options);
     let experiments = document["experiments"].as_array().unwrap();
     let named = |id: &str| {
-        experiments.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no experiment {id}: {document:#}"))
+        experiments
+            .iter()
+            .find(|one| one["id"] == id)
+            .unwrap_or_else(|| panic!("no experiment {id}: {document:#}"))
     };
     let skipped = named("unbuffered");
     assert!(skipped["skipped"].as_str().unwrap().contains(why), "{skipped:#}");
     assert!(named("buffered").get("skipped").is_none());
     assert!(points(&document).iter().filter(|point| has_numbers(point)).count() > 10);
-    assert!(points(&document).iter().all(|point| !point["workload"]["buffering"].as_str().unwrap().contains("direct")));
+    assert!(
+        points(&document)
+            .iter()
+            .all(|point| !point["workload"]["buffering"].as_str().unwrap().contains("direct"))
+    );
     assert!(!document["answer"]["peaks"].as_array().unwrap().is_empty());
 }
 
@@ -159,18 +192,37 @@ fn hash_of(device: &str) -> u64 {
 fn a_device_without_destroy_data_is_only_read() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(16 * MIB));
-    fs::OpenOptions::new().write(true).open(&device.device).unwrap().write_all_at(&vec![0x37; 1 << 20], MIB).unwrap();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&device.device)
+        .unwrap()
+        .write_all_at(&vec![0x37; 1 << 20], MIB)
+        .unwrap();
     let name = &device.device;
     let before = hash_of(name);
     halfpower(&format!("run {name} --op write")).refused(&[name, "only read", "--destroy-data"]);
-    halfpower(&format!("sweep {name} --op read,mix")).refused(&[name, "only read", "--destroy-data"]);
-    assert!(has_numbers(&points(&halfpower(&format!("run {name} --bytes 1m --json")).good_json())[0]));
+    halfpower(&format!("sweep {name} --op read,mix")).refused(&[
+        name,
+        "only read",
+        "--destroy-data",
+    ]);
+    assert!(has_numbers(
+        &points(&halfpower(&format!("run {name} --bytes 1m --json")).good_json())[0]
+    ));
     let out = tempfile::tempdir().unwrap();
-    let document =
-        halfpower(&format!("study {name} --budget 6s --quick --json --output {}", out.path().display())).good_json();
-    assert!(points(&document).iter().all(|point| point["workload"]["op"] == "read"), "{document:#}");
+    let document = halfpower(&format!(
+        "study {name} --budget 6s --quick --json --output {}",
+        out.path().display()
+    ))
+    .good_json();
+    assert!(
+        points(&document).iter().all(|point| point["workload"]["op"] == "read"),
+        "{document:#}"
+    );
     assert_eq!(hash_of(name), before, "not a byte of it has changed");
-    let written = halfpower(&format!("run {name} --op write --bytes 1m --destroy-data {name} --json")).good_json();
+    let written =
+        halfpower(&format!("run {name} --op write --bytes 1m --destroy-data {name} --json"))
+            .good_json();
     assert!(has_numbers(&points(&written)[0]));
     assert_ne!(hash_of(name), before, "now it was named");
 }
@@ -196,7 +248,9 @@ impl Running {
     /// Sends a signal that ends the program cleanly.
     fn stop(mut self, signal: i32) -> Ended {
         self.signal(signal);
-        wait_until("the end of an interrupted run", || self.child.as_mut().unwrap().try_wait().unwrap().is_some());
+        wait_until("the end of an interrupted run", || {
+            self.child.as_mut().unwrap().try_wait().unwrap().is_some()
+        });
         let ended = ended(self.child.take().unwrap());
         assert_eq!(ended.code, Some(130), "{ended:?}");
         assert!(ended.stdout.is_empty() && ended.stderr.contains("interrupted"), "{ended:?}");
@@ -228,5 +282,9 @@ fn slow_requests_do_not_delay_the_end() {
     let id = running.child.as_ref().unwrap().id();
     wait_until("the first reads", || bytes_read(id) > MIB);
     let ended = running.stop(libc::SIGINT);
-    assert_eq!(ended.stderr.lines().last(), Some("halfpower: interrupted"), "no test file was made: {ended:?}");
+    assert_eq!(
+        ended.stderr.lines().last(),
+        Some("halfpower: interrupted"),
+        "no test file was made: {ended:?}"
+    );
 }

@@ -17,7 +17,12 @@ fn missing(what: &str) {
 }
 
 /// Runs a program in a directory with this standard input.
-fn program<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S], directory: &Path, input: &[u8]) -> Output {
+fn program<S: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: &[S],
+    directory: &Path,
+    input: &[u8],
+) -> Output {
     let mut child = Command::new(program)
         .args(arguments)
         .current_dir(directory)
@@ -51,8 +56,10 @@ fn err(output: &Output) -> String {
 
 /// Names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -73,7 +80,9 @@ fn normalised(text: &str) -> String {
         }
         let fields: Vec<&str> = line.split(' ').collect();
         kept.push(match (line.find(" seconds "), line.find('(')) {
-            _ if fields.len() == 13 && fields.iter().all(|field| field.parse::<f64>().is_ok()) => "13 numbers".into(),
+            _ if fields.len() == 13 && fields.iter().all(|field| field.parse::<f64>().is_ok()) => {
+                "13 numbers".into()
+            }
             (Some(at), Some(rate)) => format!("\t_{} _", &line[at..rate]),
             (Some(at), None) => format!("\t_{}", &line[at..]),
             (None, Some(rate)) if line.ends_with("per second)") => format!("{}_", &line[..rate]),
@@ -85,8 +94,10 @@ fn normalised(text: &str) -> String {
 
 /// Both programs give the same standard output for the same input, except for times.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
-    let Some(original) =
-        ["/usr/bin/postmark", "/usr/games/postmark"].iter().map(PathBuf::from).find(|path| path.exists())
+    let Some(original) = ["/usr/bin/postmark", "/usr/games/postmark"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists())
     else {
         return missing("postmark is not installed: apt-get install postmark");
     };
@@ -111,15 +122,25 @@ fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]
 fn a_piped_session_matches_the_original() {
     assert_beside_debian(&[], &[], b"");
     assert_beside_debian(&[], &[], b"run\nset report terse\nrun\nshow\nquit\nshow\n");
-    assert_beside_debian(&[], &[], b"set number 0\nset nothing\n\nshow\nset subdirectories 4\nrun\nexit\n");
+    assert_beside_debian(
+        &[],
+        &[],
+        b"set number 0\nset nothing\n\nshow\nset subdirectories 4\nrun\nexit\n",
+    );
     // Both report the error and print no report.
-    assert_beside_debian(&[], &[], b"set number 5\nset transactions 3000\nset bias create 0\nrun\nquit\n");
+    assert_beside_debian(
+        &[],
+        &[],
+        b"set number 5\nset transactions 3000\nset bias create 0\nrun\nquit\n",
+    );
 }
 
 #[test]
 fn a_file_of_commands_matches_the_original() {
-    let runs =
-        ("commands", "set number 100\nset transactions 300\nset size 1000 3000\nrun\nset report terse\nrun\nexit\n?\n");
+    let runs = (
+        "commands",
+        "set number 100\nset transactions 300\nset size 1000 3000\nrun\nset report terse\nrun\nexit\n?\n",
+    );
     let quits = ("quits", "set seed 7\nrun\nquit\nrun\n");
     assert_beside_debian(&[runs], &["commands"], b"");
     assert_beside_debian(&[runs], &["commands"], b"show\nload commands\n");
@@ -164,15 +185,22 @@ fn the_documents_hold_every_complete_run() {
     assert_eq!(names(here.path()), ["r.json", "second"]);
     let text = fs::read_to_string(here.path().join("r.json")).unwrap();
     let results: results::Results = serde_json::from_str(&text).unwrap();
-    assert_eq!((results.kind, results.target.kind), (results::Kind::Postmark, machine::TargetKind::Directory));
+    assert_eq!(
+        (results.kind, results.target.kind),
+        (results::Kind::Postmark, machine::TargetKind::Directory)
+    );
     assert_eq!(results.target.name, format!("., {}", second.display()));
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["postmark"]["schema"], "halfpower.postmark/1");
     let runs: Vec<dialect::postmark::PostmarkResult> =
         serde_json::from_value(document["postmark"]["runs"].clone()).unwrap();
-    assert_eq!(runs.iter().map(|run| (run.threads, run.counts.created())).collect::<Vec<_>>()[0], (1, 764));
+    assert_eq!(
+        runs.iter().map(|run| (run.threads, run.counts.created())).collect::<Vec<_>>()[0],
+        (1, 764)
+    );
     assert_eq!((runs.len(), runs[1].threads, runs[1].sync), (2, 2, machine::files::FileSync::File));
-    let rates: Vec<_> = results.rates.iter().filter(|rate| rate.operation == "transaction").collect();
+    let rates: Vec<_> =
+        results.rates.iter().filter(|rate| rate.operation == "transaction").collect();
     let settings = format!(
         "set location {} 1; set number 40; set transactions 60; set threads 2; set sync file",
         second.display()
@@ -198,7 +226,11 @@ fn unwritable_json_is_reported_before_the_first_run() {
         assert!(err(&output).contains(words), "{}", err(&output));
     }
     let output = halfpower(&["postmark", "--json", "r.json"], here.path(), b"show\n");
-    assert!(err(&output).contains("r.json was not written: no run was completed"), "{}", err(&output));
+    assert!(
+        err(&output).contains("r.json was not written: no run was completed"),
+        "{}",
+        err(&output)
+    );
     assert!(names(here.path()).is_empty());
 }
 
@@ -212,7 +244,11 @@ fn exit_codes_distinguish_refusals_and_failures() {
         ("set number -1\nrun\n", 2, "invalid number of files"),
         ("set size 99999999999999999999\n", 2, "write one or two numbers from 1 to 2147483647"),
         ("set threads 1000000\n", 2, "invalid number of threads"),
-        ("set location nowhere\nrun\n", 2, "the location 'nowhere' does not exist: make the directory first"),
+        (
+            "set location nowhere\nrun\n",
+            2,
+            "the location 'nowhere' does not exist: make the directory first",
+        ),
         ("set location plain\nrun\n", 2, "the location 'plain' is not a directory"),
         ("set number 1\nset transactions 1000\nset bias create 0\nrun\n", 1, ""),
         ("load nowhere\n", 2, "cannot read configuration file 'nowhere'"),
@@ -227,8 +263,14 @@ fn exit_codes_distinguish_refusals_and_failures() {
     assert_eq!(names(here.path()), ["plain"]);
     let output = halfpower(&["postmark", "nowhere"], here.path(), b"show\n");
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("Error: cannot read configuration file 'nowhere': No such file"), "{}", err(&output));
-    for arguments in [&["postmark", "a", "b"][..], &["postmark", "--nothing"], &["metadata", "--files", "-1"]] {
+    assert!(
+        err(&output).contains("Error: cannot read configuration file 'nowhere': No such file"),
+        "{}",
+        err(&output)
+    );
+    for arguments in
+        [&["postmark", "a", "b"][..], &["postmark", "--nothing"], &["metadata", "--files", "-1"]]
+    {
         assert_eq!(halfpower(arguments, here.path(), b"").status.code(), Some(2), "{arguments:?}");
     }
 }
@@ -242,8 +284,15 @@ fn hostile_lines_are_harmless() {
     input.extend(vec![b'y'; 1 << 20]);
     let output = halfpower(&["postmark"], here.path(), &input);
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
-    assert!(out(&output).contains("Random number generator seed is 3"), "a line after the long one is obeyed");
-    assert!(!out(&output).contains("Time:") && names(here.path()).is_empty(), "{:?}", names(here.path()));
+    assert!(
+        out(&output).contains("Random number generator seed is 3"),
+        "a line after the long one is obeyed"
+    );
+    assert!(
+        !out(&output).contains("Time:") && names(here.path()).is_empty(),
+        "{:?}",
+        names(here.path())
+    );
     assert!(err(&output).lines().all(|line| line.len() < 400), "a message repeats no megabyte");
     // The same from a file of commands, and from an endless file.
     fs::write(here.path().join("commands"), &input).unwrap();
@@ -260,8 +309,10 @@ struct Small(tempfile::TempDir);
 impl Small {
     fn mount() -> Option<Small> {
         let directory = tempfile::tempdir().unwrap();
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(directory.path()).output();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "none"])
+            .arg(directory.path())
+            .output();
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Small(directory));
         }
@@ -282,16 +333,33 @@ fn a_disk_fills_up_during_a_run() {
     let here = small.0.path();
     let output = halfpower(&["postmark"], here, b"run\nset number 10\nset transactions 20\nrun\n");
     assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).starts_with("Error: no space left to create './halfpower-"), "{}", err(&output));
+    assert!(
+        err(&output).starts_with("Error: no space left to create './halfpower-"),
+        "{}",
+        err(&output)
+    );
     assert_eq!(out(&output).matches("Time:").count(), 1, "the run after it is a good one");
-    let output = halfpower(&["metadata", "--files", "1000", "--file-bytes", "64k", "--rounds", "1"], here, b"");
+    let output = halfpower(
+        &["metadata", "--files", "1000", "--file-bytes", "64k", "--rounds", "1"],
+        here,
+        b"",
+    );
     assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).contains("halfpower: no space left to create './halfpower-"), "{}", err(&output));
+    assert!(
+        err(&output).contains("halfpower: no space left to create './halfpower-"),
+        "{}",
+        err(&output)
+    );
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
 
 /// Starts a long command, waits until it has created its directory, and sends a signal.
-fn interrupted(arguments: &[&str], directory: &Path, input: &[u8], signal: &str) -> (Option<i32>, String) {
+fn interrupted(
+    arguments: &[&str],
+    directory: &Path,
+    input: &[u8],
+    signal: &str,
+) -> (Option<i32>, String) {
     let mut child = Command::new(HALFPOWER)
         .env("HALFPOWER_HISTORY", "none")
         .args(arguments)
@@ -304,14 +372,15 @@ fn interrupted(arguments: &[&str], directory: &Path, input: &[u8], signal: &str)
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while names(directory)
-        .iter()
-        .all(|name| fs::read_dir(directory.join(name)).is_ok_and(|mut files| files.next().is_none()))
-    {
+    while names(directory).iter().all(|name| {
+        fs::read_dir(directory.join(name)).is_ok_and(|mut files| files.next().is_none())
+    }) {
         assert!(Instant::now() < deadline, "nothing was started in a minute");
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success()
+    );
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     // Standard input stays open until here, so end of input did not end the program.
@@ -331,7 +400,8 @@ fn an_interrupt_removes_the_files_and_ends_the_program() {
             "{code:?} {said}"
         );
         assert!(names(here.path()).is_empty(), "{:?}", names(here.path()));
-        let (code, said) = interrupted(&["metadata", "--files", "1000000000"], here.path(), b"", signal);
+        let (code, said) =
+            interrupted(&["metadata", "--files", "1000000000"], here.path(), b"", signal);
         assert!(code == Some(130) && said.contains("halfpower: interrupted"), "{code:?} {said}");
         assert!(names(here.path()).is_empty(), "{:?}", names(here.path()));
     }
@@ -341,13 +411,15 @@ fn an_interrupt_removes_the_files_and_ends_the_program() {
 fn the_next_run_removes_what_a_killed_one_left() {
     for next in [&["postmark"][..], &["metadata", "--files", "20", "--rounds", "1"]] {
         let here = tempfile::tempdir().unwrap();
-        let (code, _) = interrupted(&["metadata", "--files", "1000000000"], here.path(), b"", "-KILL");
+        let (code, _) =
+            interrupted(&["metadata", "--files", "1000000000"], here.path(), b"", "-KILL");
         assert_eq!((code, names(here.path()).len()), (None, 1));
         let output = halfpower(next, here.path(), b"set number 5\nset transactions 5\nrun\n");
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         assert!(names(here.path()).is_empty(), "{:?}", names(here.path()));
         assert!(
-            next[0] == "postmark" || err(&output).contains("removed a directory that a killed run left in ."),
+            next[0] == "postmark"
+                || err(&output).contains("removed a directory that a killed run left in ."),
             "{}",
             err(&output)
         );
@@ -372,22 +444,28 @@ fn a_signal_at_the_prompt_ends_the_program() {
         assert_eq!(stdout.read(&mut byte).unwrap(), 1, "it ended too early");
         text.push(byte[0]);
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]
 fn metadata_in_the_current_directory() {
     let here = tempfile::tempdir().unwrap();
-    let output =
-        halfpower(&["metadata", "--files", "50", "--threads", "2", "--rounds", "2", "--sync", "all"], here.path(), b"");
+    let output = halfpower(
+        &["metadata", "--files", "50", "--threads", "2", "--rounds", "2", "--sync", "all"],
+        here.path(),
+        b"",
+    );
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
     assert!(
         text.starts_with("50 files of 0 bytes over 10 directories by 2 threads, 2 rounds, engine syscalls, sync all\n"),
         "{text}"
     );
-    let rows: Vec<&str> = text.lines().skip(2).take(6).filter_map(|line| line.split_whitespace().next()).collect();
+    let rows: Vec<&str> =
+        text.lines().skip(2).take(6).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(rows, ["create", "stat", "open", "rename", "list", "delete"]);
     let arguments = [
         "metadata",
@@ -413,7 +491,8 @@ fn metadata_in_the_current_directory() {
     );
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["metadata"]["schema"], "halfpower.metadata/1");
-    let own: results::MetadataResult = serde_json::from_value(document["metadata"].clone()).unwrap();
+    let own: results::MetadataResult =
+        serde_json::from_value(document["metadata"].clone()).unwrap();
     assert_eq!((own.plan.file_bytes, own.operations[0].count), (1024, 3));
     assert!(names(here.path()).is_empty());
 }
@@ -426,7 +505,10 @@ fn metadata_that_cannot_be_measured() {
         (&["nowhere"][..], "'nowhere' does not exist: make the directory first"),
         (&["plain"], "'plain' is not a directory"),
         (&["--files", "0"], "the number of files is 0: it must be from 1"),
-        (&["--files", "5", "--directories", "6"], "the number of directories is 6: it must be from 1 to 5"),
+        (
+            &["--files", "5", "--directories", "6"],
+            "the number of directories is 6: it must be from 1 to 5",
+        ),
         (&["--file-bytes", "8g"], "at most 1m"),
         (&["--sync", "some"], "possible values: none, file, all"),
     ] {
@@ -489,16 +571,22 @@ fn a_session_at_a_terminal() {
     at_prompt("set seed 45\x7f\r", &[]);
     at_prompt("xyz\x03", &[]);
     at_prompt("set transactions 2000000000\r", &[]);
-    at_prompt("run\r", &[("Performing transactions", "\x03"), ("the files of the run were removed", "")]);
+    at_prompt(
+        "run\r",
+        &[("Performing transactions", "\x03"), ("the files of the run were removed", "")],
+    );
     // Two lines up in the history is the line before `run`; delete its last zeros.
     at_prompt("\x1b[A\x1b[A\x7f\x7f\x7f\x7f\x7f\x7f\x7f\r", &[]);
     at_prompt("show\r", &[("Transactions: 200\r\n", ""), ("generator seed is 4\r\n", "")]);
     at_prompt("\x04", &[]);
     let code = child.wait().unwrap().code();
     assert_eq!(code, Some(1), "the session goes on to its end, in which a run had failed");
-    let history = fs::read_to_string(here.path().join(".local/state/halfpower/postmark_history")).unwrap();
+    let history =
+        fs::read_to_string(here.path().join(".local/state/halfpower/postmark_history")).unwrap();
     assert!(
-        history.contains("set seed 4\n") && history.contains("set transactions 200\n") && !history.contains("xyz"),
+        history.contains("set seed 4\n")
+            && history.contains("set transactions 200\n")
+            && !history.contains("xyz"),
         "{history}"
     );
     assert_eq!(names(here.path()), [".local"]);
@@ -511,17 +599,26 @@ fn a_simulated_server_gains_as_published_from_a_ram_cache() {
     let here = tempfile::tempdir().unwrap();
     let run = |machine: &str| -> f64 {
         let commands = "set number 10000\nset transactions 20000\nset subdirectories 5\nset size 500 100000\nset read 4096\nset write 4096";
-        fs::write(here.path().join("run.pm"), format!("set location {machine}\n{commands}\nrun\nquit\n")).unwrap();
+        fs::write(
+            here.path().join("run.pm"),
+            format!("set location {machine}\n{commands}\nrun\nquit\n"),
+        )
+        .unwrap();
         let done = halfpower(&["postmark", "run.pm", "--json", "run.json"], here.path(), b"");
         assert!(done.status.success(), "{}", err(&done));
         let text = out(&done);
-        for published in
-            ["20092 created", "9935 read", "10064 appended", "548.25 megabytes read", "1158.00 megabytes written"]
-        {
+        for published in [
+            "20092 created",
+            "9935 read",
+            "10064 appended",
+            "548.25 megabytes read",
+            "1158.00 megabytes written",
+        ] {
             assert!(text.contains(published), "{published}: {text}");
         }
         assert!(text.contains("simulated"), "{text}");
-        let document: Value = serde_json::from_slice(&fs::read(here.path().join("run.json")).unwrap()).unwrap();
+        let document: Value =
+            serde_json::from_slice(&fs::read(here.path().join("run.json")).unwrap()).unwrap();
         assert_eq!(
             (&document["machine"]["simulated"], &document["target"]["kind"]),
             (&Value::Bool(true), &"simulated".into())

@@ -13,10 +13,16 @@ fn predictions(name: &str) -> Vec<Predicted> {
 }
 
 fn predictions_of(setup: &Setup) -> Vec<Predicted> {
-    let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only: vec!["depth".into()], seed: 7 };
+    let plan = Plan {
+        budget_ns: 60_000_000_000,
+        effort: Effort::Quick,
+        only: vec!["depth".into()],
+        seed: 7,
+    };
     let twin = Twin::new(setup.clone());
     let program = Program { name: "test".into(), version: String::new(), arguments: Vec::new() };
-    let mut results = study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study");
+    let mut results =
+        study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study");
     add(setup, &mut results);
     fits_a_screen(&results);
     results.answer.expect("an answer").predictions
@@ -44,7 +50,8 @@ fn with<'a>(all: &'a [Predicted], op: OpKind, words: &str) -> Option<&'a Predict
 fn a_full_bus_wants_an_adapter_for_each_three_drives() {
     // The 1997 study: three drives fill a bus.
     let all = predictions("gateway-1997,disks=6");
-    let reads = with(&all, OpKind::Read, "an adapter for each 3 drives").unwrap_or_else(|| panic!("{all:?}"));
+    let reads = with(&all, OpKind::Read, "an adapter for each 3 drives")
+        .unwrap_or_else(|| panic!("{all:?}"));
     assert!(reads.settings == "buses=2" && reads.gain > 1.6, "{reads:?}");
 }
 
@@ -52,7 +59,8 @@ fn a_full_bus_wants_an_adapter_for_each_three_drives() {
 fn a_stripe_wants_about_one_request_more_than_it_has_drives() {
     let all = predictions("gateway-1997,disks=2");
     let one = with(&all, OpKind::Write, "for N drives").unwrap_or_else(|| panic!("{all:?}"));
-    let depth: u32 = one.settings.strip_prefix("depth=").and_then(|depth| depth.parse().ok()).expect("a depth");
+    let depth: u32 =
+        one.settings.strip_prefix("depth=").and_then(|depth| depth.parse().ok()).expect("a depth");
     assert!((3..=4).contains(&depth) && one.gain > 1.5, "{one:?}");
     // Each drive reads ahead: one read at a time keeps both busy.
     assert!(with(&all, OpKind::Read, "outstanding").is_none(), "{all:?}");
@@ -60,13 +68,22 @@ fn a_stripe_wants_about_one_request_more_than_it_has_drives() {
 
 #[test]
 fn three_outstanding_do_what_the_write_cache_does() {
-    for (name, settings) in [("gateway-1997", "depth="), ("gateway-1997,wce=on", "wce=off,depth=")] {
+    for (name, settings) in [("gateway-1997", "depth="), ("gateway-1997,wce=on", "wce=off,depth=")]
+    {
         let all = predictions(name);
-        let one = with(&all, OpKind::Write, "what the write cache does").unwrap_or_else(|| panic!("{all:?}"));
-        let depth: u32 = one.settings.strip_prefix(settings).and_then(|depth| depth.parse().ok()).expect("a depth");
+        let one = with(&all, OpKind::Write, "what the write cache does")
+            .unwrap_or_else(|| panic!("{all:?}"));
+        let depth: u32 = one
+            .settings
+            .strip_prefix(settings)
+            .and_then(|depth| depth.parse().ok())
+            .expect("a depth");
         assert!((2..=3).contains(&depth), "{one:?}");
     }
-    assert!(with(&predictions("nvme"), OpKind::Write, "write cache").is_none(), "it has none to turn off");
+    assert!(
+        with(&predictions("nvme"), OpKind::Write, "write cache").is_none(),
+        "it has none to turn off"
+    );
 }
 
 #[test]
@@ -78,8 +95,12 @@ fn whatever_part_limits_a_machine_one_more_of_it_or_a_faster_one_is_predicted() 
     };
     let adapter = |setup: &mut Setup| {
         let name = "2940UW".to_owned();
-        setup.description.adapter =
-            Some(twin::description::Adapter { name, bytes_per_s: 8e6, advertised_bytes_per_s: None, buses: 1 });
+        setup.description.adapter = Some(twin::description::Adapter {
+            name,
+            bytes_per_s: 8e6,
+            advertised_bytes_per_s: None,
+            buses: 1,
+        });
     };
     let cases = [
         (gateway("disks=3", &adapter), "one more adapter", "buses=2"),
@@ -89,7 +110,9 @@ fn whatever_part_limits_a_machine_one_more_of_it_or_a_faster_one_is_predicted() 
             "pci=200",
         ),
         (
-            gateway("disks=2,buses=2", &|one| one.description.processor.request_ns_per_byte = 500.0),
+            gateway("disks=2,buses=2", &|one| {
+                one.description.processor.request_ns_per_byte = 500.0
+            }),
             "a processor twice as fast",
             "processor=200",
         ),
@@ -118,7 +141,8 @@ fn a_command_predicts_the_same_again() {
         let depth = value("--depth").parse().expect("a depth");
         let op = if one.op == OpKind::Write { Op::Write } else { Op::Read };
         let workload = predict::workload(op, request, depth);
-        let again = what_if(&setup, &value("--set"), &[("it".into(), workload)]).expect("a prediction");
+        let again =
+            what_if(&setup, &value("--set"), &[("it".into(), workload)]).expect("a prediction");
         assert!((again.comparisons[0].gain / one.gain - 1.0).abs() < 1e-9, "{one:?}");
     }
 }

@@ -21,10 +21,19 @@ fn exactly_the_requested_bytes_are_transferred() {
         ("--request 16k --bytes 1m --op mix --pattern zipf:1.1 --buffered", 64),
     ] {
         let document =
-            halfpower(&format!("run {at} --size 8m {options} --repeats 2 --max-repeats 2 --json")).good_json();
+            halfpower(&format!("run {at} --size 8m {options} --repeats 2 --max-repeats 2 --json"))
+                .good_json();
         assert_eq!(number(&document, "/points/0/repeats"), 2.0);
-        assert_eq!(number(&document, "/points/0/achieved/requests"), f64::from(2 * requests), "{options}");
-        assert_eq!(number(&document, "/points/0/latency_ns/count"), f64::from(2 * requests), "{options}");
+        assert_eq!(
+            number(&document, "/points/0/achieved/requests"),
+            f64::from(2 * requests),
+            "{options}"
+        );
+        assert_eq!(
+            number(&document, "/points/0/latency_ns/count"),
+            f64::from(2 * requests),
+            "{options}"
+        );
     }
     assert!(test_files(directory.path()).is_empty());
 }
@@ -65,11 +74,13 @@ fn every_engine_and_allocation_works_on_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
     let engines = "--op read,write --engine sync,threads,io_uring,libaio,mmap --buffered";
-    let states = "--op write --allocate written,reserved,extend,truncate --buffered --end-fdatasync";
+    let states =
+        "--op write --allocate written,reserved,extend,truncate --buffered --end-fdatasync";
     for (options, count) in [(engines, 10), (states, 4)] {
-        let document =
-            halfpower(&format!("sweep {at} --size 4m {options} --bytes 1m --repeats 1 --max-repeats 1 --json"))
-                .good_json();
+        let document = halfpower(&format!(
+            "sweep {at} --size 4m {options} --bytes 1m --repeats 1 --max-repeats 1 --json"
+        ))
+        .good_json();
         assert_eq!(points(&document).len(), count);
         for point in points(&document) {
             assert!(has_numbers(point), "{point:#}");
@@ -104,7 +115,8 @@ fn the_terminal_shows_the_documents_numbers() {
     let ended = halfpower(&format!("run {} --size 4m --bytes 1m", directory.path().display()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("MiB/s") && !ended.stdout.contains('\u{1b}'), "{}", ended.stdout);
-    let listed = halfpower(&format!("run {} --size 4m --request 4k,8k", directory.path().display()));
+    let listed =
+        halfpower(&format!("run {} --size 4m --request 4k,8k", directory.path().display()));
     listed.refused(&["--request", "2", "halfpower sweep"]);
 }
 
@@ -114,8 +126,14 @@ fn the_terminal_shows_the_documents_numbers() {
 fn a_seed_determines_the_sequence() {
     let region = (0, 64 << 20);
     let fingerprint = |pattern: Pattern, seed: u64, stream: u32| {
-        let workload =
-            Workload { pattern, seed, read_percent: 60, request_bytes: 4096, threads: 3, ..Workload::default() };
+        let workload = Workload {
+            pattern,
+            seed,
+            read_percent: 60,
+            request_bytes: 4096,
+            threads: 3,
+            ..Workload::default()
+        };
         Sequence::new(&workload, region, stream, Cursor::Own).unwrap().fingerprint(5000)
     };
     let hot = Pattern::HotCold { hot_percent: 10, access_percent: 90 };
@@ -131,8 +149,16 @@ fn a_seed_determines_the_sequence() {
         hot,
     ] {
         for stream in 0..3 {
-            assert_eq!(fingerprint(pattern, 7, stream), fingerprint(pattern, 7, stream), "{pattern:?}");
-            assert_ne!(fingerprint(pattern, 7, stream), fingerprint(pattern, 8, stream), "{pattern:?}");
+            assert_eq!(
+                fingerprint(pattern, 7, stream),
+                fingerprint(pattern, 7, stream),
+                "{pattern:?}"
+            );
+            assert_ne!(
+                fingerprint(pattern, 7, stream),
+                fingerprint(pattern, 8, stream),
+                "{pattern:?}"
+            );
         }
         assert_ne!(fingerprint(pattern, 7, 0), fingerprint(pattern, 7, 1), "{pattern:?}");
     }
@@ -148,11 +174,17 @@ fn skewed_patterns_are_measured() {
         "sweep {at} --size 4m --pattern zipf:1.2,pareto:0.2,normal:20,normal:10:25 --request 4k --bytes 1m --buffered --repeats 1 --json"
     );
     let document = halfpower(&words).good_json();
-    let patterns: Vec<String> =
-        common::points(&document).iter().map(|point| point["workload"]["pattern"].to_string()).collect();
+    let patterns: Vec<String> = common::points(&document)
+        .iter()
+        .map(|point| point["workload"]["pattern"].to_string())
+        .collect();
     assert_eq!(patterns.len(), 4);
-    assert!(patterns[1].contains("pareto") && patterns[3].contains("\"center_percent\":25.0"), "{patterns:?}");
-    halfpower(&format!("run {at} --pattern pareto:2")).refused(&["pareto share 2", "between 0 and 1"]);
+    assert!(
+        patterns[1].contains("pareto") && patterns[3].contains("\"center_percent\":25.0"),
+        "{patterns:?}"
+    );
+    halfpower(&format!("run {at} --pattern pareto:2"))
+        .refused(&["pareto share 2", "between 0 and 1"]);
     halfpower(&format!("run {at} --pattern normal:x")).refused(&["normal:20"]);
 }
 
@@ -195,7 +227,8 @@ fn a_latency_goal_finds_the_depth() {
     let goal = &document["latency_goals"][0];
     let best = goal["best"].as_u64().expect("a depth holds") as usize;
     assert!(goal["beyond"].is_null() && goal["sure"] == true, "{goal}");
-    let rates: Vec<f64> = points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")).collect();
+    let rates: Vec<f64> =
+        points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")).collect();
     let most = rates.iter().copied().fold(0.0, f64::max);
     assert!(rates[best] >= 0.99 * most, "{rates:?}");
     assert!(rates.len() > 1, "more than one depth was tried");
@@ -208,14 +241,24 @@ fn a_latency_goal_finds_the_depth() {
     assert!(goal["best"].is_null() && goal["rate_iops"].is_null(), "{goal}");
     assert!(goal["sentence"].as_str().unwrap().starts_with("no offered rate of"), "{goal}");
     let beyond = goal["beyond"].as_u64().expect("a rate was tried") as usize;
-    let rates: Vec<f64> =
-        points(&document).iter().filter_map(|point| point["workload"]["rate_iops"].as_f64()).collect();
-    assert_eq!(points(&document)[beyond]["workload"]["rate_iops"], rates.iter().copied().fold(f64::MAX, f64::min));
+    let rates: Vec<f64> = points(&document)
+        .iter()
+        .filter_map(|point| point["workload"]["rate_iops"].as_f64())
+        .collect();
+    assert_eq!(
+        points(&document)[beyond]["workload"]["rate_iops"],
+        rates.iter().copied().fold(f64::MAX, f64::min)
+    );
     assert!(rates.len() > 1, "a lower rate was tried: {rates:?}");
     let refused = halfpower(&format!("sweep {at} --by rate"));
     assert!(refused.code == Some(2) && refused.stderr.contains("give --p99"), "{}", refused.stderr);
-    for (words, why) in [("run", "use halfpower sweep"), ("sweep --depth 2,4", "leave --depth out")] {
+    for (words, why) in [("run", "use halfpower sweep"), ("sweep --depth 2,4", "leave --depth out")]
+    {
         let refused = halfpower(&format!("{words} {at} --p99 1ms"));
-        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{words}: {}", refused.stderr);
+        assert!(
+            refused.code == Some(2) && refused.stderr.contains(why),
+            "{words}: {}",
+            refused.stderr
+        );
     }
 }

@@ -4,7 +4,9 @@
 mod common;
 
 use common::places::{Loop, Mount, Throttle, memory_directory, tool};
-use common::{HALFPOWER, command, ended, halfpower, halfpower_in, number, points, test_files, wait_until};
+use common::{
+    HALFPOWER, command, ended, halfpower, halfpower_in, number, points, test_files, wait_until,
+};
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -38,7 +40,10 @@ fn refused_targets_are_not_overwritten() {
         (format!("run {a} --destroy-data {a} --op read --verify"), "only with verification"),
         (format!("sweep {own} --request 4k,2m"), "too small"),
         (format!("run {a} {b} --destroy-data {a} --op write"), "only read"),
-        (format!("run {a} {b} --destroy-data {a} --destroy-data {b} --op write --chunk 2m"), "chunk"),
+        (
+            format!("run {a} {b} --destroy-data {a} --destroy-data {b} --op write --chunk 2m"),
+            "chunk",
+        ),
         (format!("sqlio -kW -frandom -s1 -BY {a} {b} --destroy-data {a}"), "only read"),
         (format!("sqlio -kW -frandom -s1 -b2048 -BY {a} --destroy-data {a}"), "too small"),
         (format!("diskspd -d1 -W0 -w100 {a} {b} --destroy-data {a}"), "only read"),
@@ -58,11 +63,18 @@ fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let mount = or_skip!(Mount::on_loop("ext4", 32 * MIB));
-    fs::OpenOptions::new().write(true).open(&device.device).unwrap().write_all_at(&[7; 8192], MIB).unwrap();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&device.device)
+        .unwrap()
+        .write_all_at(&[7; 8192], MIB)
+        .unwrap();
     let (first, second) = (device.device.clone(), mount.device().device.clone());
     let destroy = format!("--destroy-data {first} --destroy-data {second}");
-    halfpower(&format!("run {first} {second} --op write {destroy}")).refused(&[&second, "is mounted on"]);
-    halfpower(&format!("study {first} {second} {destroy} --output {}", mount.name())).refused(&[&second]);
+    halfpower(&format!("run {first} {second} --op write {destroy}"))
+        .refused(&[&second, "is mounted on"]);
+    halfpower(&format!("study {first} {second} {destroy} --output {}", mount.name()))
+        .refused(&[&second]);
     let mut read = [0; 8192];
     fs::File::open(&device.file).unwrap().read_exact_at(&mut read, MIB).unwrap();
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
@@ -74,7 +86,9 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
             "fio",
-            format!("fio --name=a --filename={data} --size=4m --rw=write --time_based --runtime=60"),
+            format!(
+                "fio --name=a --filename={data} --size=4m --rw=write --time_based --runtime=60"
+            ),
             format!("fio --name=a --filename={data} --size=4m --rw=write --keep"),
         ),
         (
@@ -82,7 +96,11 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
             format!("iozone -i 0 -f {data} -s 16m -r 4k --repeats 1000"),
             format!("iozone -i 0 -w -f {data} -s 4m -r 64k --repeats 1"),
         ),
-        ("diskspd", format!("diskspd -c4M -d60 -W0 -w100 {data}"), format!("diskspd -c4M -d1 -W0 -w100 {data}")),
+        (
+            "diskspd",
+            format!("diskspd -c4M -d60 -W0 -w100 {data}"),
+            format!("diskspd -c4M -d1 -W0 -w100 {data}"),
+        ),
         (
             "sqlio",
             format!("sqlio -kW -frandom -s60 -BY --size 4m {data}"),
@@ -117,7 +135,8 @@ fn made_by_halfpower(here: &Path) {
         assert!(fs::read(&data).unwrap() == own, "{tool}");
         fs::remove_file(&data).unwrap();
     }
-    let left: Vec<PathBuf> = fs::read_dir(here).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let left: Vec<PathBuf> =
+        fs::read_dir(here).unwrap().map(|entry| entry.unwrap().path()).collect();
     let left: Vec<_> = left.iter().filter(|path| !path.ends_with(".data.dat.halfpower")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -157,7 +176,9 @@ fn only_the_runs_own_target_is_verified() {
     let (file, log) = (here.path().join("file"), here.path().join("log"));
     fs::write(&file, vec![0; MIB as usize]).unwrap();
     let (file, log) = (file.display().to_string(), log.display().to_string());
-    let run = format!("run {file} --destroy-data {file} --op write --buffered --bytes 1m --repeats 1 --verify");
+    let run = format!(
+        "run {file} --destroy-data {file} --op write --buffered --bytes 1m --repeats 1 --verify"
+    );
     assert_eq!(halfpower(&format!("{run} --verify-log {log}")).code, Some(0));
     halfpower_in(here.path(), &format!("verify {log}")).refused(&["no target", "after the log"]);
     halfpower(&format!("verify {log} {}", here.path().display())).refused(&["after the log"]);
@@ -172,15 +193,18 @@ fn sqlio_reaches_devices_and_simulated_machines_by_their_names() {
     fs::write(&parameters, "twin:gateway-1997 1 0x0 8\n").unwrap();
     let ended = halfpower_in(here.path(), "sqlio -kR -frandom -s1 -b8 -Fparam.txt --json one.json");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let document: serde_json::Value = serde_json::from_slice(&fs::read(here.path().join("one.json")).unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_slice(&fs::read(here.path().join("one.json")).unwrap()).unwrap();
     assert_eq!(document["machine"]["simulated"], true);
-    halfpower_in(here.path(), "sqlio -kR -frandom -s1 -Rno-such-device").refused(&["/dev/no-such-device", "no such"]);
+    halfpower_in(here.path(), "sqlio -kR -frandom -s1 -Rno-such-device")
+        .refused(&["/dev/no-such-device", "no such"]);
     let device = or_skip!(Loop::make(8 * MIB));
     let name = device.device.trim_start_matches("/dev/");
     let words = format!("sqlio -kR -frandom --runtime 50ms -b8 -R{name} --json two.json");
     let ended = halfpower_in(here.path(), &words);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let document: serde_json::Value = serde_json::from_slice(&fs::read(here.path().join("two.json")).unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_slice(&fs::read(here.path().join("two.json")).unwrap()).unwrap();
     assert_eq!(document["target"]["kind"], "device");
     assert!(!here.path().join(name).exists());
     let writes = words.replace("-kR", "-kW");
@@ -204,8 +228,10 @@ fn bytes_read(child: &Child) -> u64 {
 fn a_stopped_run_is_discarded_and_repeated() {
     let _one = common::alone();
     let here = memory_directory();
-    let words =
-        format!("run {} --size 8m --buffered --runtime 1 --repeats 1 --max-repeats 1 --json", here.path().display());
+    let words = format!(
+        "run {} --size 8m --buffered --runtime 1 --repeats 1 --max-repeats 1 --json",
+        here.path().display()
+    );
     let child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
     wait_until("the first reads", || bytes_read(&child) > 4 * MIB);
     signal(&child, libc::SIGSTOP);
@@ -217,8 +243,14 @@ fn a_stopped_run_is_discarded_and_repeated() {
     let document = ended(child).good_json();
     let point = &points(&document)[0];
     let warnings = point["warnings"].to_string();
-    assert!(warnings.contains("a run was left out and repeated: the program was stopped for "), "{warnings}");
-    assert!(number(point, "/achieved/measured_ns") < 1.5e9, "the run that counts has none of it: {point:#}");
+    assert!(
+        warnings.contains("a run was left out and repeated: the program was stopped for "),
+        "{warnings}"
+    );
+    assert!(
+        number(point, "/achieved/measured_ns") < 1.5e9,
+        "the run that counts has none of it: {point:#}"
+    );
 }
 
 #[test]
@@ -235,13 +267,18 @@ fn a_file_under_a_device_is_refused_as_output_even_with_force() {
         halfpower(&line).refused(&["what is measured"]);
     }
     let here = tempfile::tempdir().unwrap();
-    let lines =
-        format!("set number 10\nset transactions 10\nset location {}\nrun {name}\nquit\n", here.path().display());
+    let lines = format!(
+        "set number 10\nset transactions 10\nset location {}\nrun {name}\nquit\n",
+        here.path().display()
+    );
     fs::write(here.path().join("session"), lines).unwrap();
     let ended = halfpower_in(here.path(), "postmark session");
     assert!(ended.stderr.contains("keeps data"), "{ended:?}");
     assert!(ended.stdout.contains("transactions"), "its report is printed all the same: {ended:?}");
-    assert!(fs::read(&device.file).unwrap().iter().all(|byte| *byte == 0), "not a byte of it has changed");
+    assert!(
+        fs::read(&device.file).unwrap().iter().all(|byte| *byte == 0),
+        "not a byte of it has changed"
+    );
 }
 
 #[test]
@@ -254,10 +291,14 @@ fn the_file_size_limit_is_an_error_like_a_full_disk() {
         format!("fio --name=a --directory={at} --size=8m --rw=read"),
         format!("metadata {at} --files 2 --file-bytes 1m --rounds 1"),
     ] {
-        let limited = command("prlimit", ["--fsize=524288", HALFPOWER].into_iter().chain(words.split(' ')));
+        let limited =
+            command("prlimit", ["--fsize=524288", HALFPOWER].into_iter().chain(words.split(' ')));
         let ended = common::finish(limited);
         assert_eq!(ended.code, Some(1), "{words}: {ended:?}");
-        assert!(["larger than", "too large"].iter().any(|said| ended.stderr.contains(said)), "{words}: {ended:?}");
+        assert!(
+            ["larger than", "too large"].iter().any(|said| ended.stderr.contains(said)),
+            "{words}: {ended:?}"
+        );
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{words}");
     }
 }
@@ -280,7 +321,11 @@ fn an_unmounted_target_is_not_replaced_by_the_disk_below() {
     }
     // The name now refers to the disk below.
     while child.try_wait().unwrap().is_none() {
-        assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0, "nothing is made on the disk below");
+        assert_eq!(
+            fs::read_dir(&mount.at).unwrap().count(),
+            0,
+            "nothing is made on the disk below"
+        );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let ended = ended(child);
@@ -314,7 +359,8 @@ fn hanging_storage_is_named_and_abandoned_at_the_second_interrupt() {
     let words = format!("run {} --request 1m --engine sync --runtime 60 --json", device.device);
     let mut child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
     let is_waiting = |task: std::io::Result<fs::DirEntry>| {
-        fs::read_to_string(task.unwrap().path().join("stat")).is_ok_and(|stat| stat.contains(") D "))
+        fs::read_to_string(task.unwrap().path().join("stat"))
+            .is_ok_and(|stat| stat.contains(") D "))
     };
     let tasks = format!("/proc/{}/task", child.id());
     wait_until("the first request", || bytes_read(&child) > MIB);

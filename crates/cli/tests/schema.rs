@@ -15,8 +15,10 @@ fn validator() -> Validator {
 }
 
 fn assert_conforms(validator: &Validator, document: &Value) {
-    let errors: Vec<String> =
-        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
@@ -40,35 +42,46 @@ fn a_run_and_a_sweep_conform() {
     let validator = validator();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
-    let run =
-        halfpower(&format!("run {at} --size 8m --op mix --pattern random --depth 4 --bytes 2m --repeats 3 --json"))
-            .good_json();
+    let run = halfpower(&format!(
+        "run {at} --size 8m --op mix --pattern random --depth 4 --bytes 2m --repeats 3 --json"
+    ))
+    .good_json();
     assert_conforms(&validator, &run);
     assert_eq!((run["kind"].as_str(), points(&run).len()), (Some("run"), 1));
-    let sweep =
-        halfpower(&format!("sweep {at} --size 8m --op read,write --request 4k,64k --bytes 1m --buffered --json"))
-            .good_json();
+    let sweep = halfpower(&format!(
+        "sweep {at} --size 8m --op read,write --request 4k,64k --bytes 1m --buffered --json"
+    ))
+    .good_json();
     assert_conforms(&validator, &sweep);
     assert_eq!((sweep["kind"].as_str(), points(&sweep).len()), (Some("sweep"), 4));
     for document in [&run, &sweep] {
         assert_eq!(document["schema"], "halfpower.results/1");
         assert!(
-            document["target"]["size_bytes"] == json!(8 << 20) && document["machine"]["processors"].as_u64() > Some(0)
+            document["target"]["size_bytes"] == json!(8 << 20)
+                && document["machine"]["processors"].as_u64() > Some(0)
         );
         for point in points(document) {
             assert!(has_numbers(point));
-            for field in
-                ["op", "pattern", "request_bytes", "depth", "threads", "engine", "buffering", "allocation", "seed"]
-            {
+            for field in [
+                "op",
+                "pattern",
+                "request_bytes",
+                "depth",
+                "threads",
+                "engine",
+                "buffering",
+                "allocation",
+                "seed",
+            ] {
                 assert!(point["workload"].get(field).is_some(), "{field} is in {point:#}");
             }
             for (part, fields) in [
                 ("latency_ns", ["mean", "p50", "p99", "p999", "max"].as_slice()),
                 ("cpu_ns_per_request", &["user", "system", "machine"]),
             ] {
-                fields
-                    .iter()
-                    .for_each(|field| assert!(point[part][field].is_number(), "{part}.{field} is in {point:#}"));
+                fields.iter().for_each(|field| {
+                    assert!(point[part][field].is_number(), "{part}.{field} is in {point:#}")
+                });
             }
             assert!(point.get("interval_95").is_some() && point["warnings"].is_array());
         }
@@ -80,8 +93,11 @@ fn nonconforming_documents_are_found() {
     let _one = common::alone();
     let validator = validator();
     let directory = tempfile::tempdir().unwrap();
-    let good =
-        halfpower(&format!("run {} --size 1m --bytes 256k --repeats 1 --json", directory.path().display())).good_json();
+    let good = halfpower(&format!(
+        "run {} --size 1m --bytes 256k --repeats 1 --json",
+        directory.path().display()
+    ))
+    .good_json();
     assert_conforms(&validator, &good);
     let breaks: [fn(&mut Value); 4] = [
         |document| document["points"] = json!("none"),
@@ -119,16 +135,30 @@ fn a_study_conforms_and_its_report_can_be_recreated() {
     let out = directory.path().join("out");
     let target = directory.path().join("target");
     fs::create_dir(&target).unwrap();
-    let words = format!("study {} --size 32m --budget 8s --quick --json --output {}", target.display(), out.display());
+    let words = format!(
+        "study {} --size 32m --budget 8s --quick --json --output {}",
+        target.display(),
+        out.display()
+    );
     let document = halfpower(&words).good_json();
     assert_conforms(&validator(), &document);
-    let written: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
     assert_eq!(written, document, "the file and standard output are the same document");
     let again = directory.path().join("again");
-    let made = halfpower(&format!("report {} --output {}", out.join("results.json").display(), again.display()));
+    let made = halfpower(&format!(
+        "report {} --output {}",
+        out.join("results.json").display(),
+        again.display()
+    ));
     assert_eq!(made.code, Some(0), "{}", made.stderr);
-    assert_eq!(fs::read(out.join("report.html")).unwrap(), fs::read(again.join("report.html")).unwrap());
-    let tables = |at: &std::path::Path| fs::read_dir(at).unwrap().filter(|file| is_csv(file.as_ref().unwrap())).count();
+    assert_eq!(
+        fs::read(out.join("report.html")).unwrap(),
+        fs::read(again.join("report.html")).unwrap()
+    );
+    let tables = |at: &std::path::Path| {
+        fs::read_dir(at).unwrap().filter(|file| is_csv(file.as_ref().unwrap())).count()
+    };
     assert!(tables(&out) > 0 && tables(&out) == tables(&again));
 }
 

@@ -32,7 +32,8 @@ fn the_bus_of_a_simulated_machine_is_the_limit() {
         assert_eq!(rate["narrowest"], false, "{kind}");
     }
     let shown = halfpower(words).stdout;
-    let marked = shown.lines().find(|line| line.starts_with("> bus")).unwrap_or_else(|| panic!("{shown}"));
+    let marked =
+        shown.lines().find(|line| line.starts_with("> bus")).unwrap_or_else(|| panic!("{shown}"));
     assert!(marked.contains('█') && marked.contains("MiB/s"), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 100), "{shown}");
 }
@@ -42,14 +43,20 @@ fn the_layers_of_a_directory() {
     let _one = common::alone();
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let document =
-        halfpower(&format!("stack {} --size 32m --budget 5s --json", directory.path().display())).good_json();
+        halfpower(&format!("stack {} --size 32m --budget 5s --json", directory.path().display()))
+            .good_json();
     for kind in ["memory", "buffered", "direct"] {
         let achieved = &reads(&document, kind)["achieved"];
         assert!(number(achieved, "/throughput_bytes_per_s") > 0.0, "{kind}");
         assert!(!achieved["formula"].as_str().unwrap().is_empty(), "{kind}");
     }
     let buffered = stages(&document).iter().find(|stage| stage["kind"] == "buffered").unwrap();
-    let told: Vec<&str> = buffered["settings"].as_array().unwrap().iter().map(|one| one[0].as_str().unwrap()).collect();
+    let told: Vec<&str> = buffered["settings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one[0].as_str().unwrap())
+        .collect();
     assert!(told.contains(&"block_bytes") && told.contains(&"free_percent"), "{told:?}");
     assert!(std::fs::read_dir(directory.path()).unwrap().next().is_none(), "nothing is left");
 }

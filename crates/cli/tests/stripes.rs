@@ -17,7 +17,11 @@ fn names(set: &[Loop]) -> String {
 
 /// Verifies the data of a logged run through the set, with these options.
 fn verified(log: &Path, set: &[Loop], options: &str) -> Option<i32> {
-    let ended = halfpower(&format!("verify {} --raid 5 --chunk 16k {} {options} --json", log.display(), names(set)));
+    let ended = halfpower(&format!(
+        "verify {} --raid 5 --chunk 16k {} {options} --json",
+        log.display(),
+        names(set)
+    ));
     let found = ended.json();
     assert_eq!(number(&found, "/checked_bytes"), (MEMBER * (set.len() as u64 - 1)) as f64);
     ended.code
@@ -28,7 +32,8 @@ fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
     let set: Result<Vec<Loop>, String> = (0..4).map(|_| Loop::make(MEMBER)).collect();
     let set = or_skip!(set);
     let directory = memory_directory();
-    let destroy: String = set.iter().map(|member| format!(" --destroy-data {}", member.device)).collect();
+    let destroy: String =
+        set.iter().map(|member| format!(" --destroy-data {}", member.device)).collect();
     let write = |log: &Path, options: &str| {
         let run = halfpower(&format!(
             "run {} {destroy} --raid 5 --chunk 16k --op write --pattern random --request 12k --depth 8 --threads 2 --bytes 24m \
@@ -47,10 +52,18 @@ fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
     assert_eq!(run["target"]["raid5"], serde_json::json!({ "rebuild": false }));
     assert_eq!(number(&run, "/target/size_bytes"), (3 * MEMBER) as f64);
     for (member, lost) in set.iter().enumerate() {
-        assert_eq!(verified(&log, &set, &format!("--failed {member}")), Some(0), "without member {member}");
+        assert_eq!(
+            verified(&log, &set, &format!("--failed {member}")),
+            Some(0),
+            "without member {member}"
+        );
         fs::write(&lost.device, vec![0xa5; MEMBER as usize]).unwrap();
         assert_eq!(verified(&log, &set, ""), Some(1), "what was overwritten is missed");
-        assert_eq!(verified(&log, &set, &format!("--failed {member}")), Some(0), "and not asked for");
+        assert_eq!(
+            verified(&log, &set, &format!("--failed {member}")),
+            Some(0),
+            "and not asked for"
+        );
         let rebuild = halfpower(&format!(
             "run {} --raid 5 --chunk 16k --failed {member} --rebuild --destroy-data {} --op write --request 64k --depth 4 \
              --bytes {MEMBER} --repeats 1 --max-repeats 1 --json",
@@ -65,7 +78,11 @@ fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
     let log = directory.path().join("degraded");
     write(&log, "--failed 1");
     for lost in [0, 2, 3] {
-        assert_eq!(verified(&log, &set, &format!("--failed {lost}")), Some(1), "member 1 has none of it");
+        assert_eq!(
+            verified(&log, &set, &format!("--failed {lost}")),
+            Some(1),
+            "member 1 has none of it"
+        );
     }
     assert_eq!(verified(&log, &set, "--failed 1"), Some(0));
 }
@@ -73,8 +90,9 @@ fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
 #[test]
 fn parity_time_is_reported_if_parity_is_computed() {
     let directory = memory_directory();
-    let files: Vec<String> =
-        (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();
+    let files: Vec<String> = (0..3)
+        .map(|index| directory.path().join(format!("{index}")).display().to_string())
+        .collect();
     for file in &files {
         fs::write(file, vec![7; MEMBER as usize]).unwrap();
     }
@@ -86,7 +104,8 @@ fn parity_time_is_reported_if_parity_is_computed() {
         );
         halfpower(&words).good_json()
     };
-    let parity = |run: &serde_json::Value| points(run)[0]["achieved"]["parity_ns_per_mib"].is_number();
+    let parity =
+        |run: &serde_json::Value| points(run)[0]["achieved"]["parity_ns_per_mib"].is_number();
     assert!(parity(&run("--raid 5 --op write")));
     assert!(parity(&run("--raid 5 --failed 0")), "a failed member's data are computed");
     assert!(!parity(&run("--raid 5")));
@@ -96,8 +115,9 @@ fn parity_time_is_reported_if_parity_is_computed() {
 #[test]
 fn invalid_sets_are_refused() {
     let directory = memory_directory();
-    let files: Vec<String> =
-        (0..3).map(|index| directory.path().join(format!("{index}")).display().to_string()).collect();
+    let files: Vec<String> = (0..3)
+        .map(|index| directory.path().join(format!("{index}")).display().to_string())
+        .collect();
     for file in &files {
         fs::write(file, vec![7; MEMBER as usize]).unwrap();
     }

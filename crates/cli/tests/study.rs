@@ -13,13 +13,22 @@ const MIB: u64 = 1 << 20;
 /// Checks that a study succeeds, reports the speed, and leaves only its report.
 fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("MiB/s") && ended.stdout.contains("report.html"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("MiB/s") && ended.stdout.contains("report.html"),
+        "{}",
+        ended.stdout
+    );
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("<svg") && report.contains("</html>") && report.len() < 2 << 20);
-    let document: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    let document: Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
     let answer = &document["answer"];
-    let peaks: Vec<&str> =
-        answer["peaks"].as_array().unwrap().iter().map(|peak| peak["op"].as_str().unwrap()).collect();
+    let peaks: Vec<&str> = answer["peaks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|peak| peak["op"].as_str().unwrap())
+        .collect();
     assert_eq!(peaks, if writes { vec!["read", "write"] } else { vec!["read"] });
     for (index, _) in peaks.iter().enumerate() {
         assert!(number(answer, &format!("/peaks/{index}/throughput_bytes_per_s")) > 0.0);
@@ -32,7 +41,11 @@ fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
 /// A short study of a directory by name.
 fn study_directory(target: &Path) -> Value {
     let out = tempfile::tempdir().unwrap();
-    let ended = halfpower(&format!("study {} --budget 8s --quick --output {}", target.display(), out.path().display()));
+    let ended = halfpower(&format!(
+        "study {} --budget 8s --quick --output {}",
+        target.display(),
+        out.path().display()
+    ));
     let document = assert_answered(&ended, out.path(), true);
     assert!(test_files(target).is_empty(), "no file is left in the target");
     document
@@ -45,7 +58,8 @@ fn studies_the_current_directory() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let ended = halfpower_in(directory.path(), "study --budget 8s --quick");
     assert_answered(&ended, &directory.path().join("halfpower-out"), true);
-    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["halfpower-out"], "only the report is left");
 }
 
@@ -54,12 +68,20 @@ fn studies_a_tmpfs_an_xfs_and_a_btrfs() {
     let _one = common::alone();
     let tmpfs = or_skip!(Mount::tmpfs("512m"));
     let document = study_directory(&tmpfs.at);
-    assert_eq!(document["answer"]["limits"][0]["what"], "memory", "{:#}", document["answer"]["limits"]);
+    assert_eq!(
+        document["answer"]["limits"][0]["what"], "memory",
+        "{:#}",
+        document["answer"]["limits"]
+    );
     for kind in ["xfs", "btrfs"] {
         let mount = or_skip!(Mount::on_loop(kind, 512 * MIB));
         let document = study_directory(&mount.at);
-        let layers: Vec<&str> =
-            document["target"]["layers"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        let layers: Vec<&str> = document["target"]["layers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap())
+            .collect();
         assert!(layers.iter().any(|name| name.contains(kind)), "{layers:?}");
         assert!(layers.iter().any(|name| name.contains("loop")), "{layers:?}");
         // Btrfs accepts direct reads smaller than its sectors and serves them from the page cache.
@@ -74,8 +96,10 @@ fn studies_a_writable_device() {
     let device = or_skip!(Loop::make(256 * MIB));
     let out = tempfile::tempdir().unwrap();
     let name = &device.device;
-    let ended =
-        halfpower(&format!("study {name} --destroy-data {name} --budget 8s --quick --output {}", out.path().display()));
+    let ended = halfpower(&format!(
+        "study {name} --destroy-data {name} --budget 8s --quick --output {}",
+        out.path().display()
+    ));
     let document = assert_answered(&ended, out.path(), true);
     assert_eq!(document["target"]["kind"], "device");
 }
@@ -84,34 +108,50 @@ fn studies_a_writable_device() {
 fn study_throttled(device: &Loop) -> Value {
     let out = tempfile::tempdir().unwrap();
     let name = &device.device;
-    let ended = halfpower(&format!("study {name} --destroy-data {name} --quick --output {}", out.path().display()));
+    let ended = halfpower(&format!(
+        "study {name} --destroy-data {name} --quick --output {}",
+        out.path().display()
+    ));
     assert_answered(&ended, out.path(), true)["answer"].clone()
 }
 
 fn assert_near(what: &str, is: f64, should: f64, tolerance: f64) {
     let off = is / should - 1.0;
-    assert!(off.abs() <= tolerance, "{what} is {is:.4e} and should be {should:.4e}: {:+.1} %", off * 100.0);
+    assert!(
+        off.abs() <= tolerance,
+        "{what} is {is:.4e} and should be {should:.4e}: {:+.1} %",
+        off * 100.0
+    );
 }
 
 #[test]
 fn studies_a_device_throttled_by_bytes() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(256 * MIB));
-    let throttle = or_skip!(Throttle::set(&device, &[("read_bps", 20_000_000), ("write_bps", 10_000_000)]));
+    let throttle =
+        or_skip!(Throttle::set(&device, &[("read_bps", 20_000_000), ("write_bps", 10_000_000)]));
     let answer = study_throttled(&device);
     drop(throttle);
     for (index, op, rate) in [(0, "read", 20e6), (1, "write", 10e6)] {
         let peak = number(&answer, &format!("/peaks/{index}/throughput_bytes_per_s"));
         // The kernel sometimes admits an extra slice, worth a tenth of a second; such runs differ,
         // which widens the interval.
-        let interval = [0, 1].map(|end| number(&answer, &format!("/peaks/{index}/interval_95/{end}")));
+        let interval =
+            [0, 1].map(|end| number(&answer, &format!("/peaks/{index}/interval_95/{end}")));
         if !(interval[0]..=interval[1]).contains(&rate) {
             assert_near(op, peak, rate, 0.05);
         }
         assert_near(op, peak, rate, 0.15);
         let limit = &answer["limits"][index];
-        assert_eq!((limit["op"].as_str(), limit["what"].as_str()), (Some(op), Some("throttle")), "{limit:#}");
-        assert!(limit["sentence"].as_str().unwrap().contains("limited by the throttle"), "{limit:#}");
+        assert_eq!(
+            (limit["op"].as_str(), limit["what"].as_str()),
+            (Some(op), Some("throttle")),
+            "{limit:#}"
+        );
+        assert!(
+            limit["sentence"].as_str().unwrap().contains("limited by the throttle"),
+            "{limit:#}"
+        );
     }
 }
 
@@ -120,7 +160,10 @@ fn studies_a_device_throttled_by_requests() {
     let _one = common::alone();
     const ADMITTED: f64 = 500.0;
     let device = or_skip!(Loop::make(256 * MIB));
-    let throttle = or_skip!(Throttle::set(&device, &[("read_iops", ADMITTED as u64), ("write_iops", ADMITTED as u64)]));
+    let throttle = or_skip!(Throttle::set(
+        &device,
+        &[("read_iops", ADMITTED as u64), ("write_iops", ADMITTED as u64)]
+    ));
     let answer = study_throttled(&device);
     drop(throttle);
     let service = answer["service_times"].as_array().unwrap();
@@ -129,7 +172,12 @@ fn studies_a_device_throttled_by_requests() {
             .iter()
             .find(|model| model["mode"] == format!("direct {op}"))
             .unwrap_or_else(|| panic!("no model: {service:#?}"));
-        assert_near(&format!("fixed time of a {op} in ns"), number(model, "/fixed_ns"), 1e9 / ADMITTED, 0.10);
+        assert_near(
+            &format!("fixed time of a {op} in ns"),
+            number(model, "/fixed_ns"),
+            1e9 / ADMITTED,
+            0.10,
+        );
     }
     // Each request takes 1/500 s until the kernel splits it, so half of the peak is at half the
     // request size.
@@ -141,8 +189,15 @@ fn studies_a_device_throttled_by_requests() {
                 && half["op"] == op
                 && half["peak_from"] == "measured"
         });
-        let half = half.unwrap_or_else(|| panic!("no half-power size of {op} at depth 1: {:#}", answer["half_power"]));
-        assert_near(&format!("half-power size of a {op}"), number(half, "/crossing"), peak / 2.0 / ADMITTED, 0.10);
+        let half = half.unwrap_or_else(|| {
+            panic!("no half-power size of {op} at depth 1: {:#}", answer["half_power"])
+        });
+        assert_near(
+            &format!("half-power size of a {op}"),
+            number(half, "/crossing"),
+            peak / 2.0 / ADMITTED,
+            0.10,
+        );
     }
 }
 
@@ -154,7 +209,10 @@ fn a_stripe_of_two_throttled_devices_is_twice_as_fast() {
         or_skip!(Throttle::set(&devices[0], &[("read_bps", 20_000_000)])),
         or_skip!(Throttle::set(&devices[1], &[("read_bps", 20_000_000)])),
     ];
-    let words = format!("sweep {} {} --request 1m --depth 8 --runtime 2 --json", devices[0].device, devices[1].device);
+    let words = format!(
+        "sweep {} {} --request 1m --depth 8 --runtime 2 --json",
+        devices[0].device, devices[1].device
+    );
     let document = halfpower(&words).good_json();
     assert_eq!(
         (document["target"]["kind"].as_str(), document["target"]["members"].as_u64()),

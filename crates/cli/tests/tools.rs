@@ -16,8 +16,10 @@ fn halfpower(directory: &Path, line: &str) -> Output {
 }
 
 fn entries(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -27,7 +29,8 @@ fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
     let read = results::read(path).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read.points.len(), points);
     assert!(read.points.iter().all(|point| point.numbers.is_some()));
-    let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let value: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert!(value[tool].is_object(), "the tool's own results");
     value
 }
@@ -35,11 +38,16 @@ fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
 #[test]
 fn iozone() {
     let here = tempfile::tempdir().unwrap();
-    let done =
-        halfpower(here.path(), "iozone -a -n 64k -g 128k -q 8k -i 0 -i 1 --repeats 2 -R -b sheet.xls --json all.json");
+    let done = halfpower(
+        here.path(),
+        "iozone -a -n 64k -g 128k -q 8k -i 0 -i 1 --repeats 2 -R -b sheet.xls --json all.json",
+    );
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(text.contains("iozone test complete.") && text.contains("\"Re-Reader report\""), "{text}");
+    assert!(
+        text.contains("iozone test complete.") && text.contains("\"Re-Reader report\""),
+        "{text}"
+    );
     assert_eq!(entries(here.path()), ["all.json", "sheet.xls"]);
     let value = document(&here.path().join("all.json"), "iozone", 4 * 4);
     assert_eq!(value["iozone"]["surfaces"][0]["kib_per_s"].as_array().unwrap().len(), 2);
@@ -75,14 +83,21 @@ fn replaces_its_own_outputs(here: &Path) {
     for line in &lines {
         for run in ["first", "second"] {
             let done = halfpower(here, line);
-            assert!(done.status.success(), "{run} {line}: {}", String::from_utf8_lossy(&done.stderr));
+            assert!(
+                done.status.success(),
+                "{run} {line}: {}",
+                String::from_utf8_lossy(&done.stderr)
+            );
         }
     }
     for (name, line) in [("trace", 4), ("sheet.xls", 6), ("wol.dat", 7), ("lat_lat.1.log", 3)] {
         std::fs::write(here.join(name), "1, 2, 3").unwrap();
         let done = halfpower(here, &lines[line]);
         let told = String::from_utf8(done.stderr).unwrap();
-        assert!(done.status.code() == Some(2) && told.contains(name) && told.contains("--force"), "{name}: {told}");
+        assert!(
+            done.status.code() == Some(2) && told.contains(name) && told.contains("--force"),
+            "{name}: {told}"
+        );
         assert_eq!(std::fs::read_to_string(here.join(name)).unwrap(), "1, 2, 3");
         assert!(halfpower(here, &format!("{} --force", lines[line])).status.success(), "{name}");
     }
@@ -101,8 +116,10 @@ fn a_run_replaces_its_own_outputs_without_extended_attributes() {
 #[test]
 fn sqlio() {
     let here = tempfile::tempdir().unwrap();
-    let done =
-        halfpower(here.path(), "sqlio -kW -frandom -t2 -o4 -b4 -BY -LS --runtime 200ms --size 4m . --json one.json");
+    let done = halfpower(
+        here.path(),
+        "sqlio -kW -frandom -t2 -o4 -b4 -BY -LS --runtime 200ms --size 4m . --json one.json",
+    );
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
     assert!(text.starts_with("sqlio v1.5.SG\n") && text.contains("\nIOs/sec:"), "{text}");
@@ -113,7 +130,10 @@ fn sqlio() {
         "sqlio --matrix -BY --runtime 10ms --size 4m --max-threads 1 --align 512,4k . --json two.json",
     );
     let text = String::from_utf8(done.stdout).unwrap();
-    assert!(done.status.success() && text.contains("oper     thr       orig        new    diff%"), "{text}");
+    assert!(
+        done.status.success() && text.contains("oper     thr       orig        new    diff%"),
+        "{text}"
+    );
     document(&here.path().join("two.json"), "sqlio_matrix", 8);
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
@@ -126,29 +146,44 @@ fn sqlios_study_on_two_targets() {
     let machine = "twin:gateway-1997,disks=4,stripe=64k";
     let done = halfpower(
         here.path(),
-        &format!("sqlio --matrix --runtime 2s --max-threads 4 {machine},start=31.5k {machine} --json two.json"),
+        &format!(
+            "sqlio --matrix --runtime 2s --max-threads 4 {machine},start=31.5k {machine} --json two.json"
+        ),
     );
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
-    let head: Vec<&str> = text.lines().find(|line| line.starts_with("op ")).unwrap().split_whitespace().collect();
+    let head: Vec<&str> =
+        text.lines().find(|line| line.starts_with("op ")).unwrap().split_whitespace().collect();
     assert_eq!(head[..7], ["op", "pattern", "threads", "A", "IOPS", "B", "IOPS"], "{text}");
     let text = std::fs::read_to_string(here.path().join("two.json")).unwrap();
     let comparison: results::compare::Comparison = serde_json::from_str(&text).unwrap();
     assert_eq!(comparison.of(results::compare::Measure::Iops).count(), 2 * 2 * 3);
     for kind in ["random reads", "random writes", "sequential reads", "sequential writes"] {
-        let of_kind = comparison.summaries.iter().find(|one| one.kind.as_deref() == Some(kind)).unwrap();
-        assert!(of_kind.mean_percent > 2.0, "{kind}: chunks in whole, {:.1} %", of_kind.mean_percent);
+        let of_kind =
+            comparison.summaries.iter().find(|one| one.kind.as_deref() == Some(kind)).unwrap();
+        assert!(
+            of_kind.mean_percent > 2.0,
+            "{kind}: chunks in whole, {:.1} %",
+            of_kind.mean_percent
+        );
     }
     // The document can be shown in other formats.
     let done = halfpower(here.path(), "compare two.json --markdown --html page.html");
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success() && text.contains("| read | random | 1 |"), "{text}");
-    assert!(std::fs::read_to_string(here.path().join("page.html")).unwrap().contains("<svg class=\"changes\""));
+    assert!(
+        std::fs::read_to_string(here.path().join("page.html"))
+            .unwrap()
+            .contains("<svg class=\"changes\"")
+    );
     assert_eq!(halfpower(here.path(), "compare two.json --worth 5%").status.code(), Some(2));
     // In two directories: the temporary files are removed, whatever the result.
     let places = ["a", "b"].map(|name| here.path().join(name));
     places.iter().for_each(|place| std::fs::create_dir(place).unwrap());
-    let done = halfpower(here.path(), "sqlio --matrix -BY --runtime 10ms --size 4m --max-threads 1 --repeats 10 a b");
+    let done = halfpower(
+        here.path(),
+        "sqlio --matrix -BY --runtime 10ms --size 4m --max-threads 1 --repeats 10 a b",
+    );
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
     assert!(text.contains("5 blocks of four runs in turn"), "{text}");
@@ -161,19 +196,29 @@ fn diskspd() {
     let done = halfpower(here.path(), "diskspd -c1M -d1 -W0 -b4K -r -w50 -o4 -L . --json one.json");
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(text.contains("Results for timespan 1:") && text.contains("Total latency distribution:"), "{text}");
+    assert!(
+        text.contains("Results for timespan 1:") && text.contains("Total latency distribution:"),
+        "{text}"
+    );
     document(&here.path().join("one.json"), "diskspd", 1);
     assert_eq!(entries(here.path()), ["one.json"]);
     let done = halfpower(here.path(), "diskspd -c1M -d1 -W0 -Rxml .");
     let text = String::from_utf8(done.stdout).unwrap();
-    assert!(done.status.success() && text.starts_with("<Results>") && text.ends_with("</Results>\n"), "{text}");
+    assert!(
+        done.status.success() && text.starts_with("<Results>") && text.ends_with("</Results>\n"),
+        "{text}"
+    );
     assert_eq!(entries(here.path()), ["one.json"]);
-    for (line, begins) in
-        [("diskspd -Rp -c1M -F2 -O4 a b", "\nCommand Line: diskspd "), ("diskspd -Rpxml -c1M -F2 -O4 a b", "<Profile>")]
-    {
+    for (line, begins) in [
+        ("diskspd -Rp -c1M -F2 -O4 a b", "\nCommand Line: diskspd "),
+        ("diskspd -Rpxml -c1M -F2 -O4 a b", "<Profile>"),
+    ] {
         let done = halfpower(here.path(), line);
         let text = String::from_utf8(done.stdout).unwrap();
-        assert!(done.status.success() && text.starts_with(begins) && !text.contains("Results for"), "{text}");
+        assert!(
+            done.status.success() && text.starts_with(begins) && !text.contains("Results for"),
+            "{text}"
+        );
         assert_eq!(entries(here.path()), ["one.json"], "nothing is run or made");
     }
 }
@@ -214,7 +259,10 @@ fn usage_is_2_and_a_failed_run_is_1() {
     }
     for tool in ["iozone", "sqlio", "diskspd"] {
         let done = halfpower(here.path(), &format!("{tool} --help"));
-        assert!(done.status.success() && String::from_utf8(done.stdout).unwrap().contains("--destroy-data"));
+        assert!(
+            done.status.success()
+                && String::from_utf8(done.stdout).unwrap().contains("--destroy-data")
+        );
     }
 }
 
@@ -232,10 +280,16 @@ fn a_simulated_machine_only_serves_files() {
         String::from_utf8_lossy(&done.stderr)
     );
     let value = document(&here.path().join("one.json"), "iozone", 4);
-    assert_eq!((&value["target"]["kind"], &value["machine"]["simulated"]), (&"simulated".into(), &true.into()));
+    assert_eq!(
+        (&value["target"]["kind"], &value["machine"]["simulated"]),
+        (&"simulated".into(), &true.into())
+    );
     assert_eq!(entries(here.path()), ["one.html", "one.json"]);
     for (tool, line) in [
-        ("sqlio", "sqlio -kR -frandom -b8 -o1 --runtime 2 --size 64m twin:gateway-1997 --json one.json"),
+        (
+            "sqlio",
+            "sqlio -kR -frandom -b8 -o1 --runtime 2 --size 64m twin:gateway-1997 --json one.json",
+        ),
         ("diskspd", "diskspd -b64K -d2 -W0 -c64M -t1 -o1 -Sh twin:gateway-1997 --json one.json"),
     ] {
         let done = halfpower(here.path(), line);
@@ -280,9 +334,15 @@ fn a_simulated_machine_only_serves_files() {
     for (line, why) in [
         ("iozone -f twin:gateway-1997 -s 1m -V 7 -i 0 -i 1", "no data that could be verified"),
         ("iozone -f twin:nowhere -s 1m", "nowhere"),
-        ("sqlio -kR -frandom --runtime 1 --size 8m twin:gateway-1997 other.dat", "must be the only target"),
+        (
+            "sqlio -kR -frandom --runtime 1 --size 8m twin:gateway-1997 other.dat",
+            "must be the only target",
+        ),
         ("sqlio -kR -frandom -a1 --runtime 1 --size 8m twin:gateway-1997", "bound to processors"),
-        ("fio --name=a --filename=twin:gateway-1997 --size=1m --rw=write --verify=crc32c", "holds no data"),
+        (
+            "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=write --verify=crc32c",
+            "holds no data",
+        ),
         ("metadata twin:gateway-1997", "name a directory"),
     ] {
         let done = halfpower(here.path(), line);
@@ -296,12 +356,16 @@ fn a_simulated_machine_only_serves_files() {
         ("set location twin:gateway-1997\nset location +.", "the only location"),
         ("set location twin:gateway-1997\nset threads 2", "set threads 1"),
         ("set location twin:gateway-1997\nset sync file", "set sync none"),
-        ("set location twin:gateway-1997\nset number 5\nset transactions 5\nrun\nset location .", "another machine"),
+        (
+            "set location twin:gateway-1997\nset number 5\nset transactions 5\nrun\nset location .",
+            "another machine",
+        ),
     ] {
         let session = here.path().join("session.pmrc");
         std::fs::write(&session, format!("{commands}\nrun\n")).unwrap();
         let done = halfpower(here.path(), "postmark session.pmrc");
-        let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+        let said = String::from_utf8_lossy(&done.stdout).into_owned()
+            + &String::from_utf8_lossy(&done.stderr);
         assert!(said.contains(why) && done.status.code() == Some(2), "{commands}: {said}");
     }
 }
@@ -309,34 +373,57 @@ fn a_simulated_machine_only_serves_files() {
 #[test]
 fn every_dialects_document_obeys_the_schema_and_makes_a_report() {
     let schema: serde_json::Value = serde_json::from_str(
-        &std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results-1.json")).unwrap(),
+        &std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../schema/results-1.json"
+        ))
+        .unwrap(),
     )
     .unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     for (name, line, shows) in [
-        ("iozone", "iozone -a -n 64k -g 128k -q 16k -i 0 -i 1 --repeats 2 --json iozone.json", "4 KiB"),
-        ("sqlio", "sqlio -kR -frandom -t2 -b8 -BY --runtime 50ms --size 4m . --json sqlio.json", "8 KiB"),
+        (
+            "iozone",
+            "iozone -a -n 64k -g 128k -q 16k -i 0 -i 1 --repeats 2 --json iozone.json",
+            "4 KiB",
+        ),
+        (
+            "sqlio",
+            "sqlio -kR -frandom -t2 -b8 -BY --runtime 50ms --size 4m . --json sqlio.json",
+            "8 KiB",
+        ),
         ("diskspd", "diskspd -c1M -d1 -W0 -b4K -r -o2 . --json diskspd.json", "4 KiB"),
         (
             "fio",
             "fio --name=a --size=1m --rw=randrw --bssplit=4k/50:64k/50 --verify=crc32c --bs=4k --json=fio.json",
             "4 KiB",
         ),
-        ("sizes", "fio --name=a --size=1m --rw=randread --bssplit=4k/50:64k/50 --json=sizes.json", "64 KiB"),
+        (
+            "sizes",
+            "fio --name=a --size=1m --rw=randread --bssplit=4k/50:64k/50 --json=sizes.json",
+            "64 KiB",
+        ),
         ("postmark", "postmark session.pmrc --json postmark.json", "create"),
         ("metadata", "metadata . --files 50 --json", "create"),
     ] {
         let here = tempfile::tempdir().unwrap();
-        std::fs::write(here.path().join("session.pmrc"), "set number 20\nset transactions 20\nrun\n").unwrap();
+        std::fs::write(
+            here.path().join("session.pmrc"),
+            "set number 20\nset transactions 20\nrun\n",
+        )
+        .unwrap();
         let done = halfpower(here.path(), line);
         assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
         let file = here.path().join(format!("{name}.json"));
         if name == "metadata" {
             std::fs::write(&file, &done.stdout).unwrap();
         }
-        let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        let wrong: Vec<String> =
-            schema.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path())).collect();
+        let value: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let wrong: Vec<String> = schema
+            .iter_errors(&value)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
         let made = halfpower(here.path(), &format!("report {name}.json --output out"));
         let shown = String::from_utf8_lossy(&made.stdout).into_owned();

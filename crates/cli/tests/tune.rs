@@ -18,7 +18,8 @@ fn validator() -> jsonschema::Validator {
 }
 
 fn assert_obeys(document: &Value) {
-    let errors: Vec<String> = validator().iter_errors(document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator().iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
 }
 
@@ -29,7 +30,10 @@ fn the_stored_schema_is_current() {
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap_or_default();
-    assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune rewrites it");
+    assert!(
+        kept == own,
+        "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune rewrites it"
+    );
 }
 
 /// A loop device with a known read-ahead, and a separate state directory. Both are restored when
@@ -44,7 +48,8 @@ impl Place {
     /// A device of 16 MiB with this read-ahead.
     fn make(read_ahead_kb: u32) -> Result<Place, String> {
         let device = Loop::make(16 << 20)?;
-        let mut place = Place { device, state: tempfile::tempdir().unwrap(), before: String::new() };
+        let mut place =
+            Place { device, state: tempfile::tempdir().unwrap(), before: String::new() };
         let before = place.read_ahead();
         place.set_read_ahead(&read_ahead_kb.to_string())?;
         place.before = before;
@@ -70,7 +75,9 @@ impl Place {
 
     /// Runs halfpower with these arguments; `DEVICE` is the device.
     fn halfpower(&self, words: &str) -> Command {
-        let words = words.split_whitespace().map(|word| if word == "DEVICE" { &self.device.device } else { word });
+        let words = words
+            .split_whitespace()
+            .map(|word| if word == "DEVICE" { &self.device.device } else { word });
         let mut command = command(HALFPOWER, words);
         command.env("HALFPOWER_STATE", self.state.path());
         command
@@ -99,11 +106,18 @@ fn a_plan_changes_nothing() {
     for words in ["Plan for", "read_ahead_kb", "Nothing was touched", "--yes", "write_cache"] {
         assert!(ended.stdout.contains(words), "'{words}' is in\n{}", ended.stdout);
     }
-    assert!(place.read_ahead() == "4" && fs::read_dir(place.state.path()).unwrap().next().is_none());
-    let document = finish(place.halfpower("tune DEVICE --buffered --request 4k --json")).good_json();
+    assert!(
+        place.read_ahead() == "4" && fs::read_dir(place.state.path()).unwrap().next().is_none()
+    );
+    let document =
+        finish(place.halfpower("tune DEVICE --buffered --request 4k --json")).good_json();
     assert_obeys(&document);
-    let knobs: Vec<&str> =
-        document["plan"].as_array().unwrap().iter().map(|step| step["knob"].as_str().unwrap()).collect();
+    let knobs: Vec<&str> = document["plan"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["knob"].as_str().unwrap())
+        .collect();
     for knob in ["read_ahead_kb", "buffering", "request", "hint"] {
         assert!(knobs.contains(&knob), "{knob} is in {knobs:?}");
     }
@@ -111,7 +125,8 @@ fn a_plan_changes_nothing() {
     assert!(document["tried"].as_array().unwrap().is_empty());
     // A directory gets no test file either.
     let directory = tempfile::tempdir().unwrap();
-    let planned = finish(place.halfpower(&format!("tune {} --profile mail", directory.path().display())));
+    let planned =
+        finish(place.halfpower(&format!("tune {} --profile mail", directory.path().display())));
     assert_eq!(planned.code, Some(0), "{}", planned.stderr);
     assert!(fs::read_dir(directory.path()).unwrap().next().is_none());
 }
@@ -128,7 +143,12 @@ fn risky_values_are_planned_only_by_name() {
     };
     let usual = plan("");
     assert_eq!(steps(&usual, "buffering"), 0);
-    let left = usual["left_out"].as_array().unwrap().iter().find(|one| one["knob"] == "buffering").unwrap();
+    let left = usual["left_out"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["knob"] == "buffering")
+        .unwrap();
     assert!(left["why"].as_str().unwrap().contains("--knob buffering"), "{left}");
     let named = plan("--knob buffering");
     assert_eq!((steps(&named, "buffering"), named["plan"].as_array().unwrap().len()), (1, 1));
@@ -150,13 +170,23 @@ fn a_small_read_ahead_is_found_and_restored() {
     assert_eq!(place.read_ahead(), "4", "it is as it was");
     assert!(!place.journal().exists());
     assert_obeys(&document);
-    assert_eq!(document, serde_json::from_str::<Value>(&fs::read_to_string(&out).unwrap()).unwrap());
+    assert_eq!(
+        document,
+        serde_json::from_str::<Value>(&fs::read_to_string(&out).unwrap()).unwrap()
+    );
     let tried = document["tried"].as_array().unwrap();
     assert_eq!(tried.len(), 1, "the current value is not an alternative: {document:#}");
     for one in [&tried[0], &document["combination"]] {
-        assert_eq!((one["outcome"].as_str(), one["to"].as_str()), (Some("helps"), Some("128")), "{one:#}");
+        assert_eq!(
+            (one["outcome"].as_str(), one["to"].as_str()),
+            (Some("helps"), Some("128")),
+            "{one:#}"
+        );
         let rate = &one["differences"][0];
-        assert!(rate["change_percent"].as_f64() > Some(0.0) && rate["measure"] == "throughput", "{rate:#}");
+        assert!(
+            rate["change_percent"].as_f64() > Some(0.0) && rate["measure"] == "throughput",
+            "{rate:#}"
+        );
     }
     let keep = document["keep"][0]["line"].as_str().unwrap();
     assert!(keep.contains("ATTR{queue/read_ahead_kb}=\"128\""), "{keep}");
@@ -209,7 +239,12 @@ fn any_command_restores_settings_after_a_kill() {
         child.wait().unwrap();
         caught += u32::from(place.read_ahead() == "132");
         let next = finish(place.halfpower("twin list"));
-        assert_eq!((next.code, place.read_ahead().as_str()), (Some(0), "128"), "moment {moment}: {}", next.stderr);
+        assert_eq!(
+            (next.code, place.read_ahead().as_str()),
+            (Some(0), "128"),
+            "moment {moment}: {}",
+            next.stderr
+        );
         assert!(!place.journal().exists(), "moment {moment}: {}", next.stderr);
     }
     assert!(caught > 0, "no kill came while the setting was changed");
@@ -222,7 +257,10 @@ fn an_interrupt_restores_settings_and_running_tunes_are_untouched() {
     let child = place.endless(1);
     wait_until("the setting", || place.read_ahead() == "132");
     let other = finish(place.halfpower("twin list"));
-    assert!(other.code == Some(0) && other.stderr.is_empty() && place.journal().exists(), "{other:?}");
+    assert!(
+        other.code == Some(0) && other.stderr.is_empty() && place.journal().exists(),
+        "{other:?}"
+    );
     let second = "tune DEVICE --yes --knob read_ahead_kb=64 --request 64k --runtime 10ms";
     finish(place.halfpower(second)).refused(&["another halfpower tune is running"]);
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
@@ -264,7 +302,10 @@ fn mount_options_are_set_by_remount_and_restored() {
     or_skip!(common::places::tool("mount", &["-o", "remount,nodev,nosuid,noatime", mount.name()]));
     let state = tempfile::tempdir().unwrap();
     let before = options_of(&mount);
-    assert!(before.contains("nodev") && before.contains("noatime") && !before.contains("commit="), "{before}");
+    assert!(
+        before.contains("nodev") && before.contains("noatime") && !before.contains("commit="),
+        "{before}"
+    );
     let words = format!(
         "tune {} --op write --buffered --request 64k --bytes 256k --size 2m --knob atime=relatime --knob commit=30 --knob discard=discard \
          --until 100% --budget 1s --yes --json",
@@ -290,22 +331,39 @@ fn the_chunk_of_a_stripe_is_changed_by_recreating_it() {
     places.iter().for_each(|place| fs::create_dir(place).unwrap());
     let tune = |more: &str| {
         let at = places.each_ref().map(|place| place.display().to_string()).join(" ");
-        let words = format!("tune {at} --buffered --op write --request 64k --size 4m --runtime 20ms --json {more}");
+        let words = format!(
+            "tune {at} --buffered --op write --request 64k --size 4m --runtime 20ms --json {more}"
+        );
         let mut command = command(HALFPOWER, words.split_whitespace());
         command.env("HALFPOWER_STATE", state.path());
         finish(command).good_json()
     };
     let planned = tune("--knob stripe_unit");
-    let values: Vec<&str> =
-        planned["plan"].as_array().unwrap().iter().map(|step| step["to"].as_str().unwrap()).collect();
-    assert_eq!((values, planned["plan"][0]["from"].as_str()), (vec!["16k", "256k", "1m"], Some("64k")));
+    let values: Vec<&str> = planned["plan"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["to"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (values, planned["plan"][0]["from"].as_str()),
+        (vec!["16k", "256k", "1m"], Some("64k"))
+    );
     let document = tune("--knob stripe_unit=16k --until 100% --budget 1s --yes");
     assert_obeys(&document);
     let tried = &document["tried"][0];
     assert!(tried["failed"].is_null() && tried["blocks"].as_u64() >= Some(5), "{tried:#}");
-    let lines: Vec<&str> =
-        tried["keep"].as_array().unwrap().iter().map(|keep| keep["line"].as_str().unwrap()).collect();
-    for words in ["--chunk=16K DEVICE1 DEVICE2", "mkfs.ext4 -b 4096 -E stride=4,stripe_width=8", "su=16k,sw=2"] {
+    let lines: Vec<&str> = tried["keep"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|keep| keep["line"].as_str().unwrap())
+        .collect();
+    for words in [
+        "--chunk=16K DEVICE1 DEVICE2",
+        "mkfs.ext4 -b 4096 -E stride=4,stripe_width=8",
+        "su=16k,sw=2",
+    ] {
         assert!(lines.iter().any(|line| line.contains(words)), "'{words}' is in {lines:?}");
     }
     assert!(places.iter().all(|place| common::test_files(place).is_empty()));
@@ -319,9 +377,16 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
     let outcome = |knob: &str, to: &str| {
         let tried = document["tried"].as_array().unwrap();
         let one = tried.iter().find(|one| one["knob"] == knob && one["to"] == to);
-        one.unwrap_or_else(|| panic!("{knob}={to} was tried: {document:#}"))["outcome"].as_str().unwrap().to_owned()
+        one.unwrap_or_else(|| panic!("{knob}={to} was tried: {document:#}"))["outcome"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
-    assert_eq!(outcome("wce", "on"), "helps", "a write cache makes small writes one at a time faster");
+    assert_eq!(
+        outcome("wce", "on"),
+        "helps",
+        "a write cache makes small writes one at a time faster"
+    );
     assert_eq!(outcome("depth", "8"), "helps");
     let aligned = "tune twin:gateway-1997,disks=4,start=31.5k --request 8k --depth 4 --pattern random --runtime 2s --yes --json --knob start";
     let aligned = finish(command(HALFPOWER, aligned.split_whitespace())).good_json();
@@ -334,7 +399,9 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
 
 #[test]
 fn invalid_options_are_refused() {
-    let refused = |words: &str, why: &[&str]| finish(command(HALFPOWER, words.split_whitespace())).refused(why);
+    let refused = |words: &str, why: &[&str]| {
+        finish(command(HALFPOWER, words.split_whitespace())).refused(why)
+    };
     refused("tune twin:nvme --knob readahed", &["readahed", "depth"]);
     refused("tune twin:nvme --knob disks=", &["NAME=VALUE"]);
     refused("tune twin:nvme --profile mail --op read", &["--profile", "--op"]);

@@ -31,18 +31,31 @@ fn near(a: f64, b: f64, share: f64) -> bool {
 #[test]
 fn list_and_show() {
     let list = halfpower("twin list --json").good_json();
-    let names: Vec<&str> =
-        list["machines"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = list["machines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
     let text = prints("twin list");
-    for wanted in
-        ["gateway-1997", "server-2003", "nvme", "sata-ssd", "hdd-20tb", "cloud", "cloud-burst", "virtio", "nas"]
-    {
+    for wanted in [
+        "gateway-1997",
+        "server-2003",
+        "nvme",
+        "sata-ssd",
+        "hdd-20tb",
+        "cloud",
+        "cloud-burst",
+        "virtio",
+        "nas",
+    ] {
         assert!(names.contains(&wanted) && text.contains(wanted), "{wanted}: {names:?}");
         let shown = halfpower(&format!("twin show {wanted} --json")).good_json();
         assert_eq!(shown["schema"], "halfpower.twin/1");
         let numbers = shown["numbers"].as_array().unwrap();
         assert!(
-            numbers.len() > 30 && numbers.iter().all(|one| !one["source"].as_str().unwrap().is_empty()),
+            numbers.len() > 30
+                && numbers.iter().all(|one| !one["source"].as_str().unwrap().is_empty()),
             "{wanted}"
         );
         assert!(number(&shown, "/fitted") <= 25.0, "{wanted}");
@@ -51,7 +64,12 @@ fn list_and_show() {
         assert!(text.contains(setting), "{text}");
     }
     let text = prints("twin show twin:gateway-1997,disks=4,buses=2");
-    for wanted in ["16.0 GiB on 4 x st15150w on 2 buses, write cache off", "drives.st15150w.rpm", "7200", "fast-wide"] {
+    for wanted in [
+        "16.0 GiB on 4 x st15150w on 2 buses, write cache off",
+        "drives.st15150w.rpm",
+        "7200",
+        "fast-wide",
+    ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
 }
@@ -63,9 +81,15 @@ fn the_chunk_option_sets_the_disks_chunk() {
     let given = run("twin:gateway-1997,disks=4 --chunk 8k");
     assert_eq!(given["target"]["chunk_bytes"].as_u64(), Some(8192));
     let described = run("twin:gateway-1997,disks=4,stripe=8k");
-    assert_eq!(given["points"][0]["throughput_bytes_per_s"], described["points"][0]["throughput_bytes_per_s"]);
+    assert_eq!(
+        given["points"][0]["throughput_bytes_per_s"],
+        described["points"][0]["throughput_bytes_per_s"]
+    );
     let otherwise = run("twin:gateway-1997,disks=4");
-    assert_ne!(given["points"][0]["throughput_bytes_per_s"], otherwise["points"][0]["throughput_bytes_per_s"]);
+    assert_ne!(
+        given["points"][0]["throughput_bytes_per_s"],
+        otherwise["points"][0]["throughput_bytes_per_s"]
+    );
     let refused = halfpower(&format!("run twin:gateway-1997,disks=4 --chunk 1000 {words}"));
     assert!(refused.code == Some(2) && refused.stderr.contains("multiple of 512"), "{refused:?}");
 }
@@ -74,9 +98,13 @@ fn the_chunk_option_sets_the_disks_chunk() {
 fn a_machine_file_is_shown_changed_and_used() {
     let directory = tempfile::tempdir().unwrap();
     let mine = directory.path().join("mine.toml");
-    fs::write(&mine, prints("twin show nvme --toml").replace("read_us = 36", "read_us = 72")).unwrap();
+    fs::write(&mine, prints("twin show nvme --toml").replace("read_us = 36", "read_us = 72"))
+        .unwrap();
     let words = "--op read --pattern random --request 4k --bytes 4m --size 1g";
-    let (one, two) = (rates(&format!("run twin:nvme {words}")), rates(&format!("run twin:{} {words}", mine.display())));
+    let (one, two) = (
+        rates(&format!("run twin:nvme {words}")),
+        rates(&format!("run twin:{} {words}", mine.display())),
+    );
     assert!(two[0] < 0.7 * one[0], "{one:?} {two:?}");
     let shown = halfpower(&format!("twin show {} --json", mine.display())).good_json();
     let numbers = shown["numbers"].as_array().unwrap();
@@ -88,7 +116,8 @@ fn a_machine_file_is_shown_changed_and_used() {
 fn an_invalid_machine_file_is_refused_with_the_line() {
     let directory = tempfile::tempdir().unwrap();
     let preset = prints("twin show gateway-1997 --toml");
-    let line_of = |text: &str, what: &str| 1 + text.lines().position(|line| line.contains(what)).unwrap();
+    let line_of =
+        |text: &str, what: &str| 1 + text.lines().position(|line| line.contains(what)).unwrap();
     let file = directory.path().join("wrong.toml");
     let refused = |from: &str, to: &str, line: Option<&str>, words: &[&str]| {
         let text = preset.replacen(from, to, 1);
@@ -107,10 +136,23 @@ fn an_invalid_machine_file_is_refused_with_the_line() {
     refused("rpm = 7200\n", "", None, &["rpm", "missing", "line "]);
     refused("rpm = 7200", "rpm = -7200", Some("rpm = -7200"), &["rpm", "-7200", "negative"]);
     refused("heads = 21", "heads = 0", Some("heads = 0"), &["heads", "zero"]);
-    refused("bus = \"fast-wide\"", "bus = \"fast-wild\"", Some("fast-wild"), &["fast-wild", "[buses]"]);
-    refused("disks = 1\nbuses = 1", "disks = 1\nbuses = 2", Some("buses = 2"), &["more buses than disks"]);
+    refused(
+        "bus = \"fast-wide\"",
+        "bus = \"fast-wild\"",
+        Some("fast-wild"),
+        &["fast-wild", "[buses]"],
+    );
+    refused(
+        "disks = 1\nbuses = 1",
+        "disks = 1\nbuses = 2",
+        Some("buses = 2"),
+        &["more buses than disks"],
+    );
     refused("rpm = 7200", "rpm = many", None, &["wrong.toml, line "]);
-    assert!(!directory.path().join("halfpower-out").exists(), "a study that is refused leaves nothing");
+    assert!(
+        !directory.path().join("halfpower-out").exists(),
+        "a study that is refused leaves nothing"
+    );
 }
 
 #[test]
@@ -141,12 +183,24 @@ fn errors_name_the_value_and_the_fix() {
 #[test]
 fn validate_meets_every_goal() {
     let text = prints("twin validate");
-    assert!(text.contains("15 of 15 bars held") && text.contains("mean error") && !text.contains("missed"), "{text}");
+    assert!(
+        text.contains("15 of 15 bars held")
+            && text.contains("mean error")
+            && !text.contains("missed"),
+        "{text}"
+    );
     let every = prints("twin validate --points");
     for of_a_point in ["Bus Utilization 3 disks", "unbuf read"] {
-        assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are listed only on request: {text}");
+        assert!(
+            every.contains(of_a_point) && !text.contains(of_a_point),
+            "points are listed only on request: {text}"
+        );
     }
-    assert!(every.lines().count() > 500 && every.contains("15 of 15 bars held"), "{}", every.lines().count());
+    assert!(
+        every.lines().count() > 500 && every.contains("15 of 15 bars held"),
+        "{}",
+        every.lines().count()
+    );
     let document = halfpower("twin validate --json").good_json();
     let bars = document["bars"].as_array().unwrap();
     assert!(bars.len() >= 10);
@@ -170,7 +224,8 @@ fn validate_meets_every_goal() {
 
 #[test]
 fn whatif_compares_the_figures() {
-    let words = "twin whatif gateway-1997 --set disks=2 --op read --pattern seq --request 64k --depth 8";
+    let words =
+        "twin whatif gateway-1997 --set disks=2 --op read --pattern seq --request 64k --depth 8";
     let document = halfpower(&format!("{words} --json")).good_json();
     let [one] = &document["comparisons"].as_array().unwrap()[..] else { panic!("{document:#}") };
     assert_eq!(
@@ -185,20 +240,28 @@ fn whatif_compares_the_figures() {
     ));
     let text = prints(words);
     assert!(
-        text.contains("read seq 64 KiB x 8") && text.contains("disk mechanics 100%") && text.contains("x2.00"),
+        text.contains("read seq 64 KiB x 8")
+            && text.contains("disk mechanics 100%")
+            && text.contains("x2.00"),
         "{text}"
     );
     // A fifth disk on a full bus gains nothing, a second bus helps; several changes at once.
     let gain = |set: &str| {
-        let words =
-            format!("twin whatif gateway-1997,disks=4 {set} --op read --pattern seq --request 64k --depth 8 --json");
+        let words = format!(
+            "twin whatif gateway-1997,disks=4 {set} --op read --pattern seq --request 64k --depth 8 --json"
+        );
         number(&halfpower(&words).good_json(), "/comparisons/0/gain")
     };
-    assert!(gain("--set disks=5") < 1.05 && gain("--set buses=2") > 1.5 && gain("--set disks=8 --set buses=4") > 1.9);
+    assert!(
+        gain("--set disks=5") < 1.05
+            && gain("--set buses=2") > 1.5
+            && gain("--set disks=8 --set buses=4") > 1.9
+    );
     // Half the latency, a write cache, a chunk, a request size and a depth.
     let gain = |machine: &str, set: &str, op: &str| {
-        let words =
-            format!("twin whatif {machine} --set {set} --op {op} --pattern random --request 4k --depth 1 --json");
+        let words = format!(
+            "twin whatif {machine} --set {set} --op {op} --pattern random --request 4k --depth 1 --json"
+        );
         number(&halfpower(&words).good_json(), "/comparisons/0/gain")
     };
     assert!(gain("nvme", "latency=50", "read") > 1.6);
@@ -210,8 +273,7 @@ fn whatif_compares_the_figures() {
 
 /// A sweep of a simulated machine as a document on disk.
 fn measured(directory: &Path, machine: &str) -> std::path::PathBuf {
-    let words =
-        "--op read,write --pattern seq,random --request 4k,16k,64k,1m --depth 1,4,32 --bytes 16m --size 1g --json";
+    let words = "--op read,write --pattern seq,random --request 4k,16k,64k,1m --depth 1,4,32 --bytes 16m --size 1g --json";
     let file = directory.join("measured.json");
     fs::write(&file, prints(&format!("sweep twin:{machine} {words}"))).unwrap();
     file
@@ -240,7 +302,10 @@ fn fit_recovers_a_machine() {
     assert_eq!((judged.len(), held), (48, 16));
     assert!(number(&document, "/held_out_median_error") < 0.15, "{:#}", document["fitted"]);
     let text = prints(&words);
-    assert!(text.contains("held out: median error") && text.contains("drives.vda.read_us"), "{text}");
+    assert!(
+        text.contains("held out: median error") && text.contains("drives.vda.read_us"),
+        "{text}"
+    );
     // The fitted file is a valid machine and has the same speed.
     let run = "--op read --pattern random --request 4k --depth 4 --bytes 16m --size 1g";
     let (is, was) = (
@@ -251,9 +316,16 @@ fn fit_recovers_a_machine() {
     let shown = prints(&format!("twin show {}", machine.display()));
     assert!(shown.contains("fitted to measurements"), "{shown}");
     // Another seed holds out another third.
-    let other = halfpower(&format!("twin fit {} --preset virtio --seed 8 --json", results.display())).good_json();
+    let other =
+        halfpower(&format!("twin fit {} --preset virtio --seed 8 --json", results.display()))
+            .good_json();
     let held = |document: &Value| -> Vec<bool> {
-        document["points"].as_array().unwrap().iter().map(|point| point["held_out"] == true).collect()
+        document["points"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|point| point["held_out"] == true)
+            .collect()
     };
     assert_ne!(held(&document), held(&other));
 }
@@ -262,7 +334,11 @@ fn fit_recovers_a_machine() {
 fn fit_refuses_unsuitable_results() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.json");
-    fs::write(&file, prints("sweep twin:virtio --request 4k,64k --depth 1,8 --bytes 1m --size 64m --json")).unwrap();
+    fs::write(
+        &file,
+        prints("sweep twin:virtio --request 4k,64k --depth 1,8 --bytes 1m --size 64m --json"),
+    )
+    .unwrap();
     halfpower(&format!("twin fit {}", file.display())).refused(&[
         "few.json",
         "4 of its 4 points",
@@ -302,7 +378,10 @@ fn cache_of_a_trace() {
     );
     let misses = |bytes: f64| {
         let curve = document["misses"]["exact"].as_array().unwrap();
-        number(curve.iter().find(|one| number(one, "/cache_bytes") == bytes).unwrap(), "/miss_ratio")
+        number(
+            curve.iter().find(|one| number(one, "/cache_bytes") == bytes).unwrap(),
+            "/miss_ratio",
+        )
     };
     // A loop over 8 MiB always misses in a smaller LRU cache; one that holds it misses only in the
     // first pass.
@@ -316,42 +395,61 @@ fn cache_of_a_trace() {
     );
     let text = prints(&words);
     assert!(
-        text.contains("384 requests, 67 % reads") && text.contains("16 MiB") && text.contains("write-through"),
+        text.contains("384 requests, 67 % reads")
+            && text.contains("16 MiB")
+            && text.contains("write-through"),
         "{text}"
     );
     assert_eq!(text, prints(&words), "the same on every run");
     // From standard input, at the recorded times.
-    let mut child = command(HALFPOWER, ["twin", "cache", "-", "--sizes", "16m", "--recorded", "--json"]);
+    let mut child =
+        command(HALFPOWER, ["twin", "cache", "-", "--sizes", "16m", "--recorded", "--json"]);
     let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&fs::read(&file).unwrap()).unwrap();
     let recorded = ended(child).good_json();
-    assert_eq!((&recorded["depth"], &recorded["source"]), (&Value::Null, &Value::from("standard input")));
+    assert_eq!(
+        (&recorded["depth"], &recorded["source"]),
+        (&Value::Null, &Value::from("standard input"))
+    );
     assert!(number(&recorded, "/gains/0/write_back") > 1.0);
     // A malformed line.
     fs::write(&file, "1,r,0,4096\n2,x,0,4096\n").unwrap();
-    halfpower(&format!("twin cache {}", file.display())).refused(&["trace.csv", "line 2", "'x'", "r or w"]);
+    halfpower(&format!("twin cache {}", file.display())).refused(&[
+        "trace.csv",
+        "line 2",
+        "'x'",
+        "r or w",
+    ]);
     fs::write(&file, "").unwrap();
     halfpower(&format!("twin cache {}", file.display())).refused(&["no requests"]);
 }
 
 #[test]
 fn cache_of_a_workload() {
-    let words =
-        "twin cache --op mix --read-percent 50 --pattern zipf:1.1 --request 4k --size 1g --bytes 400m --sizes 4m,64m";
+    let words = "twin cache --op mix --read-percent 50 --pattern zipf:1.1 --request 4k --size 1g --bytes 400m --sizes 4m,64m";
     let document = halfpower(&format!("{words} --sample 50 --json")).good_json();
     assert_eq!(number(&document, "/trace/requests"), 102_400.0);
     let reads = number(&document, "/trace/reads");
     assert!(near(reads, 51_200.0, 0.02), "{reads}");
-    let (exact, sampled) =
-        (document["misses"]["exact"].as_array().unwrap(), document["misses"]["sampled"]["curve"].as_array().unwrap());
-    let apart = |(a, b): (&Value, &Value)| (number(a, "/miss_ratio") - number(b, "/miss_ratio")).abs();
+    let (exact, sampled) = (
+        document["misses"]["exact"].as_array().unwrap(),
+        document["misses"]["sampled"]["curve"].as_array().unwrap(),
+    );
+    let apart =
+        |(a, b): (&Value, &Value)| (number(a, "/miss_ratio") - number(b, "/miss_ratio")).abs();
     let worst = exact.iter().zip(sampled).map(apart).fold(0.0, f64::max);
-    assert!((worst - number(&document, "/misses/sampled/error")).abs() < 1e-12 && worst < 0.01, "{worst}");
+    assert!(
+        (worst - number(&document, "/misses/sampled/error")).abs() < 1e-12 && worst < 0.01,
+        "{worst}"
+    );
     assert_eq!(document["misses"]["sampled"]["error_estimated"], false);
     let gains = document["gains"].as_array().unwrap();
     assert!(number(&gains[1], "/write_back") > number(&gains[1], "/write_through"), "{gains:#?}");
     let text = prints(&format!("{words} --sample 50"));
-    assert!(text.contains("misses, sampled") && text.contains("of the miss ratio, against all blocks"), "{text}");
+    assert!(
+        text.contains("misses, sampled") && text.contains("of the miss ratio, against all blocks"),
+        "{text}"
+    );
     // Four threads at depth 8, on another machine.
     let deep =
         halfpower("twin cache --pattern random --threads 4 --depth 8 --size 8m --machine virtio --sizes 16m --json")
@@ -368,13 +466,19 @@ fn the_sweep_of_the_published_machine() {
     let document = halfpower(&words).good_json();
     let points = points(&document);
     assert_eq!(points.len(), 8);
-    let rates: Vec<f64> = points.iter().map(|point| number(point, "/throughput_bytes_per_s") / MIB).collect();
-    let cpu: Vec<f64> = points.iter().map(|point| number(point, "/cpu_ns_per_request/system")).collect();
+    let rates: Vec<f64> =
+        points.iter().map(|point| number(point, "/throughput_bytes_per_s") / MIB).collect();
+    let cpu: Vec<f64> =
+        points.iter().map(|point| number(point, "/cpu_ns_per_request/system")).collect();
     assert!(rates.windows(2).all(|pair| pair[1] > 0.95 * pair[0]), "{rates:?}");
     // Four disks of 6.7 MB/s on two buses: 64 KB requests reach their full rate.
     assert!((20.0..28.0).contains(&rates[5]) && rates[0] < rates[5] / 2.0, "{rates:?}");
     assert!(cpu.windows(2).all(|pair| pair[1] >= pair[0]) && cpu[0] > 50_000.0, "{cpu:?}");
-    assert_eq!(document["points"], halfpower(&words).good_json()["points"], "the same on every run");
+    assert_eq!(
+        document["points"],
+        halfpower(&words).good_json()["points"],
+        "the same on every run"
+    );
 }
 
 #[test]
@@ -394,7 +498,10 @@ fn raid_5_extending_shifted_and_buffered() {
         )
     };
     let (host, array) = (cpu("host"), cpu("array"));
-    assert!(array.0 < 0.6 * host.0 && array.1 > host.1, "an array spares the processor: {host:?} {array:?}");
+    assert!(
+        array.0 < 0.6 * host.0 && array.1 > host.1,
+        "an array spares the processor: {host:?} {array:?}"
+    );
     let (plain, parity) = (
         at("disks=4", "--op write --request 16k --depth 8"),
         at("disks=4,raid=5", "--op write --request 16k --depth 8"),
@@ -414,19 +521,25 @@ fn raid_5_extending_shifted_and_buffered() {
         at("disks=3", "--op read --request 64k --depth 3 --offset 12k"),
     );
     assert!(shifted[0] < 0.97 * aligned[0], "off the chunk: {aligned:?} {shifted:?}");
-    let (direct, buffered) =
-        (at("disks=1", "--op read --request 2k"), at("disks=1", "--op read --request 2k --buffered --cache cold"));
+    let (direct, buffered) = (
+        at("disks=1", "--op read --request 2k"),
+        at("disks=1", "--op read --request 2k --buffered --cache cold"),
+    );
     assert!(buffered[0] > 1.5 * direct[0], "read-ahead helps small reads: {direct:?} {buffered:?}");
 }
 
 #[test]
 fn a_workload_ends_at_the_disks_end() {
     // The disk has 4 GiB: a file of 16 GiB does not fit, and without a size the whole disk is used.
-    halfpower("run twin:gateway-1997 --size 16g --request 64k").refused(&["16 GiB", "smaller size"]);
-    let document = halfpower("run twin:gateway-1997 --pattern random --request 64k --bytes 8m --json").good_json();
+    halfpower("run twin:gateway-1997 --size 16g --request 64k")
+        .refused(&["16 GiB", "smaller size"]);
+    let document =
+        halfpower("run twin:gateway-1997 --pattern random --request 64k --bytes 8m --json")
+            .good_json();
     assert!(number(&document, "/target/size_bytes") < 4.5e9);
     assert!(points(&document)[0].get("error").is_none());
-    halfpower("run twin:gateway-1997 --size 1m --request 2m --bytes 8m").refused(&["2 MiB", "1 MiB"]);
+    halfpower("run twin:gateway-1997 --size 1m --request 2m --bytes 8m")
+        .refused(&["2 MiB", "1 MiB"]);
 }
 
 #[test]
@@ -445,16 +558,26 @@ fn the_pages_in_a_browser() {
         let text = prints(&format!("{words} --output {}", out.display()));
         let page = out.join("report.html");
         assert!(text.contains(&page.display().to_string()), "{text}");
-        let document: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+        let document: Value =
+            serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
         assert_eq!(document["kind"], kind);
         for width in [1280, 600] {
-            let seen = common::browser::look_at(&browser, &fs::read_to_string(&page).unwrap(), width, false);
+            let seen = common::browser::look_at(
+                &browser,
+                &fs::read_to_string(&page).unwrap(),
+                width,
+                false,
+            );
             let figures = common::browser::check(&seen, width);
             assert!(figures.len() >= least, "{kind}: {figures:?}");
             assert!(seen["tables"].as_u64() > Some(1), "{kind}");
-            for figure in seen["figures"].as_array().unwrap().iter().filter(|_| kind == "validate") {
+            for figure in seen["figures"].as_array().unwrap().iter().filter(|_| kind == "validate")
+            {
                 let curves = figure["curves"].as_u64().unwrap();
-                assert!(curves >= 2 && curves.is_multiple_of(2), "each measured curve has a simulated one: {figure}");
+                assert!(
+                    curves >= 2 && curves.is_multiple_of(2),
+                    "each measured curve has a simulated one: {figure}"
+                );
             }
         }
     }
@@ -476,14 +599,18 @@ fn the_p99_search_by_depth_matches_an_exhaustive_search() {
         .iter()
         .map(|point| (number(point, "/latency_ns/p99"), number(point, "/throughput_bytes_per_s")))
         .collect();
-    let at_most = |goal: f64| measured.iter().filter(|one| one.0 <= goal).map(|one| one.1).fold(0.0, f64::max);
+    let at_most = |goal: f64| {
+        measured.iter().filter(|one| one.0 <= goal).map(|one| one.1).fold(0.0, f64::max)
+    };
     for goal_us in [100, 150, 250, 400, 700] {
         let found = halfpower(&format!("sweep {usual} --p99 {goal_us}us --json")).good_json();
         let goal = &found["latency_goals"][0];
         let truth = at_most(f64::from(goal_us) * 1e3);
         match goal["throughput_bytes_per_s"].as_f64() {
             None => assert_eq!(truth, 0.0, "{goal_us} us: {goal}"),
-            Some(rate) => assert!(near(rate, truth, 0.02), "{goal_us} us: {} of {}", rate / MIB, truth / MIB),
+            Some(rate) => {
+                assert!(near(rate, truth, 0.02), "{goal_us} us: {} of {}", rate / MIB, truth / MIB)
+            }
         }
     }
     let said = prints(&format!("sweep {usual} --p99 400us"));
@@ -495,20 +622,29 @@ fn the_p99_search_by_rate_matches_an_exhaustive_search() {
     // Seek times of a disk vary, so requests queue long before it is fully busy.
     let usual = "twin:gateway-1997 --pattern random --request 8k --runtime 20s";
     let found = |goal_ms: u32| {
-        let found = halfpower(&format!("sweep {usual} --p99 {goal_ms}ms --by rate --json")).good_json();
+        let found =
+            halfpower(&format!("sweep {usual} --p99 {goal_ms}ms --by rate --json")).good_json();
         let goal = found["latency_goals"][0].clone();
-        assert_eq!((goal["by"].as_str(), goal["sure"].as_bool()), (Some("rate"), Some(true)), "{goal}");
+        assert_eq!(
+            (goal["by"].as_str(), goal["sure"].as_bool()),
+            (Some("rate"), Some(true)),
+            "{goal}"
+        );
         (goal, points(&found)[0].clone())
     };
     let goals: Vec<_> = [10, 40, 100, 300, 100_000].into_iter().map(|ms| (ms, found(ms))).collect();
     let (_, (_, first)) = &goals[0];
     let (greatest, depth) = (number(first, "/iops"), number(first, "/workload/depth"));
-    assert!(first["workload"]["rate_iops"].is_null(), "without a given rate the maximum is measured");
+    assert!(
+        first["workload"]["rate_iops"].is_null(),
+        "without a given rate the maximum is measured"
+    );
     let step = greatest / 20.0;
     let measured: Vec<(f64, f64)> = (1..=20)
         .map(|at| {
             let rate = (f64::from(at) * step).floor();
-            let point = halfpower(&format!("run {usual} --depth {depth} --rate {rate} --json")).good_json();
+            let point =
+                halfpower(&format!("run {usual} --depth {depth} --rate {rate} --json")).good_json();
             (rate, number(&points(&point)[0], "/latency_ns/p99"))
         })
         .collect();
@@ -519,7 +655,10 @@ fn the_p99_search_by_rate_matches_an_exhaustive_search() {
         let rate = goal["rate_iops"].as_f64().unwrap_or(0.0);
         // The true value is between two that were tried; the search stops within 1/32.
         let [low, high] = [truth * (1.0 - 1.0 / 32.0) - 1.0, (truth + step) * 1.01];
-        assert!((low..high).contains(&rate), "{goal_ms} ms: {rate} of {truth}, step {step}: {measured:?} {goal}");
+        assert!(
+            (low..high).contains(&rate),
+            "{goal_ms} ms: {rate} of {truth}, step {step}: {measured:?} {goal}"
+        );
         if rate > 0.0 {
             let told = number(&goal, "/throughput_bytes_per_s");
             let interval = [number(&goal, "/interval_95/0"), number(&goal, "/interval_95/1")];
@@ -538,7 +677,9 @@ fn a_run_reports_the_bus_phases() {
     let resources = document["points"][0]["achieved"]["resources"].as_array().unwrap();
     let bus = resources.iter().find(|one| one["name"] == "bus").unwrap();
     let phases = bus["phases"].as_array().unwrap();
-    let of = |name: &str| phases.iter().find(|phase| phase["name"] == name).unwrap()["percent"].as_f64().unwrap();
+    let of = |name: &str| {
+        phases.iter().find(|phase| phase["name"] == name).unwrap()["percent"].as_f64().unwrap()
+    };
     // Table 4 shows 80.4 % Data In for three disks.
     assert!((72.0..89.0).contains(&of("Data In")), "{phases:?}");
     let all: f64 = phases.iter().map(|phase| phase["percent"].as_f64().unwrap()).sum();
@@ -548,7 +689,10 @@ fn a_run_reports_the_bus_phases() {
         "{resources:?}"
     );
     let text = prints(words);
-    assert!(text.contains("the bus worked") && text.contains("Data In") && text.contains("Message In"), "{text}");
+    assert!(
+        text.contains("the bus worked") && text.contains("Data In") && text.contains("Message In"),
+        "{text}"
+    );
 }
 
 /// The command of every advice shows the promised gain when run again; nothing here varies between
@@ -568,7 +712,10 @@ fn every_advice_delivers_its_gain() {
         let check = finding["check"].as_str().unwrap().replace('\'', "");
         let documents: Vec<Value> = check
             .split("; ")
-            .map(|words| halfpower(&format!("{} --json", words.strip_prefix("halfpower ").unwrap())).good_json())
+            .map(|words| {
+                halfpower(&format!("{} --json", words.strip_prefix("halfpower ").unwrap()))
+                    .good_json()
+            })
             .collect();
         let rates: Vec<f64> = documents.iter().flat_map(points).map(rate).collect();
         let [before, after] = rates[..] else { panic!("{rates:?}: {check}") };
@@ -581,6 +728,9 @@ fn every_advice_delivers_its_gain() {
     for one in study["answer"]["predictions"].as_array().unwrap() {
         let check = one["check"].as_str().unwrap().strip_prefix("halfpower ").unwrap();
         let document = halfpower(&format!("{check} --json")).good_json();
-        assert!(near(number(&document, "/comparisons/0/gain"), number(one, "/gain"), 0.05), "{one}: {document}");
+        assert!(
+            near(number(&document, "/comparisons/0/gain"), number(one, "/gain"), 0.05),
+            "{one}: {document}"
+        );
     }
 }

@@ -3,7 +3,9 @@
 mod common;
 
 use common::places::memory_directory;
-use common::{HALFPOWER, alone, command, ended, finish, halfpower, number, points, skip, wait_until};
+use common::{
+    HALFPOWER, alone, command, ended, finish, halfpower, number, points, skip, wait_until,
+};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -22,7 +24,11 @@ fn written(directory: &Path, name: &str) -> (String, String) {
     ))
     .good_json();
     let point = &points(&run)[0];
-    assert_eq!(number(point, "/verification/checked_bytes"), SIZE as f64, "everything written is read back");
+    assert_eq!(
+        number(point, "/verification/checked_bytes"),
+        SIZE as f64,
+        "everything written is read back"
+    );
     assert_eq!(point["verification"]["faults"], serde_json::json!({}));
     assert!(point["warnings"].to_string().contains("no measurement"), "{point:#}");
     (file, log)
@@ -42,8 +48,10 @@ fn damage_is_found_and_named() {
     let (file, log) = written(directory.path(), "own");
     let (other, _) = written(directory.path(), "other");
     assert_eq!(verified(&file, &log).0, Some(0));
-    let (own, other) =
-        (OpenOptions::new().read(true).write(true).open(&file).unwrap(), fs::File::open(&other).unwrap());
+    let (own, other) = (
+        OpenOptions::new().read(true).write(true).open(&file).unwrap(),
+        fs::File::open(&other).unwrap(),
+    );
     let block = |from: &fs::File, offset: u64| {
         let mut bytes = vec![0; 4096];
         from.read_exact_at(&mut bytes, offset).unwrap();
@@ -55,7 +63,12 @@ fn damage_is_found_and_named() {
     // The damage and the expected fault.
     for (at, bytes, kind, words) in [
         (4096 * 1000, flipped, "flipped", "flipped block at offset 4096512 (512 B): 1 bit differs"),
-        (4096 * 10, block(&own, 4096 * 20), "misdirected", "generation 1 of offset 81920 lies here"),
+        (
+            4096 * 10,
+            block(&own, 4096 * 20),
+            "misdirected",
+            "generation 1 of offset 81920 lies here",
+        ),
         (4096 * 30, block(&other, 4096 * 30), "stale", "a block of another run"),
         (4096 * 40, vec![0; 4096], "lost", "zeros, generation 1 was written"),
         (4096 * 50, vec![7; 4096], "foreign", "does not describe itself"),
@@ -87,7 +100,12 @@ fn a_killed_run_is_verified_from_its_log() {
     let (code, faults, told) = verified(file, log);
     assert_eq!((code, &faults), (Some(0), &serde_json::json!({})), "{told}");
     // A write that the log records as complete, but which is missing.
-    OpenOptions::new().write(true).open(file).unwrap().write_all_at(&vec![0; SIZE as usize], 0).unwrap();
+    OpenOptions::new()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .write_all_at(&vec![0; SIZE as usize], 0)
+        .unwrap();
     let (code, faults, _) = verified(file, log);
     assert_eq!(code, Some(1));
     assert!(faults["lost"].as_u64() > Some(0), "{faults}");
@@ -99,7 +117,10 @@ fn unverifiable_targets_are_refused() {
     let at = directory.path().display();
     let (file, log) = written(directory.path(), "file");
     for (words, said) in [
-        (format!("run {at} --buffered --op read --verify"), ["reads only with verification", "use write or mix"]),
+        (
+            format!("run {at} --buffered --op read --verify"),
+            ["reads only with verification", "use write or mix"],
+        ),
         (
             format!("run {at} --buffered --op write --verify --allocate extend"),
             ["the allocation extend", "use the allocation written"],
@@ -114,11 +135,16 @@ fn unverifiable_targets_are_refused() {
         ),
         (format!("sweep {at} --buffered --op write --verify"), ["--verify", "use halfpower run"]),
         (
-            format!("run {file} --destroy-data {file} --buffered --op write --verify --verify-log {log}"),
+            format!(
+                "run {file} --destroy-data {file} --buffered --op write --verify --verify-log {log}"
+            ),
             [log.as_str(), "name a new file"],
         ),
         (format!("verify {file} {file}"), [file.as_str(), "not"]),
-        (format!("verify {log} {log}"), ["wrote up to byte 16777216", "name the target that it wrote"]),
+        (
+            format!("verify {log} {log}"),
+            ["wrote up to byte 16777216", "name the target that it wrote"],
+        ),
         (format!("verify {log} twin:nvme"), ["stores no data", "name the file"]),
     ] {
         halfpower(&words).refused(&said);
@@ -134,7 +160,10 @@ fn intact_data_passes_and_damage_is_found() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/verify_alarms.py");
     let _alone = alone();
     let mut command = Command::new("python3");
-    command.args([script, "--program", HALFPOWER, "--runs", "100"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args([script, "--program", HALFPOWER, "--runs", "100"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let ended = match command.spawn() {
         Ok(child) => ended(child),
         Err(error) => return skip(&format!("python3: {error}")),

@@ -92,7 +92,8 @@ pub(crate) struct RunPlan {
 
 impl RunPlan {
     fn options<M: Machine>(self, machine: &M) -> RunOptions {
-        let start = if self.rest_ns > 0 { Start::At(machine.now() + self.rest_ns) } else { Start::Now };
+        let start =
+            if self.rest_ns > 0 { Start::At(machine.now() + self.rest_ns) } else { Start::Now };
         RunOptions { start, ..RunOptions::default() }
     }
 }
@@ -188,12 +189,18 @@ pub(crate) struct Trace {
 /// # Errors
 /// A workload is invalid on its target, a target refuses an access mode, a request failed, or a
 /// read returned wrong data.
-pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan: RunPlan) -> Result<Vec<ToolResult>> {
+pub(crate) fn run<M: Machine>(
+    machine: &M,
+    jobs: &[ToolJob<'_, M::Target>],
+    plan: RunPlan,
+) -> Result<Vec<ToolResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
     let access = |job: &ToolJob<'_, M::Target>, facts: &TargetFacts| {
         let mut access = job.workload.access(facts.size_bytes);
-        if job.shape.step_bytes.is_some() || matches!(job.shape.threads, ThreadOrder::Apart { bytes: 1.., .. }) {
+        if job.shape.step_bytes.is_some()
+            || matches!(job.shape.threads, ThreadOrder::Apart { bytes: 1.., .. })
+        {
             access.region = (0, facts.size_bytes);
         }
         access
@@ -207,12 +214,21 @@ pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan
             processors: &job.processors,
         })
         .collect();
-    let ran = measure::run_jobs(machine, &parts, || plan.options(machine), || tool_streams(jobs, &facts, plan))?;
+    let ran = measure::run_jobs(
+        machine,
+        &parts,
+        || plan.options(machine),
+        || tool_streams(jobs, &facts, plan),
+    )?;
     jobs.iter().zip(ran).map(|(job, ran)| result(job, ran?)).collect()
 }
 
 /// The streams of all jobs.
-fn tool_streams<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts], plan: RunPlan) -> Result<Vec<Vec<ToolStream>>> {
+fn tool_streams<T>(
+    jobs: &[ToolJob<'_, T>],
+    facts: &[TargetFacts],
+    plan: RunPlan,
+) -> Result<Vec<Vec<ToolStream>>> {
     let shared = Arc::new(Shared {
         stonewall: plan.stonewall,
         first_done: AtomicBool::new(false),
@@ -222,7 +238,15 @@ fn tool_streams<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts], plan: RunPlan
         let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
         let region = job.workload.region(job.seeming_size(facts.size_bytes));
         let source = |(thread, stream)| {
-            ToolStream::new(stream, thread as u64, &job.workload, &job.shape, region, &shared, plan.ramp_ns)
+            ToolStream::new(
+                stream,
+                thread as u64,
+                &job.workload,
+                &job.shape,
+                region,
+                &shared,
+                plan.ramp_ns,
+            )
         };
         Ok(streams.map(source).collect())
     };
@@ -231,7 +255,9 @@ fn tool_streams<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts], plan: RunPlan
 
 /// Refuses data checks on a simulated machine, which moves no data.
 fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<()> {
-    let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else { return Ok(()) };
+    let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else {
+        return Ok(());
+    };
     if jobs.iter().any(|job| job.shape.pattern.is_some()) {
         let why = "a simulated machine holds no data that could be verified";
         return Err(Error::refused(twin.name.clone(), why, "leave out the verification"));
@@ -268,7 +294,8 @@ fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<
     let Some(alone) = one_thread_of(workload, &job.shape) else {
         return measure::streams(workload, &facts, ramp);
     };
-    let shared = (job.shape.threads == ThreadOrder::Interlocked).then(|| Arc::new(AtomicU64::new(0)));
+    let shared =
+        (job.shape.threads == ThreadOrder::Interlocked).then(|| Arc::new(AtomicU64::new(0)));
     let region = workload.region(facts.size_bytes);
     let stream = |thread: u32| {
         let cursor = shared.clone().map_or(Cursor::Own, Cursor::Shared);
@@ -279,14 +306,29 @@ fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<
 }
 
 /// Combines the measurements of a job's streams.
-fn result<T>(job: &ToolJob<'_, T>, (sample, sources): (Sample, Vec<ToolStream>)) -> Result<ToolResult> {
+fn result<T>(
+    job: &ToolJob<'_, T>,
+    (sample, sources): (Sample, Vec<ToolStream>),
+) -> Result<ToolResult> {
     if let Some(offset) = sources.iter().find_map(|source| source.wrong) {
-        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "the data is not what was written");
-        return Err(Error::Request { op: Op::Read, offset, len: job.workload.request_bytes, source });
+        let source = std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            "the data is not what was written",
+        );
+        return Err(Error::Request {
+            op: Op::Read,
+            offset,
+            len: job.workload.request_bytes,
+            source,
+        });
     }
     let span = (
         sources.iter().map(|source| source.result.trace.began).min().unwrap_or(sample.usage.began),
         sources.iter().map(|source| source.result.trace.ended).max().unwrap_or(sample.usage.began),
     );
-    Ok(ToolResult { sample, streams: sources.into_iter().map(|source| source.result).collect(), span })
+    Ok(ToolResult {
+        sample,
+        streams: sources.into_iter().map(|source| source.result).collect(),
+        span,
+    })
 }

@@ -6,11 +6,16 @@ use std::io::Write;
 
 /// Prints and flushes.
 pub(crate) fn print(out: &mut dyn Write, text: &str) -> Result<()> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("cannot print to", "standard output"))
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(Error::io("cannot print to", "standard output"))
 }
 
 /// Reports an engine other than the preferred one, which this system lacks.
-pub(crate) fn fallback<'a, M: Machine>(machine: &M, points: impl IntoIterator<Item = &'a Point>) -> Option<String> {
+pub(crate) fn fallback<'a, M: Machine>(
+    machine: &M,
+    points: impl IntoIterator<Item = &'a Point>,
+) -> Option<String> {
     let engines = machine.capabilities().engines;
     points.into_iter().find_map(|point| point.workload.engine.fallback(&engines))
 }

@@ -9,7 +9,11 @@ pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>, hint: &
 
 /// The beginning of a text that may be very long.
 pub(crate) fn shortened(text: &str) -> String {
-    if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "..." } else { text.into() }
+    if text.chars().count() > 60 {
+        text.chars().take(60).collect::<String>() + "..."
+    } else {
+        text.into()
+    }
 }
 
 /// Whether the name refers to a simulated machine instead of a file.
@@ -20,7 +24,9 @@ pub(crate) fn is_twin(path: &std::path::Path) -> bool {
 /// Refuses NUL characters, which no system call accepts in a name.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {
-        Some(bad) => refuse(shortened(&bad.replace('\0', "\\0")), "it contains a NUL", "leave it out"),
+        Some(bad) => {
+            refuse(shortened(&bad.replace('\0', "\\0")), "it contains a NUL", "leave it out")
+        }
         None => Ok(()),
     }
 }
@@ -34,7 +40,11 @@ pub(crate) fn number_of(words: &str, text: &str, least: u64, most: u64) -> Resul
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
         Ok(value) if plain && (least..=most).contains(&value) => Ok(value),
-        _ => refuse(shortened(words), format!("it is not a number from {least} to {most}"), "choose one between them"),
+        _ => refuse(
+            shortened(words),
+            format!("it is not a number from {least} to {most}"),
+            "choose one between them",
+        ),
     }
 }
 
@@ -43,7 +53,12 @@ pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
 /// Refuses an unrecognised argument; distinguishes unsupported options of the original from unknown
 /// ones.
-pub(crate) fn refuse_option<T>(words: &str, option: &str, not_served: &[NotServed], help: &str) -> Result<T> {
+pub(crate) fn refuse_option<T>(
+    words: &str,
+    option: &str,
+    not_served: &[NotServed],
+    help: &str,
+) -> Result<T> {
     match not_served.iter().find(|(name, _, _)| option.starts_with(name)) {
         Some((_, why, hint)) => refuse(shortened(words), *why, hint),
         None => refuse(shortened(words), "there is no such option", help),
@@ -53,7 +68,11 @@ pub(crate) fn refuse_option<T>(words: &str, option: &str, not_served: &[NotServe
 /// Quotes an argument for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 /// Quotes and joins arguments for a shell.

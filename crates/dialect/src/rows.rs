@@ -57,7 +57,10 @@ impl<O, E, G> Row<O, E, G> {
 }
 
 /// Stores a parsed value.
-pub(crate) fn put<T, E>(place: &mut T, value: std::result::Result<T, E>) -> std::result::Result<(), E> {
+pub(crate) fn put<T, E>(
+    place: &mut T,
+    value: std::result::Result<T, E>,
+) -> std::result::Result<(), E> {
     *place = value?;
     Ok(())
 }
@@ -77,17 +80,22 @@ pub(crate) fn set_own<'w, O>(
     word: &'w str,
     next: impl FnOnce() -> Option<&'w str>,
 ) -> Result<()> {
-    let (name, glued) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    let (name, glued) =
+        word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
     let option = format!("--{}", shortened(name));
     match (Row::find(rows, name).map(|row| &row.takes), glued) {
         (Some(OptionKind::Flag(set)), None) => set(options, true),
-        (Some(OptionKind::Value(set)), glued) => match glued.or_else(next).filter(|value| !value.is_empty()) {
-            Some(value) => set(options, value)?,
-            None => return refuse(option, "its value is missing", "give it after the option"),
-        },
+        (Some(OptionKind::Value(set)), glued) => {
+            match glued.or_else(next).filter(|value| !value.is_empty()) {
+                Some(value) => set(options, value)?,
+                None => return refuse(option, "its value is missing", "give it after the option"),
+            }
+        }
         _ => {
-            let names: Vec<String> = rows.iter().flat_map(Row::names).map(|name| format!("--{name}")).collect();
-            let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+            let names: Vec<String> =
+                rows.iter().flat_map(Row::names).map(|name| format!("--{name}")).collect();
+            let (last, others) =
+                names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
             let hint = format!("halfpower's own are {} and {last}", others.join(", "));
             return refuse(option, "there is no such option", &hint);
         }
@@ -107,7 +115,9 @@ mod tests {
 
     fn set(word: &str, next: Option<&str>) -> std::result::Result<(bool, String), String> {
         let mut options = (false, String::new());
-        set_own(OWN, &mut options, word, || next).map(|()| options).map_err(|error| error.to_string())
+        set_own(OWN, &mut options, word, || next)
+            .map(|()| options)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -119,7 +129,10 @@ mod tests {
             assert!(set("json", next).unwrap_err().contains("--json: its value is missing"));
         }
         for unknown in ["keep=1", "other", ""] {
-            assert!(set(unknown, None).unwrap_err().contains("halfpower's own are --json and --keep"), "{unknown}");
+            assert!(
+                set(unknown, None).unwrap_err().contains("halfpower's own are --json and --keep"),
+                "{unknown}"
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
-//! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that no text does harm.
+//! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that
+//! no text does harm.
 
 use dialect::diskspd::{
-    Caching, Format, Options, Profile, Source, Target, ThreadPool, TimeSpan, parse, profile_xml, read_profile,
+    Caching, Format, Options, Profile, Source, Target, ThreadPool, TimeSpan, parse, profile_xml,
+    read_profile,
 };
 use machine::{Buffering, Engine, Hint};
 use proptest::prelude::*;
@@ -42,17 +44,32 @@ fn every_option_is_taken() {
         (one.threads, one.outstanding, one.write_percent, one.hint, one.source),
         (4, 16, 30, Hint::Random, Source::Zero)
     );
-    assert_eq!((one.caching, one.write_through, one.throughput_bytes_per_ms), (Caching::Uncached, true, Some(100)));
+    assert_eq!(
+        (one.caching, one.write_through, one.throughput_bytes_per_ms),
+        (Caching::Uncached, true, Some(100))
+    );
     let plain = options("x");
-    assert_eq!(plain.profile.spans[0], TimeSpan { targets: vec![Target::new("x".into())], ..TimeSpan::default() });
+    assert_eq!(
+        plain.profile.spans[0],
+        TimeSpan { targets: vec![Target::new("x".into())], ..TimeSpan::default() }
+    );
     // Blocks count in blocks, wherever -b stands.
-    assert_eq!((target("-B2b -b4K x").base_bytes, target("-b4K -T3b -s x").thread_stride_bytes), (8192, 12_288));
+    assert_eq!(
+        (target("-B2b -b4K x").base_bytes, target("-b4K -T3b -s x").thread_stride_bytes),
+        (8192, 12_288)
+    );
     assert_eq!(
         (target("-si128K x").interlocked, target("-s x").stride_bytes, target("-r x").random_bytes),
         (true, None, Some(65_536))
     );
-    assert_eq!((target("-g500i x").throughput_iops, target("-F2 -O8 x").outstanding), (Some(500), 8));
-    assert_eq!((target("/w30 /b4K -ag -v -eDISK_IO x").write_percent, target("/dev/x").path), (30, "/dev/x".into()));
+    assert_eq!(
+        (target("-g500i x").throughput_iops, target("-F2 -O8 x").outstanding),
+        (Some(500), 8)
+    );
+    assert_eq!(
+        (target("/w30 /b4K -ag -v -eDISK_IO x").write_percent, target("/dev/x").path),
+        (30, "/dev/x".into())
+    );
     for (letters, caching, through) in [
         ("-Sr", Caching::Uncached, false),
         ("-S", Caching::Uncached, false),
@@ -131,8 +148,10 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("--nope x", "--nope"),
         ("-", "-: an option is missing"),
     ] {
-        let error = parse(&words(line))
-            .map_or_else(|error| error.to_string(), |options| panic!("{line} was taken as {options}"));
+        let error = parse(&words(line)).map_or_else(
+            |error| error.to_string(),
+            |options| panic!("{line} was taken as {options}"),
+        );
         assert!(error.contains(said), "{line}: {error}");
     }
     assert!(parse(&["a\0b".into()]).unwrap_err().to_string().contains("NUL"));
@@ -189,14 +208,20 @@ fn a_profile_of_the_original() {
     let profile = read_profile(text).unwrap();
     assert_eq!((profile.format, profile.spans.len()), (Format::Xml, 2));
     let span = &profile.spans[0];
-    assert_eq!((span.duration_s, span.interval_ms, span.latency, span.seed), (10, Some(500), true, 3));
+    assert_eq!(
+        (span.duration_s, span.interval_ms, span.latency, span.seed),
+        (10, Some(500), true, 3)
+    );
     let one = &span.targets[0];
     assert_eq!(one.path.to_str(), Some("/data/a & b.dat"));
     assert_eq!(
         (one.random_bytes, one.caching, one.write_through, one.threads, one.write_percent),
         (Some(8192), Caching::Uncached, true, 4, 25)
     );
-    assert_eq!(profile.spans[1], TimeSpan { targets: vec![Target::new("b".into())], ..TimeSpan::default() });
+    assert_eq!(
+        profile.spans[1],
+        TimeSpan { targets: vec![Target::new("b".into())], ..TimeSpan::default() }
+    );
 }
 
 #[test]
@@ -214,7 +239,9 @@ fn beside_a_profile_some_settings_and_targets_are_taken() {
 fn threads_begin_any_number_of_bytes_apart() {
     let one = target("-F8 -T1b -s8b -b4K x");
     assert_eq!((one.threads, one.thread_stride_bytes, one.stride_bytes), (8, 4096, Some(32_768)));
-    let error = target("-t3 -T1b -s8b -b4K x").workload(&TimeSpan::default(), 3, 2 * 4096, &ENGINES).unwrap_err();
+    let error = target("-t3 -T1b -s8b -b4K x")
+        .workload(&TimeSpan::default(), 3, 2 * 4096, &ENGINES)
+        .unwrap_err();
     assert!(error.to_string().contains("a thread begins at 8 KiB"), "{error}");
 }
 
@@ -250,10 +277,18 @@ fn lines_that_the_original_takes_mean_the_same() {
 fn a_pool_has_threads_in_total_and_targets_have_weights() {
     let span = options("-F3 -O8 x y").profile.spans.remove(0);
     assert_eq!(span.pool, Some(ThreadPool { threads: 3, outstanding: Some(8) }));
-    assert_eq!(options("-F3 -o4 x y").profile.spans[0].pool, Some(ThreadPool { threads: 3, outstanding: None }));
-    assert_eq!(options("-F3 -O8 x").profile, options("-t3 -o8 x").profile, "on one target it is all of -t's");
+    assert_eq!(
+        options("-F3 -o4 x y").profile.spans[0].pool,
+        Some(ThreadPool { threads: 3, outstanding: None })
+    );
+    assert_eq!(
+        options("-F3 -O8 x").profile,
+        options("-t3 -o8 x").profile,
+        "on one target it is all of -t's"
+    );
     let profile = |settings: &str, first: &str, second: &str| {
-        let target = |path: &str, inner: &str| format!("<Target><Path>{path}</Path>{inner}</Target>");
+        let target =
+            |path: &str, inner: &str| format!("<Target><Path>{path}</Path>{inner}</Target>");
         let targets = target("x", first) + &target("y", second);
         let span = format!("<TimeSpan>{settings}<Targets>{targets}</Targets></TimeSpan>");
         read_profile(&format!("<Profile><TimeSpans>{span}</TimeSpans></Profile>"))
@@ -263,7 +298,10 @@ fn a_pool_has_threads_in_total_and_targets_have_weights() {
     let read = profile(pool, "<Weight>6000</Weight>", own).unwrap();
     let span = &read.spans[0];
     assert_eq!(span.pool, Some(ThreadPool { threads: 2, outstanding: Some(32) }));
-    assert_eq!((span.targets[0].weight, &span.targets[1].thread_weights), (6000, &vec![(1, Some(7))]));
+    assert_eq!(
+        (span.targets[0].weight, &span.targets[1].thread_weights),
+        (6000, &vec![(1, Some(7))])
+    );
     assert_eq!(read_profile(&profile_xml(&read, 0)).unwrap(), read);
     for (settings, first, second, said) in [
         (pool, "<Weight>0</Weight>", "", "<Weight>0"),
@@ -315,8 +353,10 @@ fn profiles_that_are_none() {
         (within("<Path></Path>\0"), "NUL"),
         ("<a>".repeat(100_000), "too deep"),
     ] {
-        let error = read_profile(&text)
-            .map_or_else(|error| error.to_string(), |profile| panic!("{text} was taken as {profile:?}"));
+        let error = read_profile(&text).map_or_else(
+            |error| error.to_string(),
+            |profile| panic!("{text} was taken as {profile:?}"),
+        );
         assert!(error.contains(said) && error.len() < 400, "{text}: {error}");
     }
 }
@@ -383,7 +423,12 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 fn some_target() -> impl Strategy<Value = Target> {
-    let sizes = (1u32..1 << 30, 0u64..1 << 40, prop::option::of(1u64..1 << 40), prop::option::of(1u64..1 << 40));
+    let sizes = (
+        1u32..1 << 30,
+        0u64..1 << 40,
+        prop::option::of(1u64..1 << 40),
+        prop::option::of(1u64..1 << 40),
+    );
     let counts = (1u32..300, 1u32..1024, 0u8..=100, prop::option::of(1u32..1000));
     ("[a-z&<>'\" ]{0,6}[a-z]", sizes, counts, 0u8..12).prop_map(
         |(path, (block, base, places, create), (outstanding, threads, write, rate), kind)| Target {
@@ -415,7 +460,10 @@ fn some_target() -> impl Strategy<Value = Target> {
 #[test]
 fn part_of_the_requests_is_random_and_ranges_have_shares() {
     let one = target("-b8K -rs70 -rdpct90/10:5/20 -i32 -j5 x");
-    assert_eq!((one.random_bytes, one.random_percent, one.ranges), (Some(8192), Some(70), vec![(90, 10), (5, 20)]));
+    assert_eq!(
+        (one.random_bytes, one.random_percent, one.ranges),
+        (Some(8192), Some(70), vec![(90, 10), (5, 20)])
+    );
     assert_eq!((one.burst, one.pause_ms), (Some(32), Some(5)));
     assert_eq!((target("-rs100 -r4K x"), target("-rs0 x")), (target("-r4K x"), target("x")));
     // As VMFleet's profiles have them.
@@ -424,7 +472,10 @@ fn part_of_the_requests_is_random_and_ranges_have_shares() {
                 <Distribution><Percent><Range IO=\"95\">5</Range><Range IO=\"4\">10</Range></Percent></Distribution>\
                 </Target></Targets></TimeSpan></TimeSpans></Profile>";
     let read = read_profile(text).unwrap().spans.remove(0).targets.remove(0);
-    assert_eq!((read.random_bytes, read.random_percent, read.ranges), (Some(8192), Some(80), vec![(95, 5), (4, 10)]));
+    assert_eq!(
+        (read.random_bytes, read.random_percent, read.ranges),
+        (Some(8192), Some(80), vec![(95, 5), (4, 10)])
+    );
     assert_eq!((read.burst, read.pause_ms), (Some(4), Some(2)));
 }
 

@@ -1,6 +1,8 @@
 //! diskspd's two forms of results from fixed figures.
 
-use dialect::diskspd::{DiskspdResult, Half, Interval, Profile, SpanResult, System, ThreadResult, parse, text, xml};
+use dialect::diskspd::{
+    DiskspdResult, Half, Interval, Profile, SpanResult, System, ThreadResult, parse, text, xml,
+};
 use measure::histogram::Histogram;
 
 fn half(requests: u64, us: u64, intervals: &[u64]) -> Half {
@@ -9,7 +11,8 @@ fn half(requests: u64, us: u64, intervals: &[u64]) -> Half {
     latency.record_n(us * 3000, requests - requests / 2);
     let interval_latencies = intervals.iter().map(|count| {
         let mut interval = Interval::default();
-        (0..*count).for_each(|index| interval.add(if index % 2 == 0 { us * 1000 } else { us * 3000 }));
+        (0..*count)
+            .for_each(|index| interval.add(if index % 2 == 0 { us * 1000 } else { us * 3000 }));
         interval
     });
     Half {
@@ -48,7 +51,8 @@ fn result(line: &str, writes: bool) -> (Profile, DiskspdResult) {
 
 #[test]
 fn text_with_latencies_and_spread() {
-    let (profile, result) = result("-b4K -d2 -W1 -r -w30 -t2 -o8 -Sh -L -D1000 -c10M testfile.dat", true);
+    let (profile, result) =
+        result("-b4K -d2 -W1 -r -w30 -t2 -o8 -Sh -L -D1000 -c10M testfile.dat", true);
     insta::assert_snapshot!(text(&profile, &result));
 }
 
@@ -67,17 +71,24 @@ fn latencies_of_what_was_not_done_are_not_available() {
 
 #[test]
 fn xml_with_latencies_and_spread() {
-    let (profile, result) = result("-b4K -d2 -W1 -r -w30 -t2 -o8 -Sh -L -D1000 -Rxml testfile.dat", true);
+    let (profile, result) =
+        result("-b4K -d2 -W1 -r -w30 -t2 -o8 -Sh -L -D1000 -Rxml testfile.dat", true);
     let text = xml(&profile, &result);
     // 101 buckets of whole percentiles are as dull as the others.
     let (mut shown, mut dull) = (String::new(), 0);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let percentile = lines.peek().and_then(|next| {
-            next.trim().strip_prefix("<Percentile>")?.strip_suffix("</Percentile>")?.parse::<f64>().ok()
+            next.trim()
+                .strip_prefix("<Percentile>")?
+                .strip_suffix("</Percentile>")?
+                .parse::<f64>()
+                .ok()
         });
         if line.trim() == "<Bucket>"
-            && percentile.is_some_and(|percent| percent.fract() == 0.0 && ![0.0, 50.0, 100.0].contains(&percent))
+            && percentile.is_some_and(|percent| {
+                percent.fract() == 0.0 && ![0.0, 50.0, 100.0].contains(&percent)
+            })
         {
             dull += 1;
             while lines.next().is_some_and(|line| line.trim() != "</Bucket>") {}

@@ -1,4 +1,5 @@
-//! Whole runs on this computer, short and in small files: what is done, what is left, what goes wrong.
+//! Whole runs on this computer, short and in small files: what is done, what is left, what goes
+//! wrong.
 
 mod mounted;
 
@@ -26,22 +27,29 @@ fn entries(directory: &Path) -> usize {
 fn a_mix_on_a_file_that_is_made_and_then_read() {
     let here = tempfile::tempdir().unwrap();
     let file = here.path().join("t.dat");
-    let (_, result) = ran(&format!("-c2M -d1 -W0 -b8K -r4K -w40 -t2 -o4 -L -D200 {}", file.display())).unwrap();
+    let (_, result) =
+        ran(&format!("-c2M -d1 -W0 -b8K -r4K -w40 -t2 -o4 -L -D200 {}", file.display())).unwrap();
     let span = &result.spans[0];
     assert_eq!(span.threads.iter().map(|thread| thread.id).collect::<Vec<_>>(), [0, 1]);
     for thread in &span.threads {
         let (reads, writes) = (&thread.reads, &thread.writes);
         assert!(reads.requests > 0 && writes.requests > 0);
         assert_eq!((reads.bytes, reads.latency.count()), (reads.requests * 8192, reads.requests));
-        assert!(reads.intervals.len() >= 4 && reads.intervals.iter().sum::<u64>() <= reads.requests);
+        assert!(
+            reads.intervals.len() >= 4 && reads.intervals.iter().sum::<u64>() <= reads.requests
+        );
         let known = reads.interval_latencies.iter().filter(|interval| interval.requests > 0);
         assert!(known.clone().count() > 0);
         for interval in known {
             assert!(interval.least_ns > 0 && interval.least_ns <= interval.mean_ns() as u64 + 1);
-            assert!(interval.most_ns as f64 >= interval.mean_ns() && interval.most_ns <= reads.latency.max());
+            assert!(
+                interval.most_ns as f64 >= interval.mean_ns()
+                    && interval.most_ns <= reads.latency.max()
+            );
         }
     }
-    let sum: u64 = span.threads.iter().map(|thread| thread.reads.requests + thread.writes.requests).sum();
+    let sum: u64 =
+        span.threads.iter().map(|thread| thread.reads.requests + thread.writes.requests).sum();
     assert_eq!(span.points[0].numbers.as_ref().unwrap().achieved.requests, sum);
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 2 << 20);
     ran(&format!("-d1 -w1 -W0 {}", file.display())).expect("what it made it may write");
@@ -66,14 +74,18 @@ fn a_profile_of_two_spans_over_two_files_in_the_spans_order() {
         )
     };
     let span = |targets: String| {
-        format!("<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets>{targets}</Targets></TimeSpan>")
+        format!(
+            "<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets>{targets}</Targets></TimeSpan>"
+        )
     };
     let spans = span(target("a", 1) + &target("b", 2)) + &span(target("b", 1) + &target("a", 1));
     let profile = here.path().join("p.xml");
     std::fs::write(&profile, format!("<Profile><TimeSpans>{spans}</TimeSpans></Profile>")).unwrap();
     let (read, result) = ran(&format!("-X{}", profile.display())).unwrap();
     assert_eq!((read.spans.len(), result.spans.len()), (2, 2));
-    let paths = |index: usize| result.spans[index].threads.iter().map(|thread| thread.path.clone()).collect::<Vec<_>>();
+    let paths = |index: usize| {
+        result.spans[index].threads.iter().map(|thread| thread.path.clone()).collect::<Vec<_>>()
+    };
     assert_eq!(paths(0), [path("a"), path("b"), path("b")]);
     assert_eq!(paths(1), [path("b"), path("a")]);
     assert_eq!(entries(here.path()), 3, "files made under a name stay");
@@ -86,10 +98,13 @@ fn a_template_of_two_targets_on_one_file() {
     let file = here.path().join("t.dat");
     ran(&format!("-c1M -d1 -W0 {}", file.display())).unwrap();
     let target = |block: u32, inner: &str| {
-        format!("<Target><Path>*1</Path><BlockSize>{block}</BlockSize><RequestCount>2</RequestCount>{inner}</Target>")
+        format!(
+            "<Target><Path>*1</Path><BlockSize>{block}</BlockSize><RequestCount>2</RequestCount>{inner}</Target>"
+        )
     };
-    let targets = target(32_768, "<WriteRatio>100</WriteRatio><Throughput unit=\"IOPS\">50</Throughput>")
-        + &target(8192, "<Random>8192</Random><RandomRatio>80</RandomRatio>");
+    let targets =
+        target(32_768, "<WriteRatio>100</WriteRatio><Throughput unit=\"IOPS\">50</Throughput>")
+            + &target(8192, "<Random>8192</Random><RandomRatio>80</RandomRatio>");
     let profile = here.path().join("p.xml");
     let text = format!(
         "<Profile><TimeSpans><TimeSpan><Duration>60</Duration><Warmup>300</Warmup><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
@@ -103,9 +118,10 @@ fn a_template_of_two_targets_on_one_file() {
     assert!(threads[0].writes.requests > 0 && threads[0].reads.requests == 0);
     assert!(threads[1].reads.requests > 0 && threads[1].writes.requests == 0);
     assert_eq!(threads[1].reads.bytes, threads[1].reads.requests * 8192);
-    for (targets, said) in
-        [(String::new(), "names 0"), (format!("{0} {0}", file.display()), "no target of the profile is *2")]
-    {
+    for (targets, said) in [
+        (String::new(), "names 0"),
+        (format!("{0} {0}", file.display()), "no target of the profile is *2"),
+    ] {
         let error = ran(&format!("{line} {targets}")).map(|_| ()).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains(said), "{error}");
     }
@@ -122,12 +138,14 @@ fn a_pool_of_threads_asks_its_targets_by_their_weights() {
              <WriteThrough>true</WriteThrough><Weight>{weight}</Weight>{inner}</Target>"
         )
     };
-    let targets = target(6000, "<BlockSize>8192</BlockSize><Random>8192</Random><MaxFileSize>2097152</MaxFileSize>")
-        + &target(
-            300,
-            "<BlockSize>32768</BlockSize><StrideSize>32768</StrideSize><InterlockedSequential>true</InterlockedSequential>\
+    let targets = target(
+        6000,
+        "<BlockSize>8192</BlockSize><Random>8192</Random><MaxFileSize>2097152</MaxFileSize>",
+    ) + &target(
+        300,
+        "<BlockSize>32768</BlockSize><StrideSize>32768</StrideSize><InterlockedSequential>true</InterlockedSequential>\
              <BaseFileOffset>2097152</BaseFileOffset><WriteRatio>100</WriteRatio>",
-        );
+    );
     let profile = here.path().join("p.xml");
     let text = format!(
         "<Profile><TimeSpans><TimeSpan><MeasureLatency>true</MeasureLatency><ThreadCount>2</ThreadCount><RequestCount>32</RequestCount>\
@@ -138,19 +156,30 @@ fn a_pool_of_threads_asks_its_targets_by_their_weights() {
     let span = &result.spans[0];
     assert_eq!(span.threads.iter().map(|thread| thread.id).collect::<Vec<_>>(), [0, 0, 1, 1]);
     let all = |of: fn(&ThreadResult) -> u64| span.threads.iter().map(of).sum::<u64>() as f64;
-    let (reads, writes) = (all(|thread| thread.reads.requests), all(|thread| thread.writes.requests));
+    let (reads, writes) =
+        (all(|thread| thread.reads.requests), all(|thread| thread.writes.requests));
     let (share, expected) = (writes / (reads + writes), 300.0 / 6300.0);
     let error = (expected * (1.0 - expected) / (reads + writes)).sqrt();
-    assert!((share - expected).abs() < 6.0 * error + 64.0 / (reads + writes), "{writes} of {}", reads + writes);
+    assert!(
+        (share - expected).abs() < 6.0 * error + 64.0 / (reads + writes),
+        "{writes} of {}",
+        reads + writes
+    );
     for thread in &span.threads {
         let (reads, writes) = (&thread.reads, &thread.writes);
         assert_eq!((reads.bytes, writes.bytes), (reads.requests * 8192, writes.requests * 32_768));
-        assert_eq!((reads.latency.count(), writes.latency.count()), (reads.requests, writes.requests));
+        assert_eq!(
+            (reads.latency.count(), writes.latency.count()),
+            (reads.requests, writes.requests)
+        );
         assert!((reads.requests > 0) != (writes.requests > 0), "each target does its own");
     }
     let shown = xml(&read, &result);
     assert_eq!((shown.matches("<Thread>").count(), shown.matches("<IOCount>").count()), (2, 4));
-    assert!(shown.contains("<ThreadCount>2</ThreadCount>\n    <RequestCount>32</RequestCount>"), "{shown}");
+    assert!(
+        shown.contains("<ThreadCount>2</ThreadCount>\n    <RequestCount>32</RequestCount>"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -158,10 +187,18 @@ fn each_thread_of_a_pool_keeps_its_requests_outstanding_over_all_targets() {
     let here = tempfile::tempdir().unwrap();
     let [a, b] = ["a", "b"].map(|name| here.path().join(name).display().to_string());
     let depth = |result: &DiskspdResult| -> f64 {
-        result.spans[0].points.iter().map(|point| point.numbers.as_ref().unwrap().achieved.mean_depth).sum()
+        result.spans[0]
+            .points
+            .iter()
+            .map(|point| point.numbers.as_ref().unwrap().achieved.mean_depth)
+            .sum()
     };
     let (profile, result) = ran(&format!("-c4M -d1 -W0 -b4K -r -Sh -F2 -O4 {a} {b}")).unwrap();
-    assert!((depth(&result) - 8.0).abs() < 0.5, "2 threads with 4 requests each, not {}", depth(&result));
+    assert!(
+        (depth(&result) - 8.0).abs() < 0.5,
+        "2 threads with 4 requests each, not {}",
+        depth(&result)
+    );
     let by_target = |path: &str| {
         let of = result.spans[0].threads.iter().filter(|thread| thread.path == path);
         of.map(|thread| thread.reads.requests).sum::<u64>() as f64
@@ -169,7 +206,11 @@ fn each_thread_of_a_pool_keeps_its_requests_outstanding_over_all_targets() {
     let halves = by_target(&a) / (by_target(&a) + by_target(&b));
     assert!((halves - 0.5).abs() < 0.05, "{halves} of the requests went to the first");
     let said = text(&profile, &result);
-    for line in ["thread pool with 2 threads", "relative IO weight in thread pool: 1", "request count:\t\t4"] {
+    for line in [
+        "thread pool with 2 threads",
+        "relative IO weight in thread pool: 1",
+        "request count:\t\t4",
+    ] {
         assert!(said.contains(line), "{line}: {said}");
     }
     // Without -O each target has -o of each thread, and -g is of each, too.
@@ -179,7 +220,8 @@ fn each_thread_of_a_pool_keeps_its_requests_outstanding_over_all_targets() {
     for thread in &result.spans[0].threads {
         assert!(thread.reads.requests.abs_diff(100) <= 3, "{} of 100", thread.reads.requests);
     }
-    // One request at a time needs no other engine than a blocking call, and mapped files are copied from in turn.
+    // One request at a time needs no other engine than a blocking call, and mapped files are copied
+    // from in turn.
     for line in ["-Sh -F2 -O1", "-Sm -F2 -O4", "-Sm -F1 -o2"] {
         let (_, result) = ran(&format!("-c4M -d1 -W0 -b4K -r {line} {a} {b}")).unwrap();
         assert!(result.spans[0].threads.iter().all(|thread| thread.reads.requests > 0), "{line}");
@@ -194,7 +236,11 @@ fn threads_in_stripes_write_every_block() {
     ran(&format!("-c256K -d1 -W0 {}", file.display())).unwrap();
     ran(&format!("-d1 -W0 -b4K -w100 -Z -F8 -T1b -s8b -o1 {}", file.display())).unwrap();
     let written = std::fs::read(&file).unwrap();
-    assert_eq!(written.chunks(4096).position(|block| block.iter().any(|byte| *byte != 0)), None, "left out");
+    assert_eq!(
+        written.chunks(4096).position(|block| block.iter().any(|byte| *byte != 0)),
+        None,
+        "left out"
+    );
 }
 
 #[test]
@@ -232,16 +278,24 @@ fn writes_carry_the_data_of_a_file() {
     let (data, file) = (here.path().join("data"), here.path().join("t.dat"));
     std::fs::write(&data, b"abcde").unwrap();
     // Seven bytes of it, again and again.
-    let (profile, _) =
-        ran(&format!("-c64K -d1 -W0 -b4K -w100 -o1 -t1 -Sb -Z7,{} {}", data.display(), file.display())).unwrap();
+    let (profile, _) = ran(&format!(
+        "-c64K -d1 -W0 -b4K -w100 -o1 -t1 -Sb -Z7,{} {}",
+        data.display(),
+        file.display()
+    ))
+    .unwrap();
     assert_eq!(profile.spans[0].targets[0].source_bytes, Some(7));
     let written = std::fs::read(&file).unwrap();
     let wanted: Vec<u8> = b"abcdeab".iter().copied().cycle().take(2 * 7 + 4096).collect();
     for block in written.chunks(4096) {
         assert!(wanted.windows(4096).take(7).any(|part| part == block), "{:?}", &block[..20]);
     }
-    let error =
-        ran(&format!("-c64K -d1 -W0 -w100 -Z1M,{}/none {}", here.path().display(), here.path().display())).unwrap_err();
+    let error = ran(&format!(
+        "-c64K -d1 -W0 -w100 -Z1M,{}/none {}",
+        here.path().display(),
+        here.path().display()
+    ))
+    .unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("name a file with data"), "{error}");
     assert_eq!(entries(here.path()), 2);
 }

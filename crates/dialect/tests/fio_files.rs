@@ -1,8 +1,8 @@
 //! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, Trace, World,
-    aggregate_logs, json, load_states, logs, look, run, saved_states, text,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, Trace,
+    World, aggregate_logs, json, load_states, logs, look, run, saved_states, text,
 };
 use host::Host;
 use machine::NewFile;
@@ -32,7 +32,11 @@ impl Surroundings for Bare {
 
 fn plan(text: &str) -> Plan {
     let world = World { read: &|_| Err(io::ErrorKind::NotFound.into()), variable: &|_| None };
-    Plan::new(&JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world).unwrap().sections, &[]).unwrap()
+    Plan::new(
+        &JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world).unwrap().sections,
+        &[],
+    )
+    .unwrap()
 }
 
 /// Pretends that `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
@@ -52,16 +56,25 @@ fn arrange(text: &str, destroy: &[&str]) -> Result<Arrangement, FioError> {
 #[test]
 fn clones_have_separate_files_or_parts() {
     let arranged = arrange("[j]\ndirectory=/dir\nsize=4m\nnumjobs=3\nrw=write\n", &[]).unwrap();
-    let paths: Vec<String> = arranged.files.iter().map(|file| file.path.display().to_string()).collect();
+    let paths: Vec<String> =
+        arranged.files.iter().map(|file| file.path.display().to_string()).collect();
     assert_eq!(paths, ["/dir/j.0.0", "/dir/j.1.0", "/dir/j.2.0"]);
     assert!(
-        arranged.files.iter().all(|file| file.bytes == 4 << 20 && file.made == Some(NewFile::Reserved) && file.written)
+        arranged.files.iter().all(|file| file.bytes == 4 << 20
+            && file.made == Some(NewFile::Reserved)
+            && file.written)
     );
     assert_eq!(arranged.clones.iter().map(|clone| clone.number).collect::<Vec<_>>(), [1, 2, 3]);
 
-    let shared =
-        arrange("[j]\nfilename=/new\nsize=4m\noffset=1m\noffset_increment=4m\nnumjobs=3\nrw=randrw\n", &[]).unwrap();
-    assert_eq!((shared.files.len(), shared.files[0].bytes, shared.files[0].made), (1, 13 << 20, Some(NewFile::Filled)));
+    let shared = arrange(
+        "[j]\nfilename=/new\nsize=4m\noffset=1m\noffset_increment=4m\nnumjobs=3\nrw=randrw\n",
+        &[],
+    )
+    .unwrap();
+    assert_eq!(
+        (shared.files.len(), shared.files[0].bytes, shared.files[0].made),
+        (1, 13 << 20, Some(NewFile::Filled))
+    );
     assert_eq!(
         shared.clones.iter().map(|clone| clone.part).collect::<Vec<_>>(),
         [(1 << 20, 4 << 20), (5 << 20, 4 << 20), (9 << 20, 4 << 20)]
@@ -72,19 +85,29 @@ fn clones_have_separate_files_or_parts() {
         &[],
     )
     .unwrap();
-    assert_eq!((device.clones[0].part, device.clones[0].limit_bytes), ((512 << 20, 256 << 20), Some(512 << 20)));
+    assert_eq!(
+        (device.clones[0].part, device.clones[0].limit_bytes),
+        ((512 << 20, 256 << 20), Some(512 << 20))
+    );
     assert_eq!((device.clones[1].part, device.clones[1].limit_bytes), ((0, 1 << 30), None));
     assert_eq!(device.files[0].made, None);
 
     // Each of several files gets its part.
-    let several =
-        arrange("[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n", &[])
-            .unwrap();
+    let several = arrange(
+        "[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n",
+        &[],
+    )
+    .unwrap();
     let bytes = (9 << 20) / 2;
-    assert_eq!(several.files.iter().map(|file| file.bytes).collect::<Vec<_>>(), [(1 << 20) + bytes; 2]);
+    assert_eq!(
+        several.files.iter().map(|file| file.bytes).collect::<Vec<_>>(),
+        [(1 << 20) + bytes; 2]
+    );
     assert_eq!((&several.clones[0].files, several.clones[0].part), (&vec![0, 1], (1 << 20, bytes)));
     assert_eq!(several.clones[0].limit_bytes, Some(9 << 20));
-    let made = arrange("[j]\ndirectory=/dir\nnrfiles=3\nsize=3m\nrw=write\nioengine=io_uring\n", &[]).unwrap();
+    let made =
+        arrange("[j]\ndirectory=/dir\nnrfiles=3\nsize=3m\nrw=write\nioengine=io_uring\n", &[])
+            .unwrap();
     assert_eq!(
         made.files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
         ["/dir/j.0.0", "/dir/j.0.1", "/dir/j.0.2"]
@@ -95,9 +118,11 @@ fn clones_have_separate_files_or_parts() {
         ["/dir/j.0.0", "/new/j.1.0", "/dir/j.2.0"]
     );
     let drawn = arrange("[j]\nfilesize=64k-1m\nbs=4k\nnumjobs=20\nrw=write\n", &[]).unwrap();
-    let sizes: std::collections::BTreeSet<u64> = drawn.files.iter().map(|file| file.bytes).collect();
+    let sizes: std::collections::BTreeSet<u64> =
+        drawn.files.iter().map(|file| file.bytes).collect();
     assert!(
-        sizes.len() > 10 && sizes.iter().all(|bytes| (65_536..=1 << 20).contains(bytes) && bytes % 4096 == 0),
+        sizes.len() > 10
+            && sizes.iter().all(|bytes| (65_536..=1 << 20).contains(bytes) && bytes % 4096 == 0),
         "{sizes:?}"
     );
 
@@ -143,16 +168,30 @@ fn a_run_makes_all_requests_and_removes_its_files() {
         &[],
     )
     .unwrap();
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "the files that were laid out are gone");
+    assert_eq!(
+        fs::read_dir(directory.path()).unwrap().count(),
+        0,
+        "the files that were laid out are gone"
+    );
     let entries = result.entries();
     let told: Vec<(&str, u32, [u64; 3], u64)> = entries
         .iter()
-        .map(|entry| (entry.job.job.name.as_str(), entry.clones, entry.recorded.requests, entry.recorded.syncs.count()))
+        .map(|entry| {
+            (
+                entry.job.job.name.as_str(),
+                entry.clones,
+                entry.recorded.requests,
+                entry.recorded.syncs.count(),
+            )
+        })
         .collect();
     let (reads, writes) = (told[3].2[0], told[3].2[1]);
     assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
     assert!(reads > 150 && writes > 150);
-    assert_eq!(told[..3], [("w", 1, [0, 16, 0], 3), ("w", 1, [0, 16, 0], 3), ("r", 1, [256, 0, 0], 0)]);
+    assert_eq!(
+        told[..3],
+        [("w", 1, [0, 16, 0], 3), ("w", 1, [0, 16, 0], 3), ("r", 1, [256, 0, 0], 0)]
+    );
     // Three threads share 64 requests.
     assert_eq!(
         told[4..],
@@ -163,15 +202,10 @@ fn a_run_makes_all_requests_and_removes_its_files() {
             ("mapped", 1, [0, 256, 0], 0)
         ]
     );
-    assert!(
-        entries.iter().all(|entry| entry
-            .recorded
-            .latency
-            .iter()
-            .map(measure::histogram::Histogram::count)
-            .sum::<u64>()
-            == entry.recorded.requests.iter().sum::<u64>())
-    );
+    assert!(entries.iter().all(|entry| {
+        entry.recorded.latency.iter().map(measure::histogram::Histogram::count).sum::<u64>()
+            == entry.recorded.requests.iter().sum::<u64>()
+    }));
 }
 
 #[test]
@@ -190,10 +224,14 @@ fn mixed_sizes_add_up_to_the_requested_bytes() {
     assert_eq!(moved, [4 << 20, 4 << 20, 4 << 20, 1 << 20, 1 << 20, 1 << 20]);
     // The seeds are fixed, so the counts are too; by their mean the first is near 4 MiB / 25.6 KiB.
     // Random requests shrink where blocks are taken: fio 3.33 issues 292 to 304.
-    let requests: Vec<u64> = entries.iter().map(|entry| entry.recorded.requests.iter().sum()).collect();
+    let requests: Vec<u64> =
+        entries.iter().map(|entry| entry.recorded.requests.iter().sum()).collect();
     assert!((130..200).contains(&requests[0]) && (280..320).contains(&requests[1]), "{requests:?}");
     let mix = &entries[2].recorded;
-    assert!(mix.bytes[0] == mix.requests[0] * 4096 && mix.bytes[1].div_ceil(16_384) == mix.requests[1], "{mix:?}");
+    assert!(
+        mix.bytes[0] == mix.requests[0] * 4096 && mix.bytes[1].div_ceil(16_384) == mix.requests[1],
+        "{mix:?}"
+    );
     assert_eq!(requests[3..], [256, 256, 256]);
     let point = &result.groups[0].jobs[0].point;
     let numbers = point.numbers.as_ref().unwrap();
@@ -213,15 +251,25 @@ fn files_alternate_request_by_request() {
     let result = measured(text, directory.path(), &paths).unwrap();
     assert_eq!(result.entries()[0].recorded.requests, [0, 64, 0]);
     for path in &paths {
-        let written: Vec<bool> =
-            fs::read(path).unwrap().chunks(16 << 10).map(|block| block.iter().any(|&byte| byte != 0)).collect();
-        assert!(written[..32].iter().all(|&block| block) && written[32..].iter().all(|&block| !block), "{written:?}");
+        let written: Vec<bool> = fs::read(path)
+            .unwrap()
+            .chunks(16 << 10)
+            .map(|block| block.iter().any(|&byte| byte != 0))
+            .collect();
+        assert!(
+            written[..32].iter().all(|&block| block) && written[32..].iter().all(|&block| !block),
+            "{written:?}"
+        );
     }
 }
 
 /// Requests of each entry by direction, and its syncs.
 fn counted(result: &FioResult) -> Vec<([u64; 3], u64)> {
-    result.entries().iter().map(|entry| (entry.recorded.requests, entry.recorded.syncs.count())).collect()
+    result
+        .entries()
+        .iter()
+        .map(|entry| (entry.recorded.requests, entry.recorded.syncs.count()))
+        .collect()
 }
 
 #[test]
@@ -238,10 +286,20 @@ fn jobs_of_different_engines_and_buffering_run_together() {
     assert_eq!(result.groups.len(), 1);
     assert_eq!(
         counted(&result),
-        [([0, 256, 0], 0), ([16, 0, 0], 0), ([0, 64, 0], 0), ([256, 0, 0], 0), ([0, 256, 0], 31), ([0, 256, 0], 31)]
+        [
+            ([0, 256, 0], 0),
+            ([16, 0, 0], 0),
+            ([0, 64, 0], 0),
+            ([256, 0, 0], 0),
+            ([0, 256, 0], 31),
+            ([0, 256, 0], 31)
+        ]
     );
     let asked = |job: usize| &result.groups[0].jobs[job].point.workload.workload;
-    assert_eq!((asked(0).engine, asked(1).engine), (machine::Engine::IoUring, machine::Engine::Sync));
+    assert_eq!(
+        (asked(0).engine, asked(1).engine),
+        (machine::Engine::IoUring, machine::Engine::Sync)
+    );
     assert_eq!(asked(2).buffering, machine::Buffering::BufferedDsync);
 }
 
@@ -249,7 +307,9 @@ fn jobs_of_different_engines_and_buffering_run_together() {
 fn a_sync_follows_every_n_writes_at_any_depth() {
     let directory = tempfile::tempdir().unwrap();
     for (engine, every) in [("io_uring", 1), ("io_uring", 4), ("libaio", 4), ("psync", 16)] {
-        let job = format!("[w]\nsize=1m\nrw=write\nbs=4k\nioengine={engine}\niodepth=16\nfsync={every}\n");
+        let job = format!(
+            "[w]\nsize=1m\nrw=write\nbs=4k\nioengine={engine}\niodepth=16\nfsync={every}\n"
+        );
         let result = measured(&job, directory.path(), &[]).unwrap();
         // As in fio, no sync follows the last write.
         assert_eq!(counted(&result), [([0, 256, 0], 256 / every - 1)], "{engine}, every {every}");
@@ -275,7 +335,10 @@ fn a_section_names_its_job() {
     let plan = plan("[global]\nname=g\nsize=64k\n[a]\nname=foo\n[b]\n");
     assert_eq!(plan.jobs().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     let files = Arrangement::new(&plan, &imagined, &[]).unwrap().files;
-    assert_eq!(files.iter().map(|file| file.path.to_str().unwrap()).collect::<Vec<_>>(), ["a.0.0", "b.0.0"]);
+    assert_eq!(
+        files.iter().map(|file| file.path.to_str().unwrap()).collect::<Vec<_>>(),
+        ["a.0.0", "b.0.0"]
+    );
 }
 
 #[test]
@@ -288,9 +351,14 @@ fn a_failed_job_leaves_the_results_of_others() {
     );
     // Files that do not fit and failures during the run are the job's errors.
     let told: Vec<_> = result.unwrap().groups.iter().flat_map(|group| group.jobs.clone()).collect();
-    let errnos: Vec<_> = told.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
+    let errnos: Vec<_> =
+        told.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
     assert_eq!(errnos, [None, Some(28), None]);
-    assert!(told[1].point.numbers.is_none() && told[0].point.numbers.is_some() && told[2].point.numbers.is_some());
+    assert!(
+        told[1].point.numbers.is_none()
+            && told[0].point.numbers.is_some()
+            && told[2].point.numbers.is_some()
+    );
     let alone = measured("[bad]\nrw=write\nsize=16m\n", mounted.path(), &[]).unwrap();
     assert_eq!(alone.groups[0].jobs[0].error.as_ref().map(|error| error.errno), Some(28));
     let result = measured(
@@ -303,12 +371,22 @@ fn a_failed_job_leaves_the_results_of_others() {
     let document: serde_json::Value = serde_json::from_str(&json(&result, false)).unwrap();
     let jobs = document["jobs"].as_array().unwrap();
     let errors: Vec<i64> = jobs.iter().map(|job| job["error"].as_i64().unwrap()).collect();
-    assert!(errors[0] == 0 && errors[3] == 0 && errors[1..3].contains(&28), "no space left: {errors:?}");
-    assert_eq!((&jobs[0]["read"]["total_ios"], &jobs[3]["read"]["total_ios"]), (&16.into(), &16.into()));
-    let failed = errors.iter().position(|&error| error == 28).unwrap();
-    assert!(jobs[failed]["write"]["total_ios"].as_u64().unwrap() > 0, "what was done before is reported");
     assert!(
-        result.failures().join("").contains("No space left") && text(&result).contains("failed: a write of 4096 bytes")
+        errors[0] == 0 && errors[3] == 0 && errors[1..3].contains(&28),
+        "no space left: {errors:?}"
+    );
+    assert_eq!(
+        (&jobs[0]["read"]["total_ios"], &jobs[3]["read"]["total_ios"]),
+        (&16.into(), &16.into())
+    );
+    let failed = errors.iter().position(|&error| error == 28).unwrap();
+    assert!(
+        jobs[failed]["write"]["total_ios"].as_u64().unwrap() > 0,
+        "what was done before is reported"
+    );
+    assert!(
+        result.failures().join("").contains("No space left")
+            && text(&result).contains("failed: a write of 4096 bytes")
     );
     assert_eq!(fs::read_dir(mounted.path()).unwrap().count(), 0);
 }
@@ -321,15 +399,23 @@ fn only_whole_windows_give_rates() {
         format!("[j]\nsize=1m\nrw=randread\nbs=4k\ninvalidate=0\nwrite_iops_log={prefix}\n{rest}")
     };
     // 1,000 requests a second for 250 ms: the last window is partial, so it has no line.
-    let result = measured(&job("rate_iops=1000\nio_size=1000k\nlog_avg_msec=100\n"), directory.path(), &[]).unwrap();
+    let result =
+        measured(&job("rate_iops=1000\nio_size=1000k\nlog_avg_msec=100\n"), directory.path(), &[])
+            .unwrap();
     let text = &logs(&result)[0].1;
-    assert_eq!(text.lines().map(|line| line.split(',').next().unwrap()).collect::<Vec<_>>(), ["100", "200"], "{text}");
+    assert_eq!(
+        text.lines().map(|line| line.split(',').next().unwrap()).collect::<Vec<_>>(),
+        ["100", "200"],
+        "{text}"
+    );
 }
 
 #[test]
 fn directories_are_created_as_in_fio_and_removed() {
     let directory = tempfile::tempdir().unwrap();
-    let result = measured("[a]\nsize=64k\nfilename=new/and/deep\nrw=write\n", directory.path(), &[]).unwrap();
+    let result =
+        measured("[a]\nsize=64k\nfilename=new/and/deep\nrw=write\n", directory.path(), &[])
+            .unwrap();
     assert_eq!(counted(&result), [([0, 16, 0], 0)]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
@@ -344,7 +430,12 @@ fn a_backlog_is_read_back_during_writing() {
         let result = measured(&job, directory.path(), &[]).unwrap();
         let recorded = &result.entries()[0].recorded;
         let back = recorded.read_back.as_ref().unwrap();
-        assert_eq!((recorded.requests, back.requests), ([0, 16, 0], [16, 0, 0]), "{engine}: {:?}", result.failures());
+        assert_eq!(
+            (recorded.requests, back.requests),
+            ([0, 16, 0], [16, 0, 0]),
+            "{engine}: {:?}",
+            result.failures()
+        );
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(64 << 10));
     }
 }
@@ -355,7 +446,9 @@ fn blocks(job: &str) -> Vec<u64> {
     let job = format!("[j]\nsize=64k\nbs=4k\nwrite_lat_log=log\nlog_offset=1\n{job}");
     let result = measured(&job, directory.path(), &[]).unwrap();
     let text = &logs(&result)[0].1;
-    text.lines().map(|line| line.split(", ").nth(4).unwrap().parse::<u64>().unwrap() / 4096).collect()
+    text.lines()
+        .map(|line| line.split(", ").nth(4).unwrap().parse::<u64>().unwrap() / 4096)
+        .collect()
 }
 
 #[test]
@@ -367,7 +460,10 @@ fn the_value_after_rw_sets_gaps_or_runs() {
     assert_eq!(runs.len(), 16);
     for run in runs.chunks(4) {
         let follow = run.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
-        assert!(follow == 3 || run.contains(&15), "four from each place, but for the end of the file: {runs:?}");
+        assert!(
+            follow == 3 || run.contains(&15),
+            "four from each place, but for the end of the file: {runs:?}"
+        );
     }
     assert_eq!(blocks("rw=randread\npercentage_random=0\n"), (0..16).collect::<Vec<u64>>());
     // About three of four requests are sequential.
@@ -428,14 +524,25 @@ fn written_data_is_read_back_and_changes_are_found() {
         let result = measured(&job, directory.path(), std::slice::from_ref(&path)).unwrap();
         let entry = &result.entries()[0].recorded;
         let verified = result.groups[0].jobs[0].verified_bytes;
-        assert_eq!(verified, Some(entry.bytes[1]), "{method}: every write was read back, and nothing else");
+        assert_eq!(
+            verified,
+            Some(entry.bytes[1]),
+            "{method}: every write was read back, and nothing else"
+        );
         assert!(entry.requests[1] > 0 && text(&result).contains("all of it as written"));
     }
     let written = "[w]\nfilename=kept\nrw=write\nbs=16k\nverify=xxhash\ndo_verify=0\n";
     let result = measured(written, directory.path(), std::slice::from_ref(&path)).unwrap();
-    assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(0), "do_verify=0 leaves the reading to another job");
+    assert_eq!(
+        result.groups[0].jobs[0].verified_bytes,
+        Some(0),
+        "do_verify=0 leaves the reading to another job"
+    );
     let read = "[r]\nfilename=kept\nrw=randread\nbs=16k\nverify=xxhash\n";
-    assert_eq!(measured(read, directory.path(), &[]).unwrap().groups[0].jobs[0].verified_bytes, Some(1 << 20));
+    assert_eq!(
+        measured(read, directory.path(), &[]).unwrap().groups[0].jobs[0].verified_bytes,
+        Some(1 << 20)
+    );
     let mut bytes = fs::read(&path).unwrap();
     bytes[300_000] ^= 4;
     fs::write(&path, &bytes).unwrap();
@@ -447,7 +554,10 @@ fn written_data_is_read_back_and_changes_are_found() {
         result.failures().join("; ")
     };
     let error = failed(read);
-    assert!(error.contains("verify: the block of 16 KiB at byte 294912 does not match its checksum"), "{error}");
+    assert!(
+        error.contains("verify: the block of 16 KiB at byte 294912 does not match its checksum"),
+        "{error}"
+    );
     fs::write(&path, vec![1u8; 1 << 20]).unwrap();
     let error = failed(read);
     assert!(error.contains("64 blocks are not what was written"), "{error}");
@@ -476,11 +586,17 @@ fn a_recorded_trace_replays_the_same_requests() {
     };
     let first = run_it(&job("size=256k\nrw=randrw\nbssplit=4k/50:8k/50\nfsync=5\n"));
     let asked = traced(&first, &path);
-    assert!(asked.len() > 30 && asked.iter().any(|(action, ..)| matches!(action, dialect::fio::Action::Sync(_))));
+    assert!(
+        asked.len() > 30
+            && asked.iter().any(|(action, ..)| matches!(action, dialect::fio::Action::Sync(_)))
+    );
     let (_, text) = logs(&first).into_iter().find(|(written, _)| *written == path).unwrap();
     fs::write(&path, text).unwrap();
     for engine in ["psync", "io_uring\niodepth=4"] {
-        let again = run_it(&job(&format!("read_iolog={}\nreplay_no_stall=1\nioengine={engine}\n", path.display())));
+        let again = run_it(&job(&format!(
+            "read_iolog={}\nreplay_no_stall=1\nioengine={engine}\n",
+            path.display()
+        )));
         assert!(again.failures().is_empty(), "{engine}: {:?}", again.failures());
         assert_eq!(traced(&again, &path), asked, "{engine}");
         let counts = |result: &FioResult| result.entries()[0].recorded.requests;
@@ -488,7 +604,8 @@ fn a_recorded_trace_replays_the_same_requests() {
     }
     // Twice, at the recorded times and without the writes.
     let reads = first.entries()[0].recorded.requests[0];
-    let twice = run_it(&job(&format!("read_iolog={}\nreplay_skip=write,sync\nloops=2\n", path.display())));
+    let twice =
+        run_it(&job(&format!("read_iolog={}\nreplay_skip=write,sync\nloops=2\n", path.display())));
     assert_eq!(twice.entries()[0].recorded.requests, [2 * reads, 0, 0]);
 }
 
@@ -498,16 +615,20 @@ fn only_written_data_is_verified() {
     let path = directory.path().join("kept");
     fs::write(&path, vec![0u8; 256 << 10]).unwrap();
     let write = "[w]\nfilename=kept\nsize=256k\nrw=randwrite\nbs=4k\nverify=md5\ndo_verify=0\nverify_state_save=1\nnumber_ios=10\nfsync=4\n";
-    let read = "[w]\nfilename=kept\nsize=256k\nrw=randread\nbs=4k\nverify=md5\nverify_state_load=1\n";
+    let read =
+        "[w]\nfilename=kept\nsize=256k\nrw=randread\nbs=4k\nverify=md5\nverify_state_load=1\n";
     for (more, blocks) in [("", 10), ("verify_policy=fsynced\n", 8)] {
-        let result = measured(&format!("{write}{more}"), directory.path(), std::slice::from_ref(&path)).unwrap();
+        let result =
+            measured(&format!("{write}{more}"), directory.path(), std::slice::from_ref(&path))
+                .unwrap();
         let states = saved_states(&result, directory.path());
         assert_eq!(states.len(), 1);
         fs::write(&states[0].0, &states[0].1).unwrap();
         let plan = plan(&format!("[global]\ndirectory={}\n{read}", directory.path().display()));
         let mut arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
         load_states(&mut arrangement, &plan, directory.path(), &|path| fs::read(path)).unwrap();
-        let result = run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {}).unwrap();
+        let result =
+            run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {}).unwrap();
         assert!(result.failures().is_empty(), "{:?}", result.failures());
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(blocks * 4096), "{more}");
     }
@@ -522,11 +643,16 @@ fn verify_only_checks_the_writes_of_a_mix_and_mixed_sizes() {
     let path = directory.path().join("kept");
     for sizes in ["rw=randrw\nbs=4k", "rw=write\nbssplit=4k/50:16k/50", "rw=rw\nbsrange=512-8k"] {
         fs::write(&path, vec![0u8; 512 << 10]).unwrap();
-        let job = format!("[w]\nfilename=kept\nsize=512k\n{sizes}\nverify=crc32c\nverify_offset=100\n");
+        let job =
+            format!("[w]\nfilename=kept\nsize=512k\n{sizes}\nverify=crc32c\nverify_offset=100\n");
         let written = measured(&job, directory.path(), std::slice::from_ref(&path)).unwrap();
         let bytes = written.entries()[0].recorded.bytes[1];
         assert!(bytes > 0 && written.failures().is_empty(), "{sizes}: {:?}", written.failures());
-        assert_eq!(written.groups[0].jobs[0].verified_bytes, Some(bytes), "{sizes}: every write was read back");
+        assert_eq!(
+            written.groups[0].jobs[0].verified_bytes,
+            Some(bytes),
+            "{sizes}: every write was read back"
+        );
         if sizes.contains("rw=randrw") {
             let only = measured(&format!("{job}verify_only\n"), directory.path(), &[]).unwrap();
             assert!(only.failures().is_empty(), "{:?}", only.failures());
@@ -538,9 +664,15 @@ fn verify_only_checks_the_writes_of_a_mix_and_mixed_sizes() {
 #[test]
 fn data_overwritten_by_a_later_pass_is_not_read_back() {
     let directory = tempfile::tempdir().unwrap();
-    for passes in ["loops=3\nverify_backlog=1024", "loops=3", "loops=2\nverify_backlog=7\nioengine=libaio\niodepth=4"] {
+    for passes in [
+        "loops=3\nverify_backlog=1024",
+        "loops=3",
+        "loops=2\nverify_backlog=7\nioengine=libaio\niodepth=4",
+    ] {
         for mode in ["randwrite", "randrw"] {
-            let job = format!("[w]\nsize=1m\nrw={mode}\nbsrange=4k-128k\nverify=md5\nunlink=1\n{passes}\n");
+            let job = format!(
+                "[w]\nsize=1m\nrw={mode}\nbsrange=4k-128k\nverify=md5\nunlink=1\n{passes}\n"
+            );
             let written = measured(&job, directory.path(), &[]).unwrap();
             assert!(written.failures().is_empty(), "{mode}, {passes}: {:?}", written.failures());
             assert!(written.groups[0].jobs[0].verified_bytes > Some(0), "{mode}, {passes}");
@@ -568,10 +700,16 @@ fn offload_uses_threads_for_blocking_engines() {
 fn the_null_engine_counts_requests_without_io() {
     let directory = tempfile::tempdir().unwrap();
     // A size too large for any file system.
-    let far = measured("[f]\nsize=1000t\nio_size=1m\nbs=4k\nioengine=null\n", directory.path(), &[]).unwrap();
+    let far =
+        measured("[f]\nsize=1000t\nio_size=1m\nbs=4k\nioengine=null\n", directory.path(), &[])
+            .unwrap();
     assert_eq!(counted(&far), [([256, 0, 0], 0)]);
-    let result =
-        measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
+    let result = measured(
+        "[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
     assert_eq!(result.entries()[0].recorded.requests.iter().sum::<u64>(), 16_384);
     assert!(result.groups[0].jobs[0].point.numbers.as_ref().unwrap().achieved.requests == 16_384);
 }
@@ -594,13 +732,18 @@ fn a_steady_job_ends_and_says_so() {
     let result = measured(job, directory.path(), &[]).unwrap();
     let steady = result.groups[0].jobs[0].steady.as_ref().unwrap();
     assert!(
-        steady.attained && steady.iops.len() == 2 && steady.iops.iter().all(|&rate| (300..500).contains(&rate)),
+        steady.attained
+            && steady.iops.len() == 2
+            && steady.iops.iter().all(|&rate| (300..500).contains(&rate)),
         "{steady:?}"
     );
     assert!(result.elapsed_ns < 20_000_000_000);
     let document: serde_json::Value = serde_json::from_str(&json(&result, false)).unwrap();
     let told = &document["jobs"][0]["steadystate"];
-    assert_eq!((&told["ss"], &told["attained"], &told["duration"]), (&"iops:20.000000%".into(), &1.into(), &2.into()));
+    assert_eq!(
+        (&told["ss"], &told["attained"], &told["duration"]),
+        (&"iops:20.000000%".into(), &1.into(), &2.into())
+    );
     assert_eq!(told["data"]["bw"].as_array().unwrap().len(), 2);
     assert!(text(&result).contains("steady: yes"), "{}", text(&result));
 }
@@ -630,12 +773,16 @@ fn a_failed_run_removes_its_files() {
     // A direct request that every file system refuses ends the run before a job begins.
     let kept = directory.path().join("kept");
     fs::write(&kept, [7; 4096]).unwrap();
-    for (other, destroyed) in
-        [("", None), ("[b]\nfilename=kept\nrw=write\nbs=4k\nsize=4k\noverwrite=1\n", Some(kept.clone()))]
-    {
+    for (other, destroyed) in [
+        ("", None),
+        ("[b]\nfilename=kept\nrw=write\nbs=4k\nsize=4k\noverwrite=1\n", Some(kept.clone())),
+    ] {
         let jobs = format!("{other}[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\nunlink=1\n");
         let refused = measured(&jobs, directory.path(), destroyed.as_slice()).unwrap_err();
-        assert!(refused.is_usage() && refused.to_string().contains("1000 B with direct I/O"), "{refused}");
+        assert!(
+            refused.is_usage() && refused.to_string().contains("1000 B with direct I/O"),
+            "{refused}"
+        );
         assert_eq!(fs::read(&kept).unwrap(), [7; 4096], "the other job has not written");
     }
     fs::remove_file(&kept).unwrap();
@@ -646,8 +793,12 @@ fn a_failed_run_removes_its_files() {
         &[],
     )
     .unwrap();
-    let errors: Vec<&str> = failed.groups[0].jobs.iter().map(|job| job.error.as_ref().unwrap().text.as_str()).collect();
-    assert!(errors.len() == 2 && errors.iter().all(|text| text.contains("free space")), "{errors:?}");
+    let errors: Vec<&str> =
+        failed.groups[0].jobs.iter().map(|job| job.error.as_ref().unwrap().text.as_str()).collect();
+    assert!(
+        errors.len() == 2 && errors.iter().all(|text| text.contains("free space")),
+        "{errors:?}"
+    );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
@@ -667,28 +818,53 @@ fn the_report_has_the_fields_that_readers_use() {
         assert!(count > 0 && job[side]["io_bytes"].as_u64() == Some(count * 4096));
         assert_eq!(job[side]["clat_ns"]["percentile"].as_object().unwrap().len(), 17);
         assert!(job[side]["lat_ns"]["percentile"]["99.990000"].is_u64());
-        let bins: u64 =
-            job[side]["clat_ns"]["bins"].as_object().unwrap().values().filter_map(serde_json::Value::as_u64).sum();
+        let bins: u64 = job[side]["clat_ns"]["bins"]
+            .as_object()
+            .unwrap()
+            .values()
+            .filter_map(serde_json::Value::as_u64)
+            .sum();
         assert_eq!(bins, count);
     }
-    let percent =
-        |name: &str| job[name].as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum::<f64>();
+    let percent = |name: &str| {
+        job[name].as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum::<f64>()
+    };
     let latencies = percent("latency_ns") + percent("latency_us") + percent("latency_ms");
-    assert!((latencies - 100.0).abs() < 1e-6 && (percent("iodepth_level") - 100.0).abs() < 1e-6, "{latencies}");
-    assert_eq!(job["iodepth_level"]["1"], 100.0, "the calls of psync block, whatever the depth that was asked for");
-    assert_eq!((&job["job options"]["iodepth"], &job["job options"]["numjobs"]), (&"4".into(), &"1".into()));
+    assert!(
+        (latencies - 100.0).abs() < 1e-6 && (percent("iodepth_level") - 100.0).abs() < 1e-6,
+        "{latencies}"
+    );
+    assert_eq!(
+        job["iodepth_level"]["1"], 100.0,
+        "the calls of psync block, whatever the depth that was asked for"
+    );
+    assert_eq!(
+        (&job["job options"]["iodepth"], &job["job options"]["numjobs"]),
+        (&"4".into(), &"1".into())
+    );
     assert_eq!(document["global options"]["directory"], directory.path().display().to_string());
     let warnings = document["halfpower"]["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("iodepth=4")));
-    assert!(document["halfpower"]["jobs"][0]["point"]["achieved"]["mean_depth"].as_f64().unwrap() <= 1.0);
-    assert!(text(&result).contains("warning: jobs.fio line") && text(&result).contains("randrw 4 KiB, psync x 1"));
+    assert!(
+        document["halfpower"]["jobs"][0]["point"]["achieved"]["mean_depth"].as_f64().unwrap()
+            <= 1.0
+    );
+    assert!(
+        text(&result).contains("warning: jobs.fio line")
+            && text(&result).contains("randrw 4 KiB, psync x 1")
+    );
 
     let logs = logs(&result);
-    let names: Vec<String> =
-        logs.iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> = logs
+        .iter()
+        .map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
     assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_slat.1.log", "log_clat.1.log"]);
-    let lines: Vec<Vec<u64>> =
-        logs[1].1.lines().map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect()).collect();
+    let lines: Vec<Vec<u64>> = logs[1]
+        .1
+        .lines()
+        .map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect())
+        .collect();
     assert_eq!(lines.len(), 128);
     assert!(
         lines.iter().all(|line| line.len() == 5 && line[2] <= 1 && line[3] == 4096)
@@ -709,7 +885,8 @@ fn trimmed_blocks_are_zero_unless_written_again() {
         (requests, zeros >> 10, json(&result, false))
     };
     for engine in ["psync", "libaio\niodepth=4", "io_uring\niodepth=4"] {
-        let (requests, zeros, report) = trim(&format!("rw=trim\nioengine={engine}\nnumber_ios=8\n"));
+        let (requests, zeros, report) =
+            trim(&format!("rw=trim\nioengine={engine}\nnumber_ios=8\n"));
         assert_eq!((requests, zeros), ([0, 0, 8], 128), "{engine}");
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["jobs"][0]["trim"]["io_bytes"], 128 << 10);
@@ -738,16 +915,22 @@ fn submission_is_timed_for_asynchronous_engines() {
     for (entry, measured) in result.entries().iter().zip([true, true, false, false]) {
         let recorded = &entry.recorded;
         for side in 0..2 {
-            let [slat, clat, lat] =
-                [&recorded.submission, &recorded.completion, &recorded.latency].map(|all| &all[side]);
+            let [slat, clat, lat] = [&recorded.submission, &recorded.completion, &recorded.latency]
+                .map(|all| &all[side]);
             assert_eq!(slat.count(), if measured { lat.count() } else { 0 }, "{}", entry.name);
-            assert_eq!((clat.count(), lat.count()), (recorded.requests[side], recorded.requests[side]));
+            assert_eq!(
+                (clat.count(), lat.count()),
+                (recorded.requests[side], recorded.requests[side])
+            );
             assert_eq!(slat.sum() + clat.sum(), lat.sum(), "{}", entry.name);
         }
     }
     let logs = logs(&result);
-    let lines =
-        |name: &str| logs.iter().find(|(path, _)| path.ends_with(name)).map_or(0, |(_, text)| text.lines().count());
+    let lines = |name: &str| {
+        logs.iter()
+            .find(|(path, _)| path.ends_with(name))
+            .map_or(0, |(_, text)| text.lines().count())
+    };
     for (job, submitted) in [(1, 256), (2, 256), (3, 0), (4, 0)] {
         let counts = ["lat", "clat", "slat"].map(|kind| lines(&format!("x_{kind}.{job}.log")));
         assert_eq!(counts, [256, 256, submitted], "job {job}");
@@ -761,19 +944,35 @@ fn submission_is_timed_for_asynchronous_engines() {
 fn unified_rw_reporting_combines_directions() {
     let directory = tempfile::tempdir().unwrap();
     let job = "[j]\nsize=1m\nrw=randrw\nioengine=libaio\nfsync=8\n";
-    for (unified, apart, mixed) in [("0", true, false), ("mixed", false, true), ("both", true, true)] {
+    for (unified, apart, mixed) in
+        [("0", true, false), ("mixed", false, true), ("both", true, true)]
+    {
         let text_of = format!("{job}unified_rw_reporting={unified}\n");
         let result = measured(&text_of, directory.path(), &[]).unwrap();
         let report: serde_json::Value = serde_json::from_str(&json(&result, false)).unwrap();
         let job = &report["jobs"][0];
-        assert_eq!((job["read"].is_object(), job["trim"].is_object(), job["sync"].is_object()), (apart, apart, apart));
+        assert_eq!(
+            (job["read"].is_object(), job["trim"].is_object(), job["sync"].is_object()),
+            (apart, apart, apart)
+        );
         assert_eq!(job["mixed"].is_object(), mixed, "{unified}");
         if mixed {
-            assert_eq!((&job["mixed"]["total_ios"], &job["mixed"]["lat_ns"]["N"]), (&256.into(), &256.into()));
+            assert_eq!(
+                (&job["mixed"]["total_ios"], &job["mixed"]["lat_ns"]["N"]),
+                (&256.into(), &256.into())
+            );
         }
         let text = text(&result);
-        assert_eq!((text.contains("  read: IOPS="), text.contains("  WRITE: bw=")), (apart, apart), "{text}");
-        assert_eq!((text.contains("  mixed: IOPS="), text.contains("  MIXED: bw=")), (mixed, mixed), "{text}");
+        assert_eq!(
+            (text.contains("  read: IOPS="), text.contains("  WRITE: bw=")),
+            (apart, apart),
+            "{text}"
+        );
+        assert_eq!(
+            (text.contains("  mixed: IOPS="), text.contains("  MIXED: bw=")),
+            (mixed, mixed),
+            "{text}"
+        );
     }
 }
 

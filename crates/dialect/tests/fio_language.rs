@@ -51,14 +51,22 @@ fn options_parse() {
     )
     .unwrap();
     assert_eq!(plan.groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
-    let [first, together, after] = plan.jobs().collect::<Vec<_>>()[..] else { panic!("three jobs") };
+    let [first, together, after] = plan.jobs().collect::<Vec<_>>()[..] else {
+        panic!("three jobs")
+    };
     let options = &first.options;
-    assert_eq!((options.read_percent(), options.depth, options.clones, options.time_based), (70, 16, 4, true));
+    assert_eq!(
+        (options.read_percent(), options.depth, options.clones, options.time_based),
+        (70, 16, 4, true)
+    );
     assert_eq!(
         (options.size, options.runtime_ns, options.engine),
         (Some(Amount::Bytes(64 << 20)), 90_000_000_000, Engine::Libaio)
     );
-    assert_eq!((first.request_bytes(), first.group_id, together.group_id, after.group_id), (8192, 0, 0, 1));
+    assert_eq!(
+        (first.request_bytes(), first.group_id, together.group_id, after.group_id),
+        (8192, 0, 0, 1)
+    );
     assert_eq!(
         (together.options.filenames.clone(), together.options.offset),
         (vec!["/data/x:y".to_string()], Amount::Percent(25))
@@ -68,7 +76,10 @@ fn options_parse() {
         (after.options.distribution.clone(), after.options.sync, after.request_bytes()),
         (Distribution::Zipf(1.2), SyncMode::Data, 4096)
     );
-    assert_eq!((after.rate_iops(), &after.options.percentiles), (Some(500.0), &vec![50.0, 99.0, 99.9]));
+    assert_eq!(
+        (after.rate_iops(), &after.options.percentiles),
+        (Some(500.0), &vec![50.0, 99.0, 99.9])
+    );
     assert_eq!(plan.global[0], ("size".to_string(), "64m".to_string()));
     assert_eq!(first.given.last(), Some(&("time_based".to_string(), "1".to_string())));
     assert_eq!(plan.warnings, Vec::<String>::new());
@@ -107,13 +118,18 @@ fn sizes_distributions_and_rates_parse() {
          [files]\nstonewall\nfilename=/a:/b\\:c:/d\nsize=3m\nioengine=libaio\ndirect=1\n[made]\nstonewall\nnrfiles=4\nsize=4m\nioengine=io_uring\n",
     )
     .unwrap();
-    let [split, range, one, files, made] = plan.jobs().collect::<Vec<_>>()[..] else { panic!("five jobs") };
+    let [split, range, one, files, made] = plan.jobs().collect::<Vec<_>>()[..] else {
+        panic!("five jobs")
+    };
     let sizes = split.sizes().unwrap();
     assert_eq!(
         (split.request_bytes(), sizes.read.bounds(), sizes.read.mean()),
         (65_536, Some((4096, 65_536)), 0.6 * 4096.0 + 0.4 * 65_536.0)
     );
-    assert_eq!((sizes.write, split.rate_iops(), split.read_percent()), (SizeMix::one(8192), Some(400.0), 75));
+    assert_eq!(
+        (sizes.write, split.rate_iops(), split.read_percent()),
+        (SizeMix::one(8192), Some(400.0), 75)
+    );
     assert_eq!(
         (split.options.distribution.clone(), split.options.start_delay_ns),
         (Distribution::Normal { deviation: 10.0, center: 25.0 }, [1_000_000_000, 3_000_000_000])
@@ -123,7 +139,10 @@ fn sizes_distributions_and_rates_parse() {
         (range.request_bytes(), range.sizes(), range.options.file_bytes),
         (8192, None, Some([1 << 20, 2 << 20]))
     );
-    assert_eq!((one.request_bytes(), one.sizes(), &one.options.distribution), (8192, None, &Distribution::Pareto(0.2)));
+    assert_eq!(
+        (one.request_bytes(), one.sizes(), &one.options.distribution),
+        (8192, None, &Distribution::Pareto(0.2))
+    );
     assert_eq!((one.options.batch, one.options.batch_complete), (Some(8), 4));
     let steady = one.options.steady;
     assert_eq!(
@@ -143,9 +162,13 @@ fn silent_fio_behaviour_gives_a_warning() {
     let plan =
         plan("[a]\nsize=1m\niodepth=32\n[b]\nstonewall\nsize=1m\nioengine=libaio\n[c]\nstonewall\nsize=1m\nrandom_distribution=zipf\n")
             .unwrap();
-    let [blocking, buffered, sequential] = &plan.warnings[..] else { panic!("{:?}", plan.warnings) };
+    let [blocking, buffered, sequential] = &plan.warnings[..] else {
+        panic!("{:?}", plan.warnings)
+    };
     assert!(
-        blocking.contains("jobs.fio line 1") && blocking.contains("iodepth=32") && blocking.contains("psync"),
+        blocking.contains("jobs.fio line 1")
+            && blocking.contains("iodepth=32")
+            && blocking.contains("psync"),
         "{blocking}"
     );
     assert!(buffered.contains("libaio without direct=1"), "{buffered}");
@@ -179,15 +202,31 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nreplay_align=3000", "replay_align=3000", "4096"),
         ("[a]\nreplay_skip=trims", "'trims'", "read, write, trim, sync"),
         ("[a]\nbuffer_pattern=%o", "%o", "verify_pattern alone"),
-        ("[a]\nrw=write\nbs=4k-8k,4k-8k\nbsrange=4k-8k\nverify=crc32c\nloops=2", "several sizes", "one pass"),
+        (
+            "[a]\nrw=write\nbs=4k-8k,4k-8k\nbsrange=4k-8k\nverify=crc32c\nloops=2",
+            "several sizes",
+            "one pass",
+        ),
         ("[a]\nnumber_ios=3\nbs=4k,8k\nrw=rw", "number_ios", "io_size"),
-        ("[a]\nrw=randread\npercentage_random=50\nfilename=/x:/y", "percentage_random", "job of its own"),
-        ("[a]\nrw=randread\nnorandommap\nserialize_overlap=1", "serialize_overlap", "leave out norandommap"),
+        (
+            "[a]\nrw=randread\npercentage_random=50\nfilename=/x:/y",
+            "percentage_random",
+            "job of its own",
+        ),
+        (
+            "[a]\nrw=randread\nnorandommap\nserialize_overlap=1",
+            "serialize_overlap",
+            "leave out norandommap",
+        ),
         ("[a]\nallow_file_create=2", "allow_file_create=2", "0 nor 1"),
         ("[a]\nrate_process=even", "rate_process=even", "linear, poisson"),
         ("[a]\nverify=pattern", "verify=pattern", "verify_pattern=0x"),
         ("[a]\nverify=crc32c\nbs=32", "32 B", "52 B or more"),
-        ("[a]\nrw=write\nverify=md5\nverify_state_save=1\nioengine=posixaio", "verify_state_save", "psync"),
+        (
+            "[a]\nrw=write\nverify=md5\nverify_state_save=1\nioengine=posixaio",
+            "verify_state_save",
+            "psync",
+        ),
         ("[a]\nrw=trim\nverify=crc32c", "nothing can be read back", "trimwrite"),
         ("[a]\nrw=randread:8\nfilename=/x:/y", "one file", "job of its own"),
         ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
@@ -197,8 +236,16 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
             "several zones",
             "job of its own",
         ),
-        ("[a]\nrw=randread\nzonemode=strided\nzonesize=64k\nrandom_distribution=zipf:1", "zonemode=strided", "alike"),
-        ("[a]\nrw=randread\nzonemode=strided\nzonesize=64k\nzonerange=6k", "zonerange=6144", "a multiple"),
+        (
+            "[a]\nrw=randread\nzonemode=strided\nzonesize=64k\nrandom_distribution=zipf:1",
+            "zonemode=strided",
+            "alike",
+        ),
+        (
+            "[a]\nrw=randread\nzonemode=strided\nzonesize=64k\nzonerange=6k",
+            "zonerange=6144",
+            "a multiple",
+        ),
         ("[a]\nzonemode=strided\nzonesize=6k", "zonesize=6144", "a multiple"),
         ("[a]\nzonemode=zbd", "zonemode=zbd", "strided"),
         ("[a]\nrandom_distribution=zipf:1.2:0.3", "zipf", "second number"),
@@ -208,14 +255,30 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nsteadystate_duration=1", "steadystate_duration", "2 or more"),
         ("[a]\nlatency_target=5ms", "latency_window", "latency_window=1s"),
         ("[a]\nlatency_percentile=101", "latency_percentile=101", "from 0 to 100"),
-        ("[a]\nlatency_target=5ms\nlatency_window=1s\nioengine=posixaio\niodepth=4", "posixaio", "use libaio"),
+        (
+            "[a]\nlatency_target=5ms\nlatency_window=1s\nioengine=posixaio\niodepth=4",
+            "posixaio",
+            "use libaio",
+        ),
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
         ("[a]\nrw=randrw\nrate_iops=100,200\nverify=md5", "33.333 %", "choose other rates"),
         ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "a request at least"),
         ("[a]\nrw=read:-8k\noffset=4k", "negative value", "without offset"),
-        ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2", "complete_max=2", "4 or more"),
-        ("[a]\nio_submit_mode=offload\nioengine=libaio", "io_submit_mode=offload", "leave the option out"),
-        ("[a]\nrw=write\nio_submit_mode=offload\niodepth=4\nfsync=1", "io_submit_mode=offload", "use psync"),
+        (
+            "[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2",
+            "complete_max=2",
+            "4 or more",
+        ),
+        (
+            "[a]\nio_submit_mode=offload\nioengine=libaio",
+            "io_submit_mode=offload",
+            "leave the option out",
+        ),
+        (
+            "[a]\nrw=write\nio_submit_mode=offload\niodepth=4\nfsync=1",
+            "io_submit_mode=offload",
+            "use psync",
+        ),
         ("[a]\nflow=x", "flow=x", "digits first"),
         ("[a]\ncpus_allowed=x", "cpus_allowed", "digits first"),
         ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
@@ -239,10 +302,14 @@ fn facts_about_the_computer_are_replaced() {
     };
     let world = World { read: &nothing, variable: &variable };
     let parse = |text: &str| JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world);
-    let file = parse("[a]\nbs=$pagesize\nsize=2*$pagesize*$ncpus\nfilename=a*b\nnumjobs=$ncpus\n").unwrap();
-    let values: Vec<&str> = file.sections[0].settings.iter().filter_map(|one| one.value.as_deref()).collect();
+    let file = parse("[a]\nbs=$pagesize\nsize=2*$pagesize*$ncpus\nfilename=a*b\nnumjobs=$ncpus\n")
+        .unwrap();
+    let values: Vec<&str> =
+        file.sections[0].settings.iter().filter_map(|one| one.value.as_deref()).collect();
     assert_eq!(values, ["4096", "16384", "a*b", "2"]);
-    for (text, why) in [("[a]\nsize=$ncpus*4k", "no product"), ("[a]\nsize=$mb_memory", "not known here")] {
+    for (text, why) in
+        [("[a]\nsize=$ncpus*4k", "no product"), ("[a]\nsize=$mb_memory", "not known here")]
+    {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(why), "{error}");
     }
@@ -279,10 +346,16 @@ fn hostile_values_are_refused_by_line_and_option() {
     ];
     for (text, place, why) in cases {
         let error = refused(text);
-        assert!(error.contains(place) && error.contains(why), "{:?}: {error}", &text[..text.len().min(80)]);
+        assert!(
+            error.contains(place) && error.contains(why),
+            "{:?}: {error}",
+            &text[..text.len().min(80)]
+        );
         assert!(error.len() < 400, "{error}");
     }
-    let not_text = JobFile::parse(b"[a]\nsize=\xff\xfe", Path::new("jobs.fio"), &WORLD).unwrap_err().to_string();
+    let not_text = JobFile::parse(b"[a]\nsize=\xff\xfe", Path::new("jobs.fio"), &WORLD)
+        .unwrap_err()
+        .to_string();
     assert!(not_text.contains("line 2") && not_text.contains("UTF-8"), "{not_text}");
 }
 
@@ -294,9 +367,13 @@ fn includes_are_found_next_to_their_file_without_loops() {
         _ => Err(io::ErrorKind::NotFound.into()),
     };
     let world = World { read: &read, variable: &variable };
-    let file = JobFile::parse(b"include shared.inc\n[a]\nrw=read\n", Path::new("jobs/a.fio"), &world).unwrap();
+    let file =
+        JobFile::parse(b"include shared.inc\n[a]\nrw=read\n", Path::new("jobs/a.fio"), &world)
+            .unwrap();
     assert_eq!(file.to_string(), "[global]\nsize=4m\n[a]\nrw=read\n");
-    let error = JobFile::parse(b"include round.fio\n", Path::new("round.fio"), &world).unwrap_err().to_string();
+    let error = JobFile::parse(b"include round.fio\n", Path::new("round.fio"), &world)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("does one include itself?"), "{error}");
 }
 
@@ -317,8 +394,10 @@ fn arguments_before_the_first_name_are_global() {
     let plan = Plan::new(&sections, &[]).unwrap_err().to_string();
     assert!(plan.contains("command line: job 'a': zonesize=0"), "{plan}");
     let only_b = Plan::new(&sections, &["b".into(), "from a file".into()]).unwrap();
-    let jobs: Vec<(&str, u64, bool)> =
-        only_b.jobs().map(|job| (job.name.as_str(), job.request_bytes(), job.options.random)).collect();
+    let jobs: Vec<(&str, u64, bool)> = only_b
+        .jobs()
+        .map(|job| (job.name.as_str(), job.request_bytes(), job.options.random))
+        .collect();
     assert_eq!(jobs, [("from a file", 8192, true), ("b", 8192, true)]);
     for (text, why) in [
         ("--output-format=xml --name=a", "normal, terse, json or json+"),

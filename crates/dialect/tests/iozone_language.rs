@@ -1,4 +1,5 @@
-//! IOzone's command line: what is taken, what is refused, what is planned, and that no text does harm.
+//! IOzone's command line: what is taken, what is refused, what is planned, and that no text does
+//! harm.
 
 use dialect::iozone::{Cell, Options, STDIO_BYTES, Test, parse};
 use machine::{Allocation, Buffering, Engine};
@@ -15,20 +16,31 @@ fn options(line: &str) -> Options {
 
 #[test]
 fn options_glued_apart_and_together() {
-    let expected = options("-R -a -c -i 0 -i 1 -s 4m -r 64k -t 2 -f x -+u".trim_end_matches("-t 2 -f x -+u"));
+    let expected =
+        options("-R -a -c -i 0 -i 1 -s 4m -r 64k -t 2 -f x -+u".trim_end_matches("-t 2 -f x -+u"));
     assert_eq!(options("-Rac -i0 -i1 -s4096 -r64"), expected);
     let all = options(
         "-t 2 -l 1 -u 4 -F a b c d -I -o -e -H 8 -O -R -b x.xls -w -x -V 5 -p -S 32m -L 64 -j 3 -J 10 -P 1 -+u -+D -T",
     );
     assert_eq!(all.process_files.len(), 4);
-    assert_eq!((all.asynchronous, all.stride, all.cache_bytes), (Some((false, 8)), Some(3), Some(32 << 20)));
+    assert_eq!(
+        (all.asynchronous, all.stride, all.cache_bytes),
+        (Some((false, 8)), Some(3), Some(32 << 20))
+    );
     assert!(options("-aM").machine && options("-aM").to_string().contains("-M"));
     let uncached = options("-U /mnt/x -i 0 -i 1 -s 64k");
-    assert_eq!(options(&uncached.to_string()).uncached.as_deref(), Some(std::path::Path::new("/mnt/x")));
+    assert_eq!(
+        options(&uncached.to_string()).uncached.as_deref(),
+        Some(std::path::Path::new("/mnt/x"))
+    );
     assert_eq!(options("-A"), options("-a -z"));
     assert_eq!(options("-s 4MB -r 4KB -g 2GB"), options("-s 4m -r 4 -g 2g"));
-    assert_eq!(options("-+n -i 0 -i 1 -i 2").passes(), [Test::Write, Test::Read, Test::RandomRead, Test::RandomWrite]);
-    let own = options("--json=a.json --repeats 5 --seed 7 --destroy-data /dev/x --destroy-signature");
+    assert_eq!(
+        options("-+n -i 0 -i 1 -i 2").passes(),
+        [Test::Write, Test::Read, Test::RandomRead, Test::RandomWrite]
+    );
+    let own =
+        options("--json=a.json --repeats 5 --seed 7 --destroy-data /dev/x --destroy-signature");
     assert_eq!((own.repeats, own.seed, own.destroy_signed), (Some(5), Some(7), true));
 }
 
@@ -98,16 +110,26 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
 fn the_automatic_mode_goes_through_the_published_sizes() {
     let cells = options("-a").cells();
     let sizes = |file: u64| {
-        cells.iter().filter(|cell| cell.file_bytes == file).map(|cell| cell.record_bytes).collect::<Vec<_>>()
+        cells
+            .iter()
+            .filter(|cell| cell.file_bytes == file)
+            .map(|cell| cell.record_bytes)
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         (cells[0], *cells.last().unwrap()),
-        (Cell { file_bytes: 64 << 10, record_bytes: 4 << 10 }, Cell { file_bytes: 512 << 20, record_bytes: 16 << 20 })
+        (
+            Cell { file_bytes: 64 << 10, record_bytes: 4 << 10 },
+            Cell { file_bytes: 512 << 20, record_bytes: 16 << 20 }
+        )
     );
     assert_eq!(sizes(64 << 10), [4, 8, 16, 32, 64].map(|kb| kb << 10));
     // From 4 KB to 16 MB up to files of 16 MB, from 64 KB beyond them unless -z.
     assert_eq!((sizes(16 << 20).len(), sizes(32 << 20).len()), (13, 9));
-    assert_eq!(options("-a -z").cells().iter().filter(|cell| cell.file_bytes == 32 << 20).count(), 13);
+    assert_eq!(
+        options("-a -z").cells().iter().filter(|cell| cell.file_bytes == 32 << 20).count(),
+        13
+    );
     assert_eq!(options("-a -g 1m -q 8k").cells().len(), 10);
     assert_eq!(options("").cells(), [Cell { file_bytes: 512 << 10, record_bytes: 4 << 10 }]);
 }
@@ -118,11 +140,20 @@ fn each_pass_is_the_workload_that_its_name_says() {
     let plain = options("-s 1m -r 4k");
     let of = |test| plain.workload(cell, test, false);
     let write = of(Test::Write);
-    assert_eq!((write.read_percent, write.allocation, write.stop), (0, Allocation::Extend, Stop::AfterBytes(1 << 20)));
+    assert_eq!(
+        (write.read_percent, write.allocation, write.stop),
+        (0, Allocation::Extend, Stop::AfterBytes(1 << 20))
+    );
     assert_eq!(of(Test::Rewrite).allocation, Allocation::Written);
-    assert_eq!((of(Test::BackwardRead).pattern, of(Test::RandomRead).pattern), (Pattern::Backward, Pattern::Random));
+    assert_eq!(
+        (of(Test::BackwardRead).pattern, of(Test::RandomRead).pattern),
+        (Pattern::Backward, Pattern::Random)
+    );
     assert_eq!(of(Test::StrideRead).pattern, Pattern::Stride(17 * 4096));
-    assert_eq!(plain.workload(Cell { file_bytes: 64 << 10, ..cell }, Test::StrideRead, false).pattern, Pattern::Seq);
+    assert_eq!(
+        plain.workload(Cell { file_bytes: 64 << 10, ..cell }, Test::StrideRead, false).pattern,
+        Pattern::Seq
+    );
     assert_eq!(of(Test::RecordRewrite).region_bytes, Some(4096));
     // Standard I/O gathers records below its buffer and lets others pass.
     let small = Cell { record_bytes: 1024, ..cell };

@@ -1,8 +1,8 @@
 //! IOzone's texts from fixed figures, and what follows from published ones.
 
 use dialect::iozone::{
-    Cell, Child, IozoneResult, Measured, Options, Surface, Test, Throughput, banner, cliffs, excel, extra, header,
-    parse, row, spreadsheet, surfaces, throughput_block, throughput_intro,
+    Cell, Child, IozoneResult, Measured, Options, Surface, Test, Throughput, banner, cliffs, excel,
+    extra, header, parse, row, spreadsheet, surfaces, throughput_block, throughput_intro,
 };
 use results::Point;
 
@@ -12,10 +12,13 @@ fn options(line: &str) -> Options {
     parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
 }
 
-/// Rates that tell test, file and record apart: 1000 kB/s for each test's place, a hundred for each power of the sizes.
+/// Rates that tell test, file and record apart: 1000 kB/s for each test's place, a hundred for each
+/// power of the sizes.
 fn measured(options: &Options, cell: Cell, test: Test) -> Measured {
     let place = options.passes().iter().position(|one| *one == test).unwrap() as u64 + 1;
-    let kib = place * 1000 + u64::from(cell.file_bytes.ilog2()) * 100 + u64::from(cell.record_bytes.ilog2());
+    let kib = place * 1000
+        + u64::from(cell.file_bytes.ilog2()) * 100
+        + u64::from(cell.record_bytes.ilog2());
     let rate = (kib * KIB) as f64;
     Measured {
         cell,
@@ -31,7 +34,9 @@ fn result(options: &Options) -> IozoneResult {
     let cells: Vec<Measured> = options
         .cells()
         .into_iter()
-        .flat_map(|cell| options.passes().into_iter().map(move |test| measured(options, cell, test)))
+        .flat_map(|cell| {
+            options.passes().into_iter().map(move |test| measured(options, cell, test))
+        })
         .collect();
     let surfaces = surfaces(&cells);
     IozoneResult {
@@ -96,15 +101,19 @@ fn the_throughput_mode_in_the_originals_words() {
     insta::assert_snapshot!(text);
     let sheet = spreadsheet(&options, &result);
     let has = |bytes: &[u8]| sheet.windows(bytes.len()).any(|part| part == bytes);
-    assert!(has(b"Initial write") && has(&3072f64.to_le_bytes()) && has(&4096f64.to_le_bytes()), "titles and figures");
+    assert!(
+        has(b"Initial write") && has(&3072f64.to_le_bytes()) && has(&4096f64.to_le_bytes()),
+        "titles and figures"
+    );
 }
 
-/// Write rates in KB/s at the largest record that was measured, files of 4 MB to 512 MB, published for a volume in front of which stands
-/// a 256 MB memory cache with lazy writes.
+/// Write rates in KB/s at the largest record that was measured, files of 4 MB to 512 MB, published
+/// for a volume in front of which stands a 256 MB memory cache with lazy writes.
 #[test]
 fn the_published_cliff_is_found_where_the_file_outgrows_the_cache() {
     let files: Vec<u64> = (2..10).map(|power| (1 << power) << 20).collect();
-    let rates = [279_746.0, 264_110.0, 250_322.0, 238_930.0, 234_544.0, 234_552.0, 227_792.0, 41_262.0];
+    let rates =
+        [279_746.0, 264_110.0, 250_322.0, 238_930.0, 234_544.0, 234_552.0, 227_792.0, 41_262.0];
     let surface = Surface {
         test: Test::Write,
         file_bytes: files,
@@ -112,7 +121,10 @@ fn the_published_cliff_is_found_where_the_file_outgrows_the_cache() {
         kib_per_s: rates.iter().map(|rate| vec![Some(*rate)]).collect(),
     };
     let found = cliffs(std::slice::from_ref(&surface), 1 << 30, false);
-    assert_eq!((found[0].last_fast_file_bytes, found[0].first_slow_file_bytes), (256 << 20, 512 << 20));
+    assert_eq!(
+        (found[0].last_fast_file_bytes, found[0].first_slow_file_bytes),
+        (256 << 20, 512 << 20)
+    );
     insta::assert_snapshot!(found[0].sentence, @"writer: up to 273 MiB/s with files of at most 256 MiB and no more than 40.3 MiB/s from 512 MiB on: between the two sizes the file outgrows the page cache that the memory has room for.");
     // The same machine without the cache has no such cliff at that size.
     let flat = Surface {
@@ -138,7 +150,12 @@ fn the_spreadsheet_has_a_cell_for_each_figure() {
     // Two lines above two tables: a title, five record sizes, the file size, five figures.
     assert_eq!((kinds[0], kinds[kinds.len() - 1], count(4), count(3)), (9, 10, 2 + 2, 2 * 11));
     let text = String::from_utf8_lossy(&sheet);
-    for label in ["Command line used: iozone -a", "The top row is records sizes", "Reader Report", "Re-Reader Report"] {
+    for label in [
+        "Command line used: iozone -a",
+        "The top row is records sizes",
+        "Reader Report",
+        "Re-Reader Report",
+    ] {
         assert!(text.contains(label), "{label}");
     }
 }

@@ -24,8 +24,9 @@ fn ran(line: &str) -> (Result<IozoneResult, Error>, String) {
 
 #[test]
 fn what_the_original_mounts_anew_begins_uncached() {
-    // Read-ahead brings what is not asked for yet, so only the cached run has nothing of its device. The counter is that of the whole process, in which
-    // other tests run: the file is large beside what they read.
+    // Read-ahead brings what is not asked for yet, so only the cached run has nothing of its
+    // device. The counter is that of the whole process, in which other tests run: the file is large
+    // beside what they read.
     let here = tempfile::tempdir_in("/var/tmp").unwrap();
     let file = here.path().join("io.tmp");
     let line = format!("-i 0 -i 1 -s 32m -r 64k -+n --repeats 1 -f {}", file.display());
@@ -45,9 +46,12 @@ fn what_the_original_mounts_anew_begins_uncached() {
 #[test]
 fn every_test_is_measured_and_nothing_is_left() {
     let here = tempfile::tempdir().unwrap();
-    let tests: String = (0..=12).filter(|test| *test != 8).map(|test| format!(" -i {test}")).collect();
-    let (result, text) =
-        ran(&format!("-a -n 64k -g 128k -q 8k -f {} --repeats 2{tests}", here.path().join("io.tmp").display()));
+    let tests: String =
+        (0..=12).filter(|test| *test != 8).map(|test| format!(" -i {test}")).collect();
+    let (result, text) = ran(&format!(
+        "-a -n 64k -g 128k -q 8k -f {} --repeats 2{tests}",
+        here.path().join("io.tmp").display()
+    ));
     let result = result.unwrap();
     assert_eq!(result.cells.len(), 4 * 21);
     for measured in &result.cells {
@@ -59,7 +63,8 @@ fn every_test_is_measured_and_nothing_is_left() {
     }
     // As readers of the original find its rows: numbers and nothing else.
     let row = |line: &&str| {
-        !line.trim().is_empty() && line.split_whitespace().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        !line.trim().is_empty()
+            && line.split_whitespace().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let rows: Vec<&str> = text.lines().filter(row).collect();
     assert_eq!(rows.len(), 4);
@@ -71,7 +76,8 @@ fn every_test_is_measured_and_nothing_is_left() {
 fn processes_side_by_side_and_files_kept() {
     let here = tempfile::tempdir().unwrap();
     let names = ["a", "b", "c"].map(|name| here.path().join(name).display().to_string()).join(" ");
-    let (result, text) = ran(&format!("-t 3 -s 1m -r 64k -i 0 -i 1 -i 8 -x -w --repeats 1 -F {names}"));
+    let (result, text) =
+        ran(&format!("-t 3 -s 1m -r 64k -i 0 -i 1 -i 8 -x -w --repeats 1 -F {names}"));
     let result = result.unwrap();
     assert_eq!(
         result.throughput.iter().map(|one| one.test).collect::<Vec<_>>(),
@@ -95,7 +101,8 @@ fn processes_side_by_side_and_files_kept() {
 fn a_pattern_is_written_and_found_again() {
     let here = tempfile::tempdir().unwrap();
     let file = here.path().join("v");
-    let (result, _) = ran(&format!("-s 256k -r 16k -i 0 -i 1 -i 2 -V 165 -w -f {}", file.display()));
+    let (result, _) =
+        ran(&format!("-s 256k -r 16k -i 0 -i 1 -i 2 -V 165 -w -f {}", file.display()));
     result.unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), vec![165; 256 << 10]);
     // What the user has written since is the user's.
@@ -167,7 +174,8 @@ fn an_interrupt_leaves_nothing() {
 /// A list of clients with these lines, in `{here}`.
 fn list(here: &Path, lines: &[&str]) -> String {
     let path = here.join("clients");
-    let lines: Vec<String> = lines.iter().map(|line| line.replace("{here}", &here.display().to_string())).collect();
+    let lines: Vec<String> =
+        lines.iter().map(|line| line.replace("{here}", &here.display().to_string())).collect();
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     path.display().to_string()
 }
@@ -188,7 +196,8 @@ fn clients_that_are_this_computer_work_in_their_directories() {
         "elsewhere {here}/none iozone",
     ];
     let clients = list(here.path(), &lines);
-    let (result, text) = ran(&format!("-+m {clients} -+h this -t 3 -i 0 -i 1 -s 64k -r 4k -w -C --repeats 1"));
+    let (result, text) =
+        ran(&format!("-+m {clients} -+h this -t 3 -i 0 -i 1 -s 64k -r 4k -w -C --repeats 1"));
     let result = result.unwrap();
     assert!(result.throughput.iter().all(|one| one.children.len() == 3 && one.points.len() == 3));
     for name in ["a/iozone.DUMMY.0", "a/iozone.DUMMY.1", "b/own.tmp"] {
@@ -206,7 +215,8 @@ fn clients_that_are_this_computer_work_in_their_directories() {
         !text.contains("Parent sees"),
         "as in the original, which has no parent on one computer with its clients: {text}"
     );
-    let (_, alone) = ran(&format!("-t 1 -i 0 -s 64k -r 4k --repeats 1 -f {}/x", here.path().display()));
+    let (_, alone) =
+        ran(&format!("-t 1 -i 0 -s 64k -r 4k --repeats 1 -f {}/x", here.path().display()));
     assert!(alone.contains("Parent sees"), "{alone}");
 }
 
@@ -246,7 +256,8 @@ fn children_have_files_named_after_the_test_file() {
 #[test]
 fn a_rest_lies_between_tests_and_some_of_the_mixed_processes_read() {
     let here = tempfile::tempdir().unwrap();
-    let line = format!("-t 4 -i 0 -i 8 -+n -+p 75 -+r -s 64k --repeats 1 -f {}", here.path().display());
+    let line =
+        format!("-t 4 -i 0 -i 8 -+n -+p 75 -+r -s 64k --repeats 1 -f {}", here.path().display());
     let began = std::time::Instant::now();
     let (result, text) = ran(&line);
     let quick = began.elapsed();
@@ -259,7 +270,10 @@ fn a_rest_lies_between_tests_and_some_of_the_mixed_processes_read() {
     let began = std::time::Instant::now();
     let (result, text) = ran(&format!("{line} -+q 1"));
     let one = &result.unwrap().throughput[0];
-    assert!(began.elapsed() > quick.max(std::time::Duration::from_secs(2)), "two tests, a second before each");
+    assert!(
+        began.elapsed() > quick.max(std::time::Duration::from_secs(2)),
+        "two tests, a second before each"
+    );
     assert!(one.elapsed_ns < 1_000_000_000, "the rest is no part of a test: {} ns", one.elapsed_ns);
     assert!(text.contains("Delay 1 seconds between tests enabled."), "{text}");
 }

@@ -9,7 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 /// Debian's program; `None`, told, where it is not installed, unless everything is required.
 fn original() -> Option<PathBuf> {
-    let found = ["/usr/bin/postmark", "/usr/games/postmark"].iter().map(PathBuf::from).find(|path| path.exists());
+    let found = ["/usr/bin/postmark", "/usr/games/postmark"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists());
     if found.is_none() {
         assert_ne!(
             std::env::var("HALFPOWER_REQUIRE").as_deref(),
@@ -66,12 +69,14 @@ fn terse_fields(line: &str) -> Option<Vec<f64>> {
     (fields.len() == 13 && line.split(' ').count() == 13).then_some(fields)
 }
 
-/// Bytes read and written by the terse reports: single-precision rates, times the seconds they were over.
+/// Bytes read and written by the terse reports: single-precision rates, times the seconds they were
+/// over.
 fn terse_bytes(text: &str) -> Vec<f64> {
     text.lines().filter_map(terse_fields).flat_map(|f| [f[11] * f[0], f[12] * f[0]]).collect()
 }
 
-/// Rates depend on the time: in both reports what is per second becomes `_`, and so do whole seconds.
+/// Rates depend on the time: in both reports what is per second becomes `_`, and so do whole
+/// seconds.
 fn normalised(text: &str) -> String {
     let line = |line: &str| {
         if let Some(f) = terse_fields(line) {
@@ -93,9 +98,12 @@ fn normalised(text: &str) -> String {
 fn assert_same(script: &str) {
     let Some(program) = original() else { return };
     let (theirs, ours) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (theirs_text, ours_text) = (original_text(&program, theirs.path(), script), our_text(ours.path(), script));
-    let ours_text = ours_text
-        .replace(&format!("Working directory: \n\t{} (weight=1)", ours.path().display()), "Working directory: HERE");
+    let (theirs_text, ours_text) =
+        (original_text(&program, theirs.path(), script), our_text(ours.path(), script));
+    let ours_text = ours_text.replace(
+        &format!("Working directory: \n\t{} (weight=1)", ours.path().display()),
+        "Working directory: HERE",
+    );
     let theirs_text = theirs_text.replace(&theirs.path().display().to_string(), "HERE");
     assert_eq!(normalised(&ours_text), normalised(&theirs_text), "after\n{script}");
     let (ours_bytes, theirs_bytes) = (terse_bytes(&ours_text), terse_bytes(&theirs_text));

@@ -44,7 +44,10 @@ fn locations_that_cannot_be() {
             "run".into(),
         ];
         let (err, code, _) = said(&lines, &never);
-        assert!(err.starts_with("Error: the location '") && err.contains(name) && err.contains(words), "{err}");
+        assert!(
+            err.starts_with("Error: the location '") && err.contains(name) && err.contains(words),
+            "{err}"
+        );
         assert_eq!((code, entries(here.path())), (2, 1), "a misuse, and nothing was made");
     }
 }
@@ -83,7 +86,11 @@ fn a_disk_that_fills_up_in_mid_run() {
             "run".into(),
         ];
         let (err, code, outcome) = said(&lines, &AtomicBool::new(false));
-        assert!(err.starts_with("Error: no space left to ") && err.contains(&here.display().to_string()), "{err}");
+        assert!(
+            err.starts_with("Error: no space left to ")
+                && err.contains(&here.display().to_string()),
+            "{err}"
+        );
         assert!(err.contains("free some, or lower the number or the size of the files"), "{err}");
         assert_eq!((code, outcome, entries(here)), (1, Outcome::Continue, 0));
     }

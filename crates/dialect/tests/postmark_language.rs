@@ -18,14 +18,23 @@ fn arguments_are_read_as_the_original_reads_them() {
     assert_eq!(command("set bias read -1"), Command::SetBiasRead(None));
     assert_eq!(command("set bias read 3x"), Command::SetBiasRead(Some(3)));
     assert_eq!(command("set bias create 5 foo"), Command::SetBiasCreate(Some(5)));
-    assert_eq!(command("set location /tmp"), Command::SetLocation(LocationEdit::Replace("/tmp".into(), 1)));
-    assert_eq!(command("set location +/tmp 3"), Command::SetLocation(LocationEdit::Add("/tmp".into(), 3)));
+    assert_eq!(
+        command("set location /tmp"),
+        Command::SetLocation(LocationEdit::Replace("/tmp".into(), 1))
+    );
+    assert_eq!(
+        command("set location +/tmp 3"),
+        Command::SetLocation(LocationEdit::Add("/tmp".into(), 3))
+    );
     assert_eq!(
         command("set location  -1"),
         Command::SetLocation(LocationEdit::Remove("1".into())),
         "blanks before a sign"
     );
-    assert_eq!(command("set location -/tmp"), Command::SetLocation(LocationEdit::Remove("/tmp".into())));
+    assert_eq!(
+        command("set location -/tmp"),
+        Command::SetLocation(LocationEdit::Remove("/tmp".into()))
+    );
     assert_eq!(command("set report terse"), Command::SetReport(ReportStyle::Terse));
     assert_eq!(command("set buffering false"), Command::SetBuffering(false));
     assert_eq!(command("run\tout"), Command::Run(Some("out".into())));
@@ -64,13 +73,18 @@ fn what_is_refused_says_what_would_be_right() {
         ("!rm -rf /", "starts no shell"),
     ] {
         let complaint = parse(line, true).unwrap_err().to_string();
-        assert!(complaint.starts_with("Error: ") && complaint.contains(words), "{line}: {complaint}");
+        assert!(
+            complaint.starts_with("Error: ") && complaint.contains(words),
+            "{line}: {complaint}"
+        );
     }
 }
 
 #[test]
 fn unknown_lines_and_those_of_the_prompt() {
-    for line in ["", "sho", "SHOW", " show", "# comment", "set", "set foo", "set bias foo", "exit", "?"] {
+    for line in
+        ["", "sho", "SHOW", " show", "# comment", "set", "set foo", "set bias foo", "exit", "?"]
+    {
         assert_eq!(parse(line, false), Err(Complaint::Unknown), "{line:?}");
     }
     assert_eq!(parse("exit", true), Ok(Command::Quit));
@@ -79,7 +93,8 @@ fn unknown_lines_and_those_of_the_prompt() {
 
 #[test]
 fn a_long_argument_comes_back_short() {
-    let complaint = parse(&format!("set number {}", "x".repeat(1_000_000)), true).unwrap_err().to_string();
+    let complaint =
+        parse(&format!("set number {}", "x".repeat(1_000_000)), true).unwrap_err().to_string();
     assert!(complaint.len() < 300, "{} characters", complaint.len());
 }
 
@@ -161,7 +176,8 @@ fn line_like() -> impl Strategy<Value = String> {
         "[+-]?[/a-z0-9.]{1,12}",
         "\\PC{0,6}",
         prop::sample::select(vec![
-            "true", "false", "verbose", "terse", "none", "file", "all", "stdio", "syscalls", "io_uring", "\0", "1k"
+            "true", "false", "verbose", "terse", "none", "file", "all", "stdio", "syscalls",
+            "io_uring", "\0", "1k"
         ])
         .prop_map(String::from),
     ];

@@ -1,4 +1,5 @@
-//! Whole runs on a file system in memory whose clock is moved by its operations: texts, counts and times are exact.
+//! Whole runs on a file system in memory whose clock is moved by its operations: texts, counts and
+//! times are exact.
 
 #[path = "../../workload/tests/memory/mod.rs"]
 mod memory;
@@ -28,7 +29,8 @@ fn the_defaults_give_the_originals_page() {
     session.line("run", &mut out, &mut err).unwrap();
     assert!(err.is_empty());
     let text = String::from_utf8(out).unwrap();
-    // Every operation takes a millisecond: 500 creations, 1000 operations in transactions, 528 deletions.
+    // Every operation takes a millisecond: 500 creations, 1000 operations in transactions, 528
+    // deletions.
     let page = "PostMark v1.51 : 8/14/01\nCreating files...Done\nPerforming transactions..........Done\nDeleting files...Done\nTime:\n\t2 seconds total\n\
         \t1 seconds of transactions (500 per second)\n\nFiles:\n\t764 created (382 per second)\n\t\tCreation alone: 500 files (500 per second)\n\
         \t\tMixed with transactions: 264 files (264 per second)\n\t243 read (243 per second)\n\t257 appended (257 per second)\n\t764 deleted (382 per second)\n\
@@ -60,7 +62,10 @@ fn the_defaults_give_the_originals_page() {
 #[test]
 fn the_terse_line_has_the_originals_13_fields() {
     let line = terse(&ran(&Config::default()));
-    assert_eq!(line, "2 1 500.00 382.00 500.00 264.00 243.00 257.00 382.00 528.00 236.00 715385.00 2331034.00\n");
+    assert_eq!(
+        line,
+        "2 1 500.00 382.00 500.00 264.00 243.00 257.00 382.00 528.00 236.00 715385.00 2331034.00\n"
+    );
 }
 
 /// Published figures (of file-system settings and a volume RAM cache on Windows NT).
@@ -109,7 +114,12 @@ fn the_published_runs_come_out() {
 fn threads_engines_and_durability_change_no_count() {
     let one = ran(&Config::default());
     for threads in [2, 3, 16] {
-        let config = Config { threads, sync: FileSync::All, engine: FileEngine::Syscalls, ..Config::default() };
+        let config = Config {
+            threads,
+            sync: FileSync::All,
+            engine: FileEngine::Syscalls,
+            ..Config::default()
+        };
         let result = ran(&config);
         assert_eq!(result.counts, one.counts);
         assert_eq!(
@@ -130,7 +140,10 @@ fn sub_second_times_and_the_interval_are_those_of_the_clock() {
     assert_eq!(result.phases.delete_ns, 528_000_000);
     assert_eq!(result.rates.transactions_per_s, 500.0);
     let interval = result.transactions_interval.unwrap();
-    assert!((interval.low_per_s - 500.0).abs() < 1e-6 && (interval.high_per_s - 500.0).abs() < 1e-6, "{interval:?}");
+    assert!(
+        (interval.low_per_s - 500.0).abs() < 1e-6 && (interval.high_per_s - 500.0).abs() < 1e-6,
+        "{interval:?}"
+    );
     assert_eq!(result.latency["read"].count, 243);
     assert_eq!(result.latency["read"].max_ns, 1_000_000);
 }
@@ -162,7 +175,9 @@ fn running_out_of_files_is_told_and_nothing_is_reported() {
 fn an_error_in_any_phase_stops_every_thread_and_leaves_nothing() {
     for (fail_at, threads) in [(1, 1), (300, 1), (900, 4), (1999, 2)] {
         let files = MemoryFiles::new(1000).failing_at(fail_at);
-        let error = run(&files, &Config { threads, ..Config::default() }, &NEVER, &mut std::io::sink()).unwrap_err();
+        let error =
+            run(&files, &Config { threads, ..Config::default() }, &NEVER, &mut std::io::sink())
+                .unwrap_err();
         assert!(matches!(error, RunError::File(_)), "{error}");
         assert!(error.to_string().contains("no space left"), "{error}");
         assert_eq!(files.left(), 0);
@@ -176,7 +191,10 @@ fn an_interrupt_ends_the_run_and_is_a_failure() {
     let mut session = Session::new(&files, &stop);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     stop.store(true, Ordering::Relaxed);
-    assert_eq!(session.line("run", &mut out, &mut err).unwrap(), dialect::postmark::Outcome::Interrupted);
+    assert_eq!(
+        session.line("run", &mut out, &mut err).unwrap(),
+        dialect::postmark::Outcome::Interrupted
+    );
     assert!(String::from_utf8(err).unwrap().contains("interrupted"));
     assert_eq!((session.exit_code(), files.left()), (1, 0));
 }
@@ -189,7 +207,9 @@ fn a_byte_order_mark_is_no_part_of_the_first_command() {
     let wide = |join: fn(u16) -> [u8; 2]| {
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(join).collect::<Vec<u8>>()
     };
-    for bytes in [format!("\u{feff}{text}").into_bytes(), wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+    for bytes in
+        [format!("\u{feff}{text}").into_bytes(), wide(u16::to_le_bytes), wide(u16::to_be_bytes)]
+    {
         let path = directory.path().join("commands");
         std::fs::write(&path, bytes).unwrap();
         let mut session = Session::new(&files, &NEVER);
@@ -206,7 +226,10 @@ fn files_of_commands() {
     let here = tempfile::tempdir().unwrap();
     let path = |name: &str| here.path().join(name);
     std::fs::write(path("inner"), "set seed 9\nquit\nset seed 10\n").unwrap();
-    let outer = format!("set number 7\n\n# a comment\nexit\nload {}\nset number 8\n", path("inner").display());
+    let outer = format!(
+        "set number 7\n\n# a comment\nexit\nload {}\nset number 8\n",
+        path("inner").display()
+    );
     std::fs::write(path("outer"), outer).unwrap();
     std::fs::write(path("endless"), format!("load {}\n", path("endless").display())).unwrap();
     let files = MemoryFiles::new(1000);
@@ -223,12 +246,20 @@ fn files_of_commands() {
         )
     };
     let (outcome, out, err, plan, code) = load("outer");
-    let reading = |name: &str| format!("Reading configuration from file '{}'\n", path(name).display());
+    let reading =
+        |name: &str| format!("Reading configuration from file '{}'\n", path(name).display());
     assert_eq!(
         (outcome, out),
-        (dialect::postmark::Outcome::Quit, reading("outer") + "Eh?\nEh?\nEh?\n" + &reading("inner"))
+        (
+            dialect::postmark::Outcome::Quit,
+            reading("outer") + "Eh?\nEh?\nEh?\n" + &reading("inner")
+        )
     );
-    assert_eq!((plan.number, plan.seed, err.as_str(), code), (7, 9, "", 2), "`exit` is no command in a file");
+    assert_eq!(
+        (plan.number, plan.seed, err.as_str(), code),
+        (7, 9, "", 2),
+        "`exit` is no command in a file"
+    );
     let endless = load("endless").2;
     assert!(endless.contains("would load itself") && endless.lines().count() == 1, "{endless}");
     assert!(load("nowhere").2.contains("cannot read configuration file"));
@@ -251,9 +282,15 @@ fn texts_go_to_files_appended() {
     }
     let written = std::fs::read_to_string(&target).unwrap();
     assert!(written.starts_with("before\n2 1 500.00 "), "{written}");
-    assert!(String::from_utf8(err).unwrap().starts_with("Error: Cannot direct output to file '/nowhere/at/all'"));
     assert!(
-        String::from_utf8(out).unwrap().contains("Deleting files...Done\nCurrent configuration is:"),
+        String::from_utf8(err)
+            .unwrap()
+            .starts_with("Error: Cannot direct output to file '/nowhere/at/all'")
+    );
+    assert!(
+        String::from_utf8(out)
+            .unwrap()
+            .contains("Deleting files...Done\nCurrent configuration is:"),
         "what cannot be written to the file is printed"
     );
 }
@@ -267,7 +304,10 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
     let result = run(&files, &config, &NEVER, &mut out).unwrap();
     assert_eq!((files.watched_runs(), files.left()), (2, 0));
     assert_eq!(result.rates, undisturbed.rates);
-    assert_eq!(result.warnings[0], "a run was left out and repeated: the program was stopped for 1.0 s");
+    assert_eq!(
+        result.warnings[0],
+        "a run was left out and repeated: the program was stopped for 1.0 s"
+    );
     let out = String::from_utf8(out).unwrap();
     assert_eq!(out.matches("Creating files...Done").count(), 1, "the progress is told once: {out}");
     let always = MemoryFiles::new(1_000_000).pausing(u64::MAX);

@@ -19,7 +19,11 @@ fn text(snapshot: &str) -> &str {
 }
 
 fn value(side: &Side, label: &str, measure: Measure) -> f64 {
-    let asked = side.asked.iter().find(|one| one.label == label).unwrap_or_else(|| panic!("{label} in {side:#?}"));
+    let asked = side
+        .asked
+        .iter()
+        .find(|one| one.label == label)
+        .unwrap_or_else(|| panic!("{label} in {side:#?}"));
     asked.readings.iter().find(|one| one.measure == measure).expect("the measure").value
 }
 
@@ -27,17 +31,25 @@ fn value(side: &Side, label: &str, measure: Measure) -> f64 {
 fn iozones_own_columns() {
     let all = read_report(
         "x",
-        text(include_str!("snapshots/iozone_reports__the_automatic_mode_in_the_originals_columns.snap")),
+        text(include_str!(
+            "snapshots/iozone_reports__the_automatic_mode_in_the_originals_columns.snap"
+        )),
     )
     .unwrap();
     assert_eq!(all.asked.len(), 8 * 13);
     assert_eq!(value(&all, "random write, 128, 8", Measure::Throughput), 7713.0 * 1024.0);
     let skipped = read_report(
         "x",
-        text(include_str!("snapshots/iozone_reports__columns_of_tests_that_were_skipped_are_blank.snap")),
+        text(include_str!(
+            "snapshots/iozone_reports__columns_of_tests_that_were_skipped_are_blank.snap"
+        )),
     )
     .unwrap();
-    assert_eq!(value(&skipped, "stride read, 64, 4", Measure::Iops), 1653.0, "blank columns are no values");
+    assert_eq!(
+        value(&skipped, "stride read, 64, 4", Measure::Iops),
+        1653.0,
+        "blank columns are no values"
+    );
     assert_eq!(value(&skipped, "random read, 64, 4", Measure::Iops), 1153.0);
 }
 
@@ -47,8 +59,13 @@ fn diskspds_own_xml() {
     let side = read_report("x", xml).unwrap();
     assert_eq!(side.asked.len(), 1);
     assert_eq!(side.asked[0].kind, "random mixes, 30 % writes");
-    let of = |measure| side.asked[0].readings.iter().find(|one| one.measure == measure).map(|one| one.value);
-    assert_eq!((of(Measure::LatencyMean), of(Measure::LatencyP50)), (Some(263_000.0), Some(200_000.0)));
+    let of = |measure| {
+        side.asked[0].readings.iter().find(|one| one.measure == measure).map(|one| one.value)
+    };
+    assert_eq!(
+        (of(Measure::LatencyMean), of(Measure::LatencyP50)),
+        (Some(263_000.0), Some(200_000.0))
+    );
     assert!(of(Measure::Iops).is_some());
 }
 

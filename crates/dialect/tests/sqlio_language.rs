@@ -1,6 +1,9 @@
-//! SQLIO's command line and parameter file: what is taken, what is refused, what is planned, and that no text does harm.
+//! SQLIO's command line and parameter file: what is taken, what is refused, what is planned, and
+//! that no text does harm.
 
-use dialect::sqlio::{Access, Caching, FileLine, Kind, Multi, Options, files, matrix, parse, parse_parameters};
+use dialect::sqlio::{
+    Access, Caching, FileLine, Kind, Multi, Options, files, matrix, parse, parse_parameters,
+};
 use machine::{Buffering, Engine};
 use proptest::prelude::*;
 use workload::{Pattern, Stop};
@@ -101,8 +104,12 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
 
 #[test]
 fn parameter_files() {
-    let lines = parse_parameters("# remark\n\nc:\\a.dat 2 0x0 100\nb.dat 4 3 \n/dev/sdb 1\n").unwrap();
-    assert_eq!(lines[0], FileLine { path: "c:\\a.dat".into(), threads: 2, mask: 0, size_mb: Some(100) });
+    let lines =
+        parse_parameters("# remark\n\nc:\\a.dat 2 0x0 100\nb.dat 4 3 \n/dev/sdb 1\n").unwrap();
+    assert_eq!(
+        lines[0],
+        FileLine { path: "c:\\a.dat".into(), threads: 2, mask: 0, size_mb: Some(100) }
+    );
     assert_eq!((lines[1].mask, lines[1].size_mb, lines[2].threads), (3, None, 1));
     for (text, said) in [
         ("", "names no file"),
@@ -130,10 +137,16 @@ fn the_defaults_are_the_originals() {
         (workload.pattern, workload.request_bytes, workload.depth, workload.engine),
         (Pattern::Columns(64), 2048, 1, Engine::Sync)
     );
-    assert_eq!((workload.region_bytes, workload.stop), (Some(64 * 64 * 2048), Stop::AfterNs(30_000_000_000)));
+    assert_eq!(
+        (workload.region_bytes, workload.stop),
+        (Some(64 * 64 * 2048), Stop::AfterNs(30_000_000_000))
+    );
     assert_eq!(files(&plain, &[]).unwrap()[0].path.to_str(), Some("testfile.dat"));
     let buffering = |letter: &str, kind| options(&format!("-B{letter}")).buffering(kind);
-    assert_eq!((buffering("N", Kind::Read), buffering("N", Kind::Write)), (Buffering::Direct, Buffering::DirectDsync));
+    assert_eq!(
+        (buffering("N", Kind::Read), buffering("N", Kind::Write)),
+        (Buffering::Direct, Buffering::DirectDsync)
+    );
     assert_eq!(
         (buffering("H", Kind::Write), buffering("S", Kind::Write), buffering("Y", Kind::Write)),
         (Buffering::Direct, Buffering::BufferedDsync, Buffering::Buffered)
@@ -152,7 +165,10 @@ fn the_study_has_the_published_points() {
     let points = matrix::workloads(&study, &ENGINES);
     assert_eq!(points.len(), 2 * 36);
     let (entry, workload) = &points[1];
-    assert_eq!((entry.op, entry.pattern.as_str(), entry.threads, entry.align_bytes), ('R', "ran", 1, 64 << 10));
+    assert_eq!(
+        (entry.op, entry.pattern.as_str(), entry.threads, entry.align_bytes),
+        ('R', "ran", 1, 64 << 10)
+    );
     assert_eq!(
         (workload.request_bytes, workload.depth, workload.offset_bytes, workload.stop),
         (8192, 4, 65_536, Stop::AfterNs(300_000_000_000))
@@ -168,8 +184,9 @@ fn the_study_has_the_published_points() {
 fn two_targets_share_the_published_time() {
     let study = options("--matrix -d/mnt/a,/mnt/b");
     assert!(study.compares() && !options("--matrix a").compares() && !options("a b").compares());
-    let [a, b] =
-        matrix::two_targets(&options("--matrix --size 1g /tmp/a.dat /tmp/b.dat")).unwrap().map(|spec| spec.places);
+    let [a, b] = matrix::two_targets(&options("--matrix --size 1g /tmp/a.dat /tmp/b.dat"))
+        .unwrap()
+        .map(|spec| spec.places);
     assert_eq!((a, b), (vec!["/tmp/a.dat".into()], vec!["/tmp/b.dat".into()]));
     let limits = matrix::in_turn(&study, true).unwrap();
     assert_eq!((limits.most_blocks, limits.least_ns), (16, 36 * 2 * 600_000_000_000));

@@ -1,4 +1,5 @@
-//! SQLIO's texts from fixed figures, and the tables of the published study from its published rates.
+//! SQLIO's texts from fixed figures, and the tables of the published study from its published
+//! rates.
 
 use dialect::sqlio::matrix::{Entry, MatrixResult, differences, sentences, table};
 use dialect::sqlio::{Figures, Options, before, figures, files, parse, parse_parameters, report};
@@ -13,7 +14,8 @@ fn options(line: &str) -> Options {
 /// 12,656 requests of 8 KB in 30 s, most of them within a millisecond.
 fn some_figures() -> Figures {
     let mut latency = Histogram::new();
-    for (ms, count) in [(0, 9872), (1, 253), (2, 253), (9, 1000), (23, 10), (24, 268), (1586, 1000)] {
+    for (ms, count) in [(0, 9872), (1, 253), (2, 253), (9, 1000), (23, 10), (24, 268), (1586, 1000)]
+    {
         latency.record_n(ms * MS + MS / 2, count);
     }
     let mut figures = figures(12_656, 12_656 * 8192, 30_000_000_000, &latency);
@@ -26,8 +28,8 @@ fn some_figures() -> Figures {
 fn a_run_from_a_parameter_file() {
     let options = options("-kW -s30 -frandom -o1 -b8 -BH -LS -Fparam.txt");
     let lines = parse_parameters("testfile.dat 4 0x0 2000\n").unwrap();
-    let text =
-        before(&options, &files(&options, &lines).unwrap(), &[(2000 << 20, true)]) + &report(&options, &some_figures());
+    let text = before(&options, &files(&options, &lines).unwrap(), &[(2000 << 20, true)])
+        + &report(&options, &some_figures());
     insta::assert_snapshot!(text, @r"
     sqlio v1.5.SG
     using system counter for latency timings, 1000000000 counts per second
@@ -57,7 +59,8 @@ fn a_run_from_a_parameter_file() {
 fn stripes_on_several_files_with_processor_use() {
     let options = options("-t2 -f16 -i8 -b4 -mC2 -BY -Up a b c");
     let sizes = [(1 << 20, false); 3];
-    let text = before(&options, &files(&options, &[]).unwrap(), &sizes) + &report(&options, &some_figures());
+    let text = before(&options, &files(&options, &[]).unwrap(), &sizes)
+        + &report(&options, &some_figures());
     insta::assert_snapshot!(text, @r"
     sqlio v1.5.SG
     6 threads reading for 30 secs from files a, b and c
@@ -79,7 +82,8 @@ fn stripes_on_several_files_with_processor_use() {
     ");
 }
 
-/// The rows of a published table: op, pattern, threads, two rates, difference, two MB/s, difference.
+/// The rows of a published table: op, pattern, threads, two rates, difference, two MB/s,
+/// difference.
 fn published(text: &str) -> Vec<(char, String, u32, [f64; 6])> {
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
@@ -108,7 +112,10 @@ fn entries(rows: &[(char, String, u32, [f64; 6])], aligns: [u64; 2]) -> Vec<Entr
 
 #[test]
 fn the_published_tables_of_differences_come_out() {
-    for text in [include_str!("data/sqlio_partition_alignment.csv"), include_str!("data/sqlio_allocation_unit.csv")] {
+    for text in [
+        include_str!("data/sqlio_partition_alignment.csv"),
+        include_str!("data/sqlio_allocation_unit.csv"),
+    ] {
         let rows = published(text);
         assert_eq!(rows.len(), 36);
         let differences = differences(&entries(&rows, [32_256, 65_536]), 8192);
@@ -123,8 +130,11 @@ fn the_published_tables_of_differences_come_out() {
                 ours.diff_mb_percent,
             ];
             for (index, (expected, made)) in expected.iter().zip(made).enumerate() {
-                // 9772.27 requests of 8 KB are 76.34 MB; both tables have 78.46, and a difference made from it.
-                if (row.0, row.1.as_str(), row.2) == ('W', "seq", 32) && (*expected == 78.46 || index == 5) {
+                // 9772.27 requests of 8 KB are 76.34 MB; both tables have 78.46, and a difference
+                // made from it.
+                if (row.0, row.1.as_str(), row.2) == ('W', "seq", 32)
+                    && (*expected == 78.46 || index == 5)
+                {
                     continue;
                 }
                 // Differences were published in hundredths.

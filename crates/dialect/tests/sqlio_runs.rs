@@ -1,4 +1,5 @@
-//! Whole runs on this computer, short and in small files: what is done, what is left, what goes wrong.
+//! Whole runs on this computer, short and in small files: what is done, what is left, what goes
+//! wrong.
 
 mod mounted;
 
@@ -33,7 +34,8 @@ fn a_file_is_made_written_kept_and_then_only_read() {
     let (result, text) = ran(&line);
     let result = result.unwrap();
     assert!(
-        result.figures.ios_per_s > 0.0 && text.contains("using 4KB IOs over 32KB stripes with 4 IOs per run"),
+        result.figures.ios_per_s > 0.0
+            && text.contains("using 4KB IOs over 32KB stripes with 4 IOs per run"),
         "{text}"
     );
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 8 * 4 * 4096, "the size of the pattern");
@@ -54,16 +56,28 @@ fn a_file_is_made_written_kept_and_then_only_read() {
 fn files_of_a_parameter_file_side_by_side() {
     let here = tempfile::tempdir().unwrap();
     let parameters = here.path().join("param.txt");
-    std::fs::write(&parameters, format!("# two files\n{0}/a 2 0x1 1\n{0}/b 1 0x0 2\n", here.path().display())).unwrap();
-    let (result, text) = ran(&format!("-kW -frandom -b4 -BY --runtime 100ms -F{}", parameters.display()));
+    std::fs::write(
+        &parameters,
+        format!("# two files\n{0}/a 2 0x1 1\n{0}/b 1 0x0 2\n", here.path().display()),
+    )
+    .unwrap();
+    let (result, text) =
+        ran(&format!("-kW -frandom -b4 -BY --runtime 100ms -F{}", parameters.display()));
     let result = result.unwrap();
-    assert_eq!(result.points.iter().map(|point| point.workload.threads).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(
+        result.points.iter().map(|point| point.workload.threads).collect::<Vec<_>>(),
+        [2, 1]
+    );
     assert!(
         text.contains("3 threads writing for 0.1 secs to files ")
             && text.contains("using specified size: 2 MB for file: "),
         "{text}"
     );
-    let sum: f64 = result.points.iter().map(|point| point.numbers.as_ref().unwrap().achieved.requests as f64).sum();
+    let sum: f64 = result
+        .points
+        .iter()
+        .map(|point| point.numbers.as_ref().unwrap().achieved.requests as f64)
+        .sum();
     assert!(sum > 2.0);
     assert_eq!(std::fs::metadata(here.path().join("b")).unwrap().len(), 2 << 20);
 }
@@ -86,7 +100,10 @@ fn the_study_on_a_directory_leaves_nothing() {
     runner.keep(|_| true);
     drop(runner);
     assert!(told >= 32, "each point twice at least");
-    assert_eq!((result.entries.len(), result.differences.len(), result.sentences.len()), (16, 8, 1));
+    assert_eq!(
+        (result.entries.len(), result.differences.len(), result.sentences.len()),
+        (16, 8, 1)
+    );
     assert!(result.entries.iter().all(|entry| entry.runs_ios_per_s.len() >= 2));
     assert_eq!(entries(here.path()), 0);
 }
@@ -112,14 +129,22 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
 #[test]
 fn a_disk_that_is_full_leaves_no_file() {
     let Some(small) = Mounted::tmpfs("1m") else { return };
-    let (result, _) = ran(&format!("-kW -frandom -b4 -BY --runtime 100ms --size 4m {}/a", small.path().display()));
+    let (result, _) = ran(&format!(
+        "-kW -frandom -b4 -BY --runtime 100ms --size 4m {}/a",
+        small.path().display()
+    ));
     let error = result.unwrap_err();
     assert!(error.to_string().contains("4 MiB does not fit"), "{error}");
     assert_eq!(entries(small.path()), 0);
     // Two files of which each alone would fit: the second fills up while it is made.
     let parameters = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(parameters.path(), format!("{0}/a 1 0 1\n{0}/b 1 0 1\n", small.path().display())).unwrap();
-    let (result, _) = ran(&format!("-kW -frandom -b4 -BY --runtime 100ms -F{}", parameters.path().display()));
+    std::fs::write(
+        parameters.path(),
+        format!("{0}/a 1 0 1\n{0}/b 1 0 1\n", small.path().display()),
+    )
+    .unwrap();
+    let (result, _) =
+        ran(&format!("-kW -frandom -b4 -BY --runtime 100ms -F{}", parameters.path().display()));
     assert!(result.is_err());
     assert_eq!(entries(small.path()), 0);
 }

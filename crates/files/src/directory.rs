@@ -134,8 +134,14 @@ impl Directory {
     fn open_file(&self, name: &OsStr, access: OFlags) -> io::Result<File> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file: File = match openat(self, name, flags, Mode::empty()) {
-            Err(Errno::LOOP) => return Err(io::Error::other("it is a symbolic link; name a regular file")),
-            Err(Errno::NXIO) => return Err(io::Error::other("it is a named pipe or a socket; name a regular file")),
+            Err(Errno::LOOP) => {
+                return Err(io::Error::other("it is a symbolic link; name a regular file"));
+            }
+            Err(Errno::NXIO) => {
+                return Err(io::Error::other(
+                    "it is a named pipe or a socket; name a regular file",
+                ));
+            }
             opened => opened?.into(),
         };
         check_regular(&file.metadata()?)?;
@@ -157,7 +163,8 @@ impl Directory {
 
     /// Creates a new file to read and write.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
@@ -212,7 +219,8 @@ impl Directory {
     }
 
     fn readable(&self) -> io::Result<File> {
-        Ok(openat(self, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?.into())
+        Ok(openat(self, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?
+            .into())
     }
 }
 
@@ -221,7 +229,11 @@ fn bits(mode: u32) -> Mode {
 }
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn rename_without_replacing(directory: &Directory, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+fn rename_without_replacing(
+    directory: &Directory,
+    from: &OsStr,
+    to: &OsStr,
+) -> rustix::io::Result<()> {
     rustix::fs::renameat_with(directory, from, directory, to, rustix::fs::RenameFlags::NOREPLACE)
 }
 
@@ -231,7 +243,11 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
 }
 
 /// The directory first found at a path; if missing, created with `mode`.
-fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Arc<Directory>> {
+fn hold(
+    path: &Path,
+    mode: Option<u32>,
+    made: &mut Vec<MadeDirectory>,
+) -> io::Result<Arc<Directory>> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let held = held.get_or_insert_default();
@@ -247,10 +263,12 @@ fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Re
 /// One name at a time, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
-        Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?.into())
+        Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?
+            .into())
     };
     let names = |path: &Path| -> Vec<OsString> {
-        let is_name = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
+        let is_name =
+            |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
         path.components().filter(is_name).map(|part| part.as_os_str().to_owned()).collect()
     };
     let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
@@ -265,7 +283,9 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
                 let owner = at.metadata()?.uid();
                 // It would keep that user out of a part of the home directory.
                 if mode == Some(PRIVATE) && geteuid().is_root() && owner != 0 {
-                    return refused(format!("root keeps nothing in a directory of another user (uid {owner})"));
+                    return refused(format!(
+                        "root keeps nothing in a directory of another user (uid {owner})"
+                    ));
                 }
                 mkdirat(&at, &name, bits(mode.unwrap_or_default()))?;
                 let next = File::from(openat(&at, &name, DIRECTORY, Mode::empty())?);
@@ -278,7 +298,9 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
             }
             // The errors of a link with these flags; MLINK is FreeBSD's.
             Err(error @ (Errno::NOTDIR | Errno::LOOP | Errno::MLINK)) => {
-                let Some(Link { owner, target }) = look::link(&at, &name)? else { return Err(error.into()) };
+                let Some(Link { owner, target }) = look::link(&at, &name)? else {
+                    return Err(error.into());
+                };
                 links += 1;
                 if links > MAX_LINKS {
                     return Err(Errno::LOOP.into());
@@ -302,7 +324,9 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
     if !is_trusted_user(own) && !is_here {
         let above = File::from(openat(&at, "..", DIRECTORY, Mode::empty())?).metadata()?;
         if !is_trusted_user(above.uid()) || above.mode() & 0o022 != 0 {
-            return refused(format!("another user (uid {own}) made this directory, and root does not write in it"));
+            return refused(format!(
+                "another user (uid {own}) made this directory, and root does not write in it"
+            ));
         }
     }
     Ok(Directory { path: path.into(), handle: at })
@@ -310,5 +334,8 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
 
 /// Removes created directories that are empty, the innermost first.
 pub fn remove_empty(made: &[MadeDirectory]) {
-    made.iter().rev().take_while(|(above, name)| unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()).for_each(drop);
+    made.iter()
+        .rev()
+        .take_while(|(above, name)| unlinkat(above, name, AtFlags::REMOVEDIR).is_ok())
+        .for_each(drop);
 }

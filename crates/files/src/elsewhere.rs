@@ -15,7 +15,10 @@ pub struct Directory(Infallible);
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {
-    let why = format!("halfpower writes no files on {}: it cannot check whose directory this is", std::env::consts::OS);
+    let why = format!(
+        "halfpower writes no files on {}: it cannot check whose directory this is",
+        std::env::consts::OS
+    );
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
@@ -174,7 +177,10 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     if let Some(Component::Prefix(prefix)) = path.components().next()
         && matches!(prefix.kind(), Prefix::DeviceNS(_) | Prefix::Verbatim(_))
     {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe; name a regular file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a device or a pipe; name a regular file",
+        ));
     }
     File::open(path)
 }

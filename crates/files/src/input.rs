@@ -44,7 +44,11 @@ impl Input {
             return Ok(self.bounded(file));
         }
         check_regular(&metadata)?;
-        if metadata.len() > self.max_bytes { Err(self.too_large(Some(metadata.len()))) } else { Ok(self.bounded(file)) }
+        if metadata.len() > self.max_bytes {
+            Err(self.too_large(Some(metadata.len())))
+        } else {
+            Ok(self.bounded(file))
+        }
     }
 
     /// All bytes of a file.
@@ -71,7 +75,10 @@ impl Input {
     fn too_large(self, bytes: Option<u64>) -> io::Error {
         let Input { what, max_bytes } = self;
         let (has, most) = (bytes.map_or("more".into(), show_size), show_size(max_bytes));
-        io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {has}, and {what} has at most {most}"))
+        io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has {has}, and {what} has at most {most}"),
+        )
     }
 }
 
@@ -86,7 +93,8 @@ pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
     if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..BYTE_ORDER_MARK.len());
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
 }
 
 /// The next line without its end; `None` after the last.
@@ -106,7 +114,9 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     if from.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
-    let end = line.strip_suffix(b"\n").map_or(line.len(), |rest| rest.strip_suffix(b"\r").unwrap_or(rest).len());
+    let end = line
+        .strip_suffix(b"\n")
+        .map_or(line.len(), |rest| rest.strip_suffix(b"\r").unwrap_or(rest).len());
     line.truncate(end);
     if line.len() > max_bytes {
         let why = format!("the line has more than {}", show_size(max_bytes as u64));
@@ -154,7 +164,8 @@ impl<R: Read> Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // One byte more shows that there is more.
-        let most = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX).min(buffer.len());
+        let most =
+            usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.from.read(&mut buffer[..most])?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| self.input.too_large(None))?;
         Ok(read)

@@ -20,8 +20,8 @@ use elsewhere as system;
 pub use elsewhere::{Directory, MadeDirectory, remove_empty};
 pub use input::{Bounded, Input, check_regular, next_line, text};
 pub use system::{
-    check_trusted, entries, has_same_owner, inode, is_block_device, is_own_open_file, is_pipe, is_same_file, is_stream,
-    is_trusted, read_attribute, write_attribute,
+    check_trusted, entries, has_same_owner, inode, is_block_device, is_own_open_file, is_pipe,
+    is_same_file, is_stream, is_trusted, read_attribute, write_attribute,
 };
 #[cfg(unix)]
 use unix as system;

@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// The names in a directory; an empty iterator if the directory cannot be read. `std::fs::read_dir` panics if closing a directory fails.
+/// The names in a directory; an empty iterator if the directory cannot be read. `std::fs::read_dir`
+/// panics if closing a directory fails.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = open(directory, flags, Mode::empty()).map_err(io::Error::from);
@@ -40,7 +41,8 @@ pub fn is_trusted(metadata: &Metadata) -> bool {
 }
 
 pub(crate) fn is_trusted_user(uid: u32) -> bool {
-    let is_caller = |variable: &str| std::env::var(variable).is_ok_and(|caller| caller == uid.to_string());
+    let is_caller =
+        |variable: &str| std::env::var(variable).is_ok_and(|caller| caller == uid.to_string());
     !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
 }
 
@@ -49,7 +51,8 @@ pub fn check_trusted(metadata: &Metadata) -> io::Result<()> {
     if is_trusted(metadata) {
         return Ok(());
     }
-    let why = format!("it belongs to another user (uid {}), and root does not use it", metadata.uid());
+    let why =
+        format!("it belongs to another user (uid {}), and root does not use it", metadata.uid());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
@@ -79,7 +82,9 @@ pub fn inode(metadata: &Metadata) -> io::Result<u64> {
 /// The path names one of the process's own open files.
 pub fn is_own_open_file(path: &Path) -> bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
-        || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
+        || ["/dev/fd", "/proc/self/fd"]
+            .iter()
+            .any(|directory| path.parent() == Some(Path::new(directory)))
 }
 
 /// An extended attribute of at most `max_bytes`.

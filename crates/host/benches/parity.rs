@@ -34,7 +34,10 @@ fn seconds(mut work: impl FnMut(), times: usize) -> f64 {
 }
 
 fn main() {
-    println!("{:>10} {:>8} {:>8} {:>11} {:>11} {:>7}", "piece", "sources", "vectors", "parity", "memcpy", "ratio");
+    println!(
+        "{:>10} {:>8} {:>8} {:>11} {:>11} {:>7}",
+        "piece", "sources", "vectors", "parity", "memcpy", "ratio"
+    );
     for size in SIZES {
         let mut data: Vec<Vec<u8>> = (0..7).map(|seed| room(size, seed as u8 + 1)).collect();
         let data: Vec<&[u8]> = data.iter_mut().map(|piece| &*pages(piece, size)).collect();
@@ -49,9 +52,11 @@ fn main() {
                 let (mut parity, mut copy) = (0.0f64, 0.0f64);
                 for _ in 0..TURNS {
                     let times = (MOVED / moved).max(1);
-                    let took = seconds(|| vectors.xor(black_box(&mut *to), black_box(sources)), times);
+                    let took =
+                        seconds(|| vectors.xor(black_box(&mut *to), black_box(sources)), times);
                     parity = parity.max((times * moved) as f64 / took);
-                    let took = seconds(|| black_box(&mut *onto).copy_from_slice(black_box(from)), times);
+                    let took =
+                        seconds(|| black_box(&mut *onto).copy_from_slice(black_box(from)), times);
                     copy = copy.max((times * moved) as f64 / took);
                 }
                 println!(

@@ -62,11 +62,19 @@ impl Arena {
     }
 
     /// [`Arena::new`] with the extra space that some sessions need.
-    pub(crate) fn with(slots: u32, request: u32, walk: u64, memory: Memory, extra: Extra) -> io::Result<Arena> {
+    pub(crate) fn with(
+        slots: u32,
+        request: u32,
+        walk: u64,
+        memory: Memory,
+        extra: Extra,
+    ) -> io::Result<Arena> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let buffers = Arena::bytes_for(slots, request, walk).and_then(|len| usize::try_from(len).ok());
+        let buffers =
+            Arena::bytes_for(slots, request, walk).and_then(|len| usize::try_from(len).ok());
         let buffers = buffers.ok_or_else(too_large)?;
-        let scratch = extra.scratch.checked_mul(u64::from(slots)).and_then(|len| usize::try_from(len).ok());
+        let scratch =
+            extra.scratch.checked_mul(u64::from(slots)).and_then(|len| usize::try_from(len).ok());
         let len = scratch.and_then(|scratch| buffers.checked_add(scratch)).ok_or_else(too_large)?;
         let room = len.checked_add(extra.start.next_multiple_of(PAGE)).ok_or_else(too_large)?;
         let (mapping, first) = mapped(room, memory)?;
@@ -121,7 +129,8 @@ impl Arena {
     pub(crate) fn write_place(&mut self, slot: u32) -> *mut u8 {
         let place = self.places[slot as usize];
         let next = place as usize + self.request;
-        self.places[slot as usize] = if next + self.request <= self.stride { next as u32 } else { 0 };
+        self.places[slot as usize] =
+            if next + self.request <= self.stride { next as u32 } else { 0 };
         // SAFETY: `place + request` is within the slot's stride.
         unsafe { self.read_place(slot).add(place as usize) }
     }
@@ -138,7 +147,8 @@ fn mapped(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
     let mapping = Mapping::new(whole.ok_or(io::ErrorKind::OutOfMemory)?)?;
     let skipped = mapping.start().as_ptr().align_offset(HUGE);
     mapping.prefer_huge_pages(skipped);
-    // SAFETY: the mapping is one huge page longer than its bytes, so the aligned beginning and all of them are inside.
+    // SAFETY: the mapping is one huge page longer than its bytes, so the aligned beginning and all
+    // of them are inside.
     let base = unsafe { mapping.start().add(skipped) };
     Ok((mapping, base))
 }

@@ -1,8 +1,8 @@
 //! For unsupported operating systems: opening a target fails with the reason.
 
 use machine::{
-    Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result, RunOptions, RunUsage,
-    TargetFacts, TargetSpec,
+    Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result,
+    RunOptions, RunUsage, TargetFacts, TargetSpec,
 };
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;
@@ -44,7 +44,8 @@ impl Mapping {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         // SAFETY: the layout has bytes.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(io::ErrorKind::OutOfMemory)?;
+        let start =
+            NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { start, layout })
     }
 
@@ -83,7 +84,12 @@ impl Machine for Host {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { engines: Vec::new(), noisy: true, counts_instructions: false, traces_requests: false }
+        Capabilities {
+            engines: Vec::new(),
+            noisy: true,
+            counts_instructions: false,
+            traces_requests: false,
+        }
     }
 
     fn now(&self) -> Nanos {
@@ -102,7 +108,11 @@ impl Machine for Host {
         match *target {}
     }
 
-    fn run<S: RequestSource>(&self, _parts: &mut [Part<'_, HostTarget, S>], _options: RunOptions) -> Result<RunUsage> {
+    fn run<S: RequestSource>(
+        &self,
+        _parts: &mut [Part<'_, HostTarget, S>],
+        _options: RunOptions,
+    ) -> Result<RunUsage> {
         Err(refused())
     }
 

@@ -59,7 +59,10 @@ impl Vectors {
     /// # Panics
     /// The sources are empty, or one differs in length from `sum`.
     pub fn xor(self, sum: &mut [u8], sources: &[&[u8]]) {
-        assert!(sources.iter().all(|source| source.len() == sum.len()), "sources of another length");
+        assert!(
+            sources.iter().all(|source| source.len() == sum.len()),
+            "sources of another length"
+        );
         let mut pointers = [std::ptr::null(); MAX_SOURCES];
         let (few, many);
         let sources: &[*const u8] = if sources.len() <= MAX_SOURCES {
@@ -188,7 +191,12 @@ macro_rules! kernel {
         /// # Safety
         /// The CPU has the feature; there are `K` sources; the rest as [`Vectors::xor_raw`].
         #[target_feature(enable = $feature)]
-        unsafe fn $name<const K: usize>(sum: *mut u8, sources: &[*const u8], len: usize, stream: bool) -> usize {
+        unsafe fn $name<const K: usize>(
+            sum: *mut u8,
+            sources: &[*const u8],
+            len: usize,
+            stream: bool,
+        ) -> usize {
             const WIDTH: usize = size_of::<$vector>();
             const UNROLLED: usize = $unrolled;
             const STEP: usize = UNROLLED * WIDTH;
@@ -209,7 +217,8 @@ macro_rules! kernel {
                     while k < K {
                         let mut i = 0;
                         while i < UNROLLED {
-                            sums[i] = $xor(sums[i], $load(sources[k].add(at + i * WIDTH).cast::<$of>()));
+                            sums[i] =
+                                $xor(sums[i], $load(sources[k].add(at + i * WIDTH).cast::<$of>()));
                             i += 1;
                         }
                         k += 1;
@@ -310,7 +319,9 @@ unsafe fn words(sum: *mut u8, sources: &[*const u8], len: usize) -> usize {
     for at in (0..whole).step_by(8) {
         // SAFETY: `at + 8` is at most `len`.
         unsafe {
-            let word = sources.iter().fold(0, |sum, source| sum ^ source.add(at).cast::<u64>().read_unaligned());
+            let word = sources
+                .iter()
+                .fold(0, |sum, source| sum ^ source.add(at).cast::<u64>().read_unaligned());
             sum.add(at).cast::<u64>().write_unaligned(word);
         }
     }
@@ -357,7 +368,12 @@ mod tests {
             for skip in [0, 3] {
                 let mut sum = vec![0u8; len];
                 vectors.xor(&mut sum[skip..], &[&a[skip..], &b[skip..]]);
-                assert!(sum[skip..].iter().zip(a[skip..].iter().zip(&b[skip..])).all(|(sum, (a, b))| *sum == a ^ b));
+                assert!(
+                    sum[skip..]
+                        .iter()
+                        .zip(a[skip..].iter().zip(&b[skip..]))
+                        .all(|(sum, (a, b))| *sum == a ^ b)
+                );
             }
         }
     }

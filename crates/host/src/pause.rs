@@ -54,7 +54,9 @@ impl Looks {
 
     pub(crate) fn begin(&self, now: Nanos) {
         self.last.store(now, Ordering::Relaxed);
-        [&self.longest, &self.sum, &self.count].into_iter().for_each(|one| one.store(0, Ordering::Relaxed));
+        [&self.longest, &self.sum, &self.count]
+            .into_iter()
+            .for_each(|one| one.store(0, Ordering::Relaxed));
     }
 
     pub(crate) fn note(&self, now: Nanos) {
@@ -140,7 +142,11 @@ mod tests {
         assert_eq!((gaps.count, gaps.longest_ns), (24, 0));
         assert!((400 * MS..500 * MS).contains(&gaps.sum_ns), "{gaps:?}");
         assert_eq!(gaps.stopped_ns(0, 1000 * MS), Some(gaps.sum_ns));
-        assert_eq!(gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS), None, "other programs explain nearly all of it");
+        assert_eq!(
+            gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS),
+            None,
+            "other programs explain nearly all of it"
+        );
         assert_eq!(gaps.stopped_ns(0, 60_000 * MS), None, "too little of a long run");
     }
 }

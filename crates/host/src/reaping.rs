@@ -74,7 +74,11 @@ impl PartCounters {
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
-        (completions > 0).then(|| Waits { waits, completions, polled: self.polled.load(Ordering::Relaxed) })
+        (completions > 0).then(|| Waits {
+            waits,
+            completions,
+            polled: self.polled.load(Ordering::Relaxed),
+        })
     }
 }
 
@@ -120,8 +124,15 @@ impl<'a> Reaping<'a> {
     pub(crate) fn new(reap: Reap, depth: u32, now: Nanos, tally: &'a PartCounters) -> Reaping<'a> {
         let trials = (reap == Reap::Auto).then(|| Trials::new(depth, !tally.crowded, now));
         let first = trials.as_ref().map_or(reap, |trials| trials.tried());
-        let mut reaping =
-            Reaping { min_completions: 1, waits: 0, polling: None, poll_until: 0, polled: false, trials, tally };
+        let mut reaping = Reaping {
+            min_completions: 1,
+            waits: 0,
+            polling: None,
+            poll_until: 0,
+            polled: false,
+            trials,
+            tally,
+        };
         reaping.set(first, depth);
         reaping
     }
@@ -139,7 +150,11 @@ impl<'a> Reaping<'a> {
             self.polled = true;
             return Wait::For(0);
         }
-        if self.min_completions <= 1 { Wait::One } else { Wait::Several(self.min_completions.min(in_flight)) }
+        if self.min_completions <= 1 {
+            Wait::One
+        } else {
+            Wait::Several(self.min_completions.min(in_flight))
+        }
     }
 
     #[inline(always)]
@@ -204,7 +219,8 @@ impl Trials {
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
-        let ways = numbers.chain(may_poll.then_some(Reap::Poll)).map(|way| (way, Vec::new())).collect();
+        let ways =
+            numbers.chain(may_poll.then_some(Reap::Poll)).map(|way| (way, Vec::new())).collect();
         Box::new(Trials { ways, depth, stage: 0, turn: 0, began: now, completions: 0 })
     }
 
@@ -235,7 +251,8 @@ impl Trials {
     }
 
     fn drop_to(&mut self, stays: usize) {
-        let mut rates: Vec<f64> = self.ways.iter().skip(1).filter(|(way, _)| *way != Reap::Poll).map(of).collect();
+        let mut rates: Vec<f64> =
+            self.ways.iter().skip(1).filter(|(way, _)| *way != Reap::Poll).map(of).collect();
         rates.sort_by(|a, b| b.total_cmp(a));
         let least = rates.get(stays.saturating_sub(1)).copied().unwrap_or(0.0);
         let mut number = 0;
@@ -315,7 +332,11 @@ mod tests {
         assert_eq!(learned(32, polled(1.2)).0, Reap::Poll);
         assert_eq!(learned(1, polled(1.2)).0, Reap::Poll);
         assert_eq!(learned(32, polled(1.01)).0, Reap::AtLeast(1), "polling costs a CPU");
-        assert_eq!(learned_among(2, 32, polled(1.2)).0, Reap::AtLeast(1), "the kernel would have no CPU left");
+        assert_eq!(
+            learned_among(2, 32, polled(1.2)).0,
+            Reap::AtLeast(1),
+            "the kernel would have no CPU left"
+        );
     }
 
     #[test]
@@ -325,7 +346,8 @@ mod tests {
             let trial = std::cell::Cell::new(seed * 1000);
             let noisy = |way| {
                 trial.set(trial.get() + 1);
-                let share = (trial.get().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / (1 << 24) as f64;
+                let share = (trial.get().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64
+                    / (1 << 24) as f64;
                 let gain = if way == Reap::AtLeast(4) { 1.1 } else { 1.0 };
                 1e5 * gain * (0.95 + 0.1 * share)
             };
@@ -398,11 +420,19 @@ mod tests {
         let together = PartCounters::default();
         let mut woken_late = Reaping::new(Reap::Poll, 32, 0, &together);
         (1..9).for_each(|turn| woken_late.turned(32, turn * 640_000));
-        assert_eq!(woken_late.wait(32, 8 * 640_000 + 90_000), Wait::For(0), "32 completions in 640 us are 20 us apart");
+        assert_eq!(
+            woken_late.wait(32, 8 * 640_000 + 90_000),
+            Wait::For(0),
+            "32 completions in 640 us are 20 us apart"
+        );
         let tally = PartCounters::new(2, 2);
         let mut crowded = Reaping::new(Reap::Poll, 1, 0, &tally);
         crowded.turned(1, 1000);
         crowded.turned(1, 2000);
-        assert_eq!(crowded.wait(1, 2000), Wait::One, "streams that take the kernel's processor only wait longer");
+        assert_eq!(
+            crowded.wait(1, 2000),
+            Wait::One,
+            "streams that take the kernel's processor only wait longer"
+        );
     }
 }

@@ -124,7 +124,8 @@ pub(crate) fn watched<T, S: Send>(
             barrier.watch(1, time, &looks, || {});
             (looks.gaps(), before, look())
         };
-        let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
+        let watcher =
+            std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
         if watcher.is_ok() {
             barrier.wait_for(1);
         }
@@ -132,7 +133,9 @@ pub(crate) fn watched<T, S: Send>(
         let done = work();
         drop(end);
         // Without a thread, nothing is watched.
-        let seen = watcher.ok().map(|watcher| watcher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let seen = watcher
+            .ok()
+            .map(|watcher| watcher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (done, seen)
     })
 }
@@ -192,7 +195,8 @@ where
                     let _end = End(barrier);
                     work.stream(source, halt, Ready { barrier })
                 };
-                match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body) {
+                match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body)
+                {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         refused.get_or_insert_with(|| refused_thread(&error));
@@ -222,7 +226,8 @@ where
         barrier.open(began);
         barrier.watch(streams, time, &looks, look);
         let gaps = looks.gaps();
-        let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
+        let ends: Vec<PartEnd<T>> =
+            workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
             (None, OnFailure::EndPart) => Ok(RunOutcome { began, ends, gaps }),
@@ -249,7 +254,12 @@ struct PartWork<'p, W, F> {
 }
 
 impl<W, F> PartWork<'_, W, F> {
-    fn stream<S, T>(&self, source: &mut S, halt: Halt<'_>, ready: Ready<'_>) -> Result<(Nanos, Option<T>)>
+    fn stream<S, T>(
+        &self,
+        source: &mut S,
+        halt: Halt<'_>,
+        ready: Ready<'_>,
+    ) -> Result<(Nanos, Option<T>)>
     where
         W: Fn(&mut S, Halt<'_>, Ready<'_>) -> Result<Nanos>,
         F: Fn(Nanos) -> Result<T>,

@@ -40,7 +40,12 @@ struct Flight<'a, S> {
 
 impl<S: Session> Flight<'_, S> {
     #[inline(always)]
-    fn issue<A: RequestSource>(&mut self, source: &mut A, outstanding: &mut [Outstanding], request: &Request) {
+    fn issue<A: RequestSource>(
+        &mut self,
+        source: &mut A,
+        outstanding: &mut [Outstanding],
+        request: &Request,
+    ) {
         let at = ready(source, self.arena, request);
         let &Request { op, target, offset, len, slot } = request;
         outstanding[slot as usize] = Outstanding { op, offset, len };
@@ -120,13 +125,18 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                             ends = true;
                             break Wait::For(0);
                         }
-                        source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                        source.complete(
+                            Completion { slot: request.slot, result: request.len as i32 },
+                            now,
+                        );
                         if now >= look_at {
                             break Wait::For(0);
                         }
                     }
                     Next::WaitForCompletion => break reaping.wait(flight.requests, now),
-                    Next::WaitUntil(then) => break Wait::For(then.saturating_sub(now).min(TICK_NS)),
+                    Next::WaitUntil(then) => {
+                        break Wait::For(then.saturating_sub(now).min(TICK_NS));
+                    }
                     Next::Done => {
                         if flight.requests == 0 {
                             return Ok(last);
@@ -172,7 +182,10 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                 // SAFETY: the read filled the slot's buffer; nothing else writes it until the slot
                 // is reused.
                 source.check(completion.slot, unsafe {
-                    std::slice::from_raw_parts(arena.read_place(completion.slot), request.len as usize)
+                    std::slice::from_raw_parts(
+                        arena.read_place(completion.slot),
+                        request.len as usize,
+                    )
                 });
             }
             source.complete(completion, now);
@@ -218,7 +231,13 @@ impl Ending {
     /// `nothing_taken`: the kernel has no request; `last`: time of the last completion.
     #[cold]
     #[inline(never)]
-    fn refused(&mut self, error: io::Error, nothing_taken: bool, last: Nanos, now: Nanos) -> Refusal {
+    fn refused(
+        &mut self,
+        error: io::Error,
+        nothing_taken: bool,
+        last: Nanos,
+        now: Nanos,
+    ) -> Refusal {
         use io::ErrorKind::{Interrupted, ResourceBusy, TimedOut, WouldBlock};
         let passing = match error.kind() {
             Interrupted | TimedOut => return Refusal::Again,
@@ -229,7 +248,8 @@ impl Ending {
         if passing && !(nothing_taken && now.saturating_sub(since) >= STALL_NS) {
             return Refusal::Later;
         }
-        self.failure.get_or_insert_with(|| Error::io("cannot submit to", "the kernel's queue")(error));
+        self.failure
+            .get_or_insert_with(|| Error::io("cannot submit to", "the kernel's queue")(error));
         // If the kernel has no request, no completion will come.
         if nothing_taken { Refusal::Leave } else { Refusal::Drain }
     }
@@ -270,10 +290,14 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
             match source.next(now) {
                 Next::Issue(request) => {
                     let done;
-                    (now, done) = perform(&mut session, source, arena, time, checks, &request, halt)?;
+                    (now, done) =
+                        perform(&mut session, source, arena, time, checks, &request, halt)?;
                     last = now;
                     if done {
-                        source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                        source.complete(
+                            Completion { slot: request.slot, result: request.len as i32 },
+                            now,
+                        );
                     }
                 }
                 Next::WaitUntil(then) => {
@@ -284,7 +308,10 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
                     session.discard(&request).map_err(not_discarded)?;
                     now = time.now();
                     last = now;
-                    source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                    source.complete(
+                        Completion { slot: request.slot, result: request.len as i32 },
+                        now,
+                    );
                 }
                 Next::WaitForCompletion => now = time.now(),
                 Next::Done => return Ok(last),
@@ -355,7 +382,8 @@ fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request)
         Op::Write => {
             let at = arena.write_place(request.slot);
             // SAFETY: the arena gives every slot room for the source's largest request.
-            source.fill(request, unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) });
+            source
+                .fill(request, unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) });
             at
         }
     }

@@ -7,7 +7,10 @@ use crate::reaping::PartCounters;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use crate::stripe::Striped;
-use machine::{Completion, Error, Nanos, Next, Op, REAP_WAIT_NS, Reap, Request, RequestSource, Result, Stability};
+use machine::{
+    Completion, Error, Nanos, Next, Op, REAP_WAIT_NS, Reap, Request, RequestSource, Result,
+    Stability,
+};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,7 +153,11 @@ impl World {
             unsafe {
                 match held.request.op {
                     Op::Read => held.at.add(index).write(expected),
-                    Op::Write => assert_eq!(held.at.add(index).read(), expected, "a write's data changed in flight"),
+                    Op::Write => assert_eq!(
+                        held.at.add(index).read(),
+                        expected,
+                        "a write's data changed in flight"
+                    ),
                 }
             }
         }
@@ -177,8 +184,13 @@ impl Session for Kernel<'_> {
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
         let held = Held { file, request: *request, at, due: None, result: 0 };
         let own = held.bytes();
-        for other in self.0.queued.borrow().iter().chain(self.0.at_kernel.borrow().iter()).map(Held::bytes) {
-            assert!(own.end <= other.start || other.end <= own.start, "two requests in flight share a buffer");
+        for other in
+            self.0.queued.borrow().iter().chain(self.0.at_kernel.borrow().iter()).map(Held::bytes)
+        {
+            assert!(
+                own.end <= other.start || other.end <= own.start,
+                "two requests in flight share a buffer"
+            );
         }
         self.0.queued.borrow_mut().push(held);
     }
@@ -200,7 +212,8 @@ impl Session for Kernel<'_> {
             return Err(io::Error::from_raw_os_error([EAGAIN, EBUSY][world.below(2) as usize]));
         }
         for mut held in world.queued.borrow_mut().drain(..) {
-            let latency = world.below(2 * MS) + if world.once_in(faults.very_late) { 20 * SECOND } else { 0 };
+            let latency =
+                world.below(2 * MS) + if world.once_in(faults.very_late) { 20 * SECOND } else { 0 };
             held.due = (!world.once_in(faults.lost)).then(|| world.now.get() + latency);
             held.result = world.result(held.request.len);
             world.at_kernel.borrow_mut().push(held);
@@ -216,7 +229,8 @@ impl Session for Kernel<'_> {
         }
         let now = world.now.get();
         let until = now + if let Wait::For(ns) = wait { ns } else { TICK_NS };
-        let mut dues: Vec<Nanos> = world.at_kernel.borrow().iter().filter_map(|held| held.due).collect();
+        let mut dues: Vec<Nanos> =
+            world.at_kernel.borrow().iter().filter_map(|held| held.due).collect();
         dues.sort_unstable();
         let first = dues.first().copied().unwrap_or(until);
         let enough = match wait {
@@ -299,7 +313,10 @@ impl BlockingSession for Kernel<'_> {
 impl Drop for Kernel<'_> {
     fn drop(&mut self) {
         self.0.dropped.set(true);
-        assert!(self.0.at_kernel.borrow().is_empty(), "a session is closed with requests in flight");
+        assert!(
+            self.0.at_kernel.borrow().is_empty(),
+            "a session is closed with requests in flight"
+        );
     }
 }
 
@@ -364,7 +381,11 @@ impl RequestSource for Source {
     }
 
     fn submitted(&mut self, now: Nanos) {
-        assert!(self.times_submission && now >= self.issued_at && self.outstanding.iter().any(Option::is_some));
+        assert!(
+            self.times_submission
+                && now >= self.issued_at
+                && self.outstanding.iter().any(Option::is_some)
+        );
     }
 
     fn begin(&mut self, _now: Nanos) {}
@@ -379,8 +400,13 @@ impl RequestSource for Source {
                 }
                 let len = (self.random.below(16) as u32 + 1) * 128;
                 let op = if self.random.once_in(2) { Op::Read } else { Op::Write };
-                let request =
-                    Request { op, target: 0, offset: self.random.below(1 << 20) * 128, len, slot: slot as u32 };
+                let request = Request {
+                    op,
+                    target: 0,
+                    offset: self.random.below(1 << 20) * 128,
+                    len,
+                    slot: slot as u32,
+                };
                 self.left -= 1;
                 self.outstanding[slot] = Some(request);
                 if op == Op::Write && self.discards && self.random.once_in(8) {
@@ -395,7 +421,9 @@ impl RequestSource for Source {
     }
 
     fn complete(&mut self, completion: Completion, _now: Nanos) {
-        let request = self.outstanding[completion.slot as usize].take().expect("a slot completes that was not in use");
+        let request = self.outstanding[completion.slot as usize]
+            .take()
+            .expect("a slot completes that was not in use");
         if completion.result == request.len as i32 {
             self.done += 1;
             self.unsynced += 1;
@@ -415,7 +443,10 @@ impl RequestSource for Source {
     fn check(&mut self, slot: u32, data: &[u8]) {
         let request = self.outstanding[slot as usize].expect("data of a slot that is not in use");
         assert_eq!(data.len(), request.len as usize);
-        assert!((request.offset..).zip(data).all(|(offset, &byte)| byte == pattern(offset)), "wrong data");
+        assert!(
+            (request.offset..).zip(data).all(|(offset, &byte)| byte == pattern(offset)),
+            "wrong data"
+        );
         self.checked += 1;
     }
 }
@@ -428,16 +459,27 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let requests = random.below(60) as u32 + 1;
     let mut source = Source::new(seed, depth, requests);
     source.discards = how != How::Striped;
-    let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto][random.below(3) as usize];
+    let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto]
+        [random.below(3) as usize];
     let tally = PartCounters::default();
     let failed = AtomicBool::new(false);
     let ended = {
-        let mut arena =
-            Arena::new(depth, source.max_request(), crate::arena::WALK_BYTES, machine::Memory::Huge).unwrap();
+        let mut arena = Arena::new(
+            depth,
+            source.max_request(),
+            crate::arena::WALK_BYTES,
+            machine::Memory::Huge,
+        )
+        .unwrap();
         let looks = Looks::from(0);
-        let (time, halt) = (VirtualTime(&world), Halt { interrupt: &world.interrupt, failed: &failed, looks: &looks });
+        let (time, halt) = (
+            VirtualTime(&world),
+            Halt { interrupt: &world.interrupt, failed: &failed, looks: &looks },
+        );
         match how {
-            How::Queued => serve(Kernel(&world), &mut source, &mut arena, time, halt, (reap, &tally)),
+            How::Queued => {
+                serve(Kernel(&world), &mut source, &mut arena, time, halt, (reap, &tally))
+            }
             How::Striped => {
                 let striped = Striped::new(Kernel(&world), MEMBERS, CHUNK, depth);
                 serve(striped, &mut source, &mut arena, time, halt, (reap, &tally))
@@ -459,7 +501,11 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
         }
         Err(Error::Interrupted) => {
             let at = faults.interrupt_at.unwrap_or_else(|| panic!("nobody interrupted: {what}"));
-            assert!(world.now.get() <= at.max(SECOND) + END_WITHIN, "ended too late, at {}: {what}", world.now.get());
+            assert!(
+                world.now.get() <= at.max(SECOND) + END_WITHIN,
+                "ended too late, at {}: {what}",
+                world.now.get()
+            );
         }
         Err(_) => assert!(world.fatal.get() || faults.takes_nothing_after.is_some(), "{what}"),
     }
@@ -478,7 +524,8 @@ const HOWS: [How; 3] = [How::Queued, How::Striped, How::Blocking];
 #[test]
 fn late_disordered_and_interrupted_completions_change_nothing() {
     for seed in 0..1500 {
-        let faults = Faults { very_late: 40, interrupted_wait: 5, queue_full: 7, ..Faults::default() };
+        let faults =
+            Faults { very_late: 40, interrupted_wait: 5, queue_full: 7, ..Faults::default() };
         let (_, source, ended) = run(seed, faults, HOWS[seed as usize % 3]);
         assert!(ended.is_ok() && source.checked <= source.done, "seed {seed}: {ended:?}");
     }
@@ -500,7 +547,10 @@ fn every_failure_ends_the_run_with_an_error_and_nothing_in_flight() {
         let (world, _, ended) = run(seed, faults, HOWS[seed as usize % 3]);
         failures += u32::from(ended.is_err());
         assert_eq!(ended.is_err(), world.fatal.get(), "seed {seed}: {ended:?}");
-        assert!(world.at_kernel.borrow().is_empty(), "seed {seed}: left requests in flight: {ended:?}");
+        assert!(
+            world.at_kernel.borrow().is_empty(),
+            "seed {seed}: left requests in flight: {ended:?}"
+        );
     }
     assert!(failures > 1500, "only {failures} of the runs met a fault");
 }
@@ -510,7 +560,13 @@ fn lost_completions_end_by_the_interrupt_and_keep_their_buffers() {
     let mut lost = 0;
     for seed in 0..1500 {
         let interrupt_at = Some(SECOND + Random(seed).below(3 * SECOND));
-        let faults = Faults { lost: 15, failed_request: 60, interrupted_wait: 9, interrupt_at, ..Faults::default() };
+        let faults = Faults {
+            lost: 15,
+            failed_request: 60,
+            interrupted_wait: 9,
+            interrupt_at,
+            ..Faults::default()
+        };
         let (world, ..) = run(seed, faults, HOWS[seed as usize % 2]);
         let in_flight = !world.at_kernel.borrow().is_empty();
         assert_eq!(world.dropped.get(), !in_flight, "seed {seed}");
@@ -522,7 +578,8 @@ fn lost_completions_end_by_the_interrupt_and_keep_their_buffers() {
 #[test]
 fn a_kernel_that_takes_nothing_ends_the_run_with_an_error() {
     for seed in 0..600 {
-        let faults = Faults { takes_nothing_after: Some(seed % 40), very_late: 30, ..Faults::default() };
+        let faults =
+            Faults { takes_nothing_after: Some(seed % 40), very_late: 30, ..Faults::default() };
         let (_, _, ended) = run(seed, faults, HOWS[seed as usize % 2]);
         if let Err(error) = ended {
             assert!(error.to_string().contains("cannot submit to the kernel's queue"), "{error}");
@@ -550,7 +607,8 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
         fn complete(&mut self, _completion: Completion, _now: Nanos) {}
         fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
     }
-    let world = World::new(1, Faults { interrupt_at: Some(2 * SECOND), ..Faults::default() }, false);
+    let world =
+        World::new(1, Faults { interrupt_at: Some(2 * SECOND), ..Faults::default() }, false);
     let failed = AtomicBool::new(false);
     let mut arena = Arena::new(2, 4096, 0, machine::Memory::Huge).unwrap();
     let looks = Looks::from(0);

@@ -94,7 +94,9 @@ impl<S: Session> Session for Striped<S> {
             self.pieces[request.slot as usize].left += 1;
             // SAFETY: `done` is below the request's length, which is the length of the data at
             // `at`.
-            self.inner.issue(member, &Request { offset, len, ..*request }, unsafe { at.add(done as usize) });
+            self.inner.issue(member, &Request { offset, len, ..*request }, unsafe {
+                at.add(done as usize)
+            });
             done += len;
         }
     }

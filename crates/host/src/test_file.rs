@@ -25,7 +25,9 @@ pub(crate) fn name(mark: &str, suffix: &str) -> String {
 
 /// Halfpower gave the file with this inode number its name.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
-    name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|mark| is_mark(mark, inode))
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(suffix))
+        .is_some_and(|mark| is_mark(mark, inode))
 }
 
 /// The requested size if it fits, or a quarter of the free space, at most 2 GiB. `shown`: the
@@ -33,22 +35,33 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
-        (Some(size), _) if size < MIN_SIZE => {
-            Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"))
-        }
+        (Some(size), _) if size < MIN_SIZE => Err(Error::refused(
+            units::show_size(size),
+            "a test file needs at least 4 KiB",
+            "give a larger --size",
+        )),
         (Some(size), Some(free)) if size > free => {
             let (size, free) = (units::show_size(size), show_free(free));
             let why = format!("a test file of {size} does not fit in the {free} of free space");
-            Err(Error::Full { what: shown.into(), why, hint: "free some space or give a smaller --size".into() })
+            Err(Error::Full {
+                what: shown.into(),
+                why,
+                hint: "free some space or give a smaller --size".into(),
+            })
         }
         (Some(size), _) => Ok(size),
-        (None, None) => {
-            Err(Error::refused(shown, "the file system does not report how much space is free", "give --size"))
-        }
+        (None, None) => Err(Error::refused(
+            shown,
+            "the file system does not report how much space is free",
+            "give --size",
+        )),
         (None, Some(free)) => {
             let most = (free / FREE_SHARE).min(AUTO_MAX) / units::MIB * units::MIB;
             if most < units::MIB {
-                let why = format!("only {} are free, and a test file uses at most a quarter of that", show_free(free));
+                let why = format!(
+                    "only {} are free, and a test file uses at most a quarter of that",
+                    show_free(free)
+                );
                 return Err(Error::refused(shown, why, "free some space or give --size"));
             }
             Ok(most)
@@ -66,7 +79,11 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
         )),
         Some(size) if size > there => Err(Error::refused(
             shown,
-            format!("--size {} is more than its {}", units::show_size(size), units::show_size(there)),
+            format!(
+                "--size {} is more than its {}",
+                units::show_size(size),
+                units::show_size(there)
+            ),
             "give a smaller size, or none",
         )),
         asked => Ok(asked.unwrap_or(there)),
@@ -121,7 +138,13 @@ mod tests {
         assert!(is_our_name(&own, ".tmp", 1234));
         assert!(!is_our_name(&own, ".tmp", 1235), "a copy has another number");
         assert!(!is_our_name(&own, ".files", 1234));
-        for name in ["halfpower-1-2.tmp", "halfpower-mine.tmp", "halfpower-2024-11.tmp", "halfpower-.tmp", "notes"] {
+        for name in [
+            "halfpower-1-2.tmp",
+            "halfpower-mine.tmp",
+            "halfpower-2024-11.tmp",
+            "halfpower-.tmp",
+            "notes",
+        ] {
             assert!(!is_our_name(name, ".tmp", 1234), "{name}");
         }
     }
@@ -131,7 +154,9 @@ mod tests {
         assert_eq!(size(Some(8192), Some(8192), "d").unwrap(), 8192);
         assert_eq!(size(None, Some(100 * units::MIB), "d").unwrap(), 25 * units::MIB);
         assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MAX);
-        for (asked, free) in [(Some(100), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))] {
+        for (asked, free) in
+            [(Some(100), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))]
+        {
             assert!(size(asked, free, "d").unwrap_err().is_usage(), "{asked:?} {free:?}");
         }
         assert_eq!(region(None, 9000, "f").unwrap(), 9000);

@@ -23,7 +23,8 @@ fn direct(path: &Path, write: bool, bytes: u64) {
     #[repr(align(4096))]
     struct Buffer([u8; 65536]);
     let mut buffer = Box::new(Buffer([0x5a; 65536]));
-    let file = OpenOptions::new().read(true).write(write).custom_flags(libc::O_DIRECT).open(path).unwrap();
+    let file =
+        OpenOptions::new().read(true).write(write).custom_flags(libc::O_DIRECT).open(path).unwrap();
     for offset in (0..bytes).step_by(65536) {
         if write {
             file.write_all_at(&buffer.0, offset).unwrap();
@@ -42,9 +43,20 @@ fn a_loop_device_its_counters_and_its_users() {
     let roots = Roots::default();
     let told = under(&roots, &device.device).unwrap();
     assert_eq!(told.layers[0].kind, LayerKind::Loop);
-    assert_eq!(Path::new(&told.layers[0].settings["backing_file"]), device.file().canonicalize().unwrap());
-    assert_eq!(told.layers[1].kind, LayerKind::FileSystem, "what the file is on: {:?}", told.layers);
-    assert_eq!(told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(), [device.name()]);
+    assert_eq!(
+        Path::new(&told.layers[0].settings["backing_file"]),
+        device.file().canonicalize().unwrap()
+    );
+    assert_eq!(
+        told.layers[1].kind,
+        LayerKind::FileSystem,
+        "what the file is on: {:?}",
+        told.layers
+    );
+    assert_eq!(
+        told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(),
+        [device.name()]
+    );
     assert_eq!(told.devices.sits_on, told.devices.counted);
     assert!(
         told.warnings.iter().any(|warning| warning.contains("through the file-system cache")),
@@ -55,7 +67,10 @@ fn a_loop_device_its_counters_and_its_users() {
     assert_eq!(signature(&device.device).unwrap(), None);
     assert_eq!(device_in_use(&roots, &device.device), None);
     let of_file = device_in_use(&roots, &device.file()).expect("a loop device is on the file");
-    assert!(of_file.ends_with(&format!("it is what the loop device {} is on", device.name())), "{of_file}");
+    assert!(
+        of_file.ends_with(&format!("it is what the loop device {} is on", device.name())),
+        "{of_file}"
+    );
 
     let meter = DeviceMeter::open(&roots, &[device.name()]).unwrap();
     let before = meter.read().unwrap();
@@ -65,15 +80,23 @@ fn a_loop_device_its_counters_and_its_users() {
     assert_eq!((used.writes, used.write_bytes), (32, 2 * MIB));
     assert!(used.read_bytes >= MIB && used.reads >= 16, "at least ours: {used:?}");
 
-    if let Err(why) = run("mkfs.ext4", &["-q", &device.shown()]).and_then(|_| device.mount().map(drop)) {
+    if let Err(why) =
+        run("mkfs.ext4", &["-q", &device.shown()]).and_then(|_| device.mount().map(drop))
+    {
         return skip(&why);
     }
     assert_eq!(signature(&device.device).unwrap().as_deref(), Some("an ext4 file system"));
     let point = device.mounted.clone().unwrap();
     let reason = device_in_use(&roots, &device.device).expect("it is mounted");
-    assert!(reason.ends_with(&format!("{} is mounted on {}", device.name(), point.display())), "{reason}");
+    assert!(
+        reason.ends_with(&format!("{} is mounted on {}", device.name(), point.display())),
+        "{reason}"
+    );
     let told = under(&roots, &point).unwrap();
-    assert_eq!((told.layers[0].kind, told.layers[1].kind), (LayerKind::FileSystem, LayerKind::Loop));
+    assert_eq!(
+        (told.layers[0].kind, told.layers[1].kind),
+        (LayerKind::FileSystem, LayerKind::Loop)
+    );
     assert!(told.layers[0].name.starts_with("ext4 on "), "{}", told.layers[0].name);
     assert_eq!(told.layers[0].settings["journal"], "yes");
     assert!(told.block_bytes >= 1024 && !told.in_memory);
@@ -85,18 +108,21 @@ fn a_device_that_another_opened_exclusively() {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };
-    let _held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&device.device).unwrap();
+    let _held =
+        OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&device.device).unwrap();
     let reason = device_in_use(&Roots::default(), &device.device).expect("it is held");
     assert!(reason.contains("holds it exclusively"), "{reason}");
 }
 
 #[test]
 fn btrfs_over_two_loop_devices() {
-    let made = scratch(256 * MIB).and_then(|one| Ok((one, scratch(256 * MIB)?))).and_then(|(mut one, two)| {
-        run("mkfs.btrfs", &["-q", "-d", "raid0", "-m", "raid1", &one.shown(), &two.shown()])?;
-        one.mount()?;
-        Ok((one, two))
-    });
+    let made = scratch(256 * MIB).and_then(|one| Ok((one, scratch(256 * MIB)?))).and_then(
+        |(mut one, two)| {
+            run("mkfs.btrfs", &["-q", "-d", "raid0", "-m", "raid1", &one.shown(), &two.shown()])?;
+            one.mount()?;
+            Ok((one, two))
+        },
+    );
     let (one, two) = match made {
         Ok(made) => made,
         Err(why) => return skip(&why),
@@ -104,21 +130,32 @@ fn btrfs_over_two_loop_devices() {
     let roots = Roots::default();
     let told = under(&roots, one.mounted.as_deref().unwrap()).unwrap();
     assert!(told.layers[0].name.starts_with("btrfs on "), "{}", told.layers[0].name);
-    assert_eq!((told.layers[1].kind, told.layers[1].name.as_str()), (LayerKind::Volume, "btrfs raid0 of 2"));
+    assert_eq!(
+        (told.layers[1].kind, told.layers[1].name.as_str()),
+        (LayerKind::Volume, "btrfs raid0 of 2")
+    );
     let half = Share { reads: 0.5, writes: 0.5 };
     let loops = told.layers.iter().filter(|layer| layer.kind == LayerKind::Loop);
     assert_eq!(loops.map(|layer| layer.share).collect::<Vec<_>>(), [half; 2]);
     let mut names = [one.name(), two.name()];
     names.sort();
-    assert_eq!(told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(), names);
-    assert!(device_in_use(&roots, &two.device).is_some(), "the second device has no mount of its own, but is in use");
+    assert_eq!(
+        told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(),
+        names
+    );
+    assert!(
+        device_in_use(&roots, &two.device).is_some(),
+        "the second device has no mount of its own, but is in use"
+    );
     assert_eq!(signature(&two.device).unwrap().as_deref(), Some("a btrfs file system"));
 }
 
 #[test]
 fn a_limit_of_this_process_group() {
     let roots = Roots::default();
-    let Some(root) = cgroup_v1_root(&roots, "blkio") else { return skip("no version-1 blkio control groups") };
+    let Some(root) = cgroup_v1_root(&roots, "blkio") else {
+        return skip("no version-1 blkio control groups");
+    };
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     if !groups.lines().any(|line| line.ends_with(":blkio:/")) {
         return skip("this process is not in the root group, whose limits are ours to set");
@@ -127,8 +164,11 @@ fn a_limit_of_this_process_group() {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };
-    let number = std::fs::read_to_string(format!("/sys/class/block/{}/dev", device.name())).unwrap();
-    let limit = |file: &str, value: u64| std::fs::write(root.join(file), format!("{} {value}", number.trim()));
+    let number =
+        std::fs::read_to_string(format!("/sys/class/block/{}/dev", device.name())).unwrap();
+    let limit = |file: &str, value: u64| {
+        std::fs::write(root.join(file), format!("{} {value}", number.trim()))
+    };
     if let Err(error) = limit("blkio.throttle.read_bps_device", 20_000_000) {
         return skip(&format!("cannot set a limit: {error}"));
     }
@@ -136,12 +176,21 @@ fn a_limit_of_this_process_group() {
     let told = under(&roots, &device.device).unwrap();
     limit("blkio.throttle.read_bps_device", 0).unwrap();
     limit("blkio.throttle.write_iops_device", 0).unwrap();
-    assert_eq!((told.layers[0].kind, told.layers[1].kind), (LayerKind::Throttle, LayerKind::Loop), "{:?}", told.layers);
+    assert_eq!(
+        (told.layers[0].kind, told.layers[1].kind),
+        (LayerKind::Throttle, LayerKind::Loop),
+        "{:?}",
+        told.layers
+    );
     assert_eq!(
         (told.layers[0].advertised_bytes_per_s, told.layers[0].settings["write_iops"].as_str()),
         (Some(20e6), "500")
     );
-    assert_eq!(under(&roots, &device.device).unwrap().layers[0].kind, LayerKind::Loop, "taken back");
+    assert_eq!(
+        under(&roots, &device.device).unwrap().layers[0].kind,
+        LayerKind::Loop,
+        "taken back"
+    );
 }
 
 #[test]
@@ -163,10 +212,17 @@ fn processor_time_of_the_process_is_in_the_machines() {
     let own = used.user_ns + used.system_ns;
     assert!(own >= 199_000_000, "{used:?}");
     // SAFETY: sysconf has no preconditions.
-    let capacity = (after.at_ns - before.at_ns) * unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } as u64;
+    let capacity =
+        (after.at_ns - before.at_ns) * unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } as u64;
     // Idle time plus our own time fits, within the ticks that idle time is counted in.
-    assert!(after.idle_ns - before.idle_ns + own <= capacity + 40_000_000, "{before:?} {after:?} {used:?}");
-    assert!(used.machine_ns >= own && used.machine_ns <= capacity + 40_000_000, "{used:?} of {capacity}");
+    assert!(
+        after.idle_ns - before.idle_ns + own <= capacity + 40_000_000,
+        "{before:?} {after:?} {used:?}"
+    );
+    assert!(
+        used.machine_ns >= own && used.machine_ns <= capacity + 40_000_000,
+        "{used:?} of {capacity}"
+    );
     assert!(meter.resolution_ns() >= 1 && meter.resolution_ns() <= 10_000_000);
 }
 

@@ -3,7 +3,8 @@
 mod sysfs;
 
 use host::facts::{
-    Under, block_devices_of, device_in_use, holders, layers_under, machine_facts, mount_of, under, under_device,
+    Under, block_devices_of, device_in_use, holders, layers_under, machine_facts, mount_of, under,
+    under_device,
 };
 use machine::{Layer, LayerKind, Share};
 use std::path::Path;
@@ -14,7 +15,10 @@ fn shape(layers: &[Layer]) -> Vec<(LayerKind, &str)> {
 }
 
 fn setting<'a>(layer: &'a Layer, name: &str) -> &'a str {
-    layer.settings.get(name).unwrap_or_else(|| panic!("{} has no {name}: {:?}", layer.name, layer.settings))
+    layer
+        .settings
+        .get(name)
+        .unwrap_or_else(|| panic!("{} has no {name}: {:?}", layer.name, layer.settings))
 }
 
 fn named<'a>(layers: &'a [Layer], start: &str) -> &'a Layer {
@@ -25,8 +29,13 @@ fn named<'a>(layers: &'a [Layer], start: &str) -> &'a Layer {
 }
 
 fn near(layer: &Layer, bytes_per_s: f64) {
-    let advertised = layer.advertised_bytes_per_s.unwrap_or_else(|| panic!("{} advertises nothing", layer.name));
-    assert!((advertised / bytes_per_s - 1.0).abs() < 1e-3, "{} advertises {advertised}, not {bytes_per_s}", layer.name);
+    let advertised =
+        layer.advertised_bytes_per_s.unwrap_or_else(|| panic!("{} advertises nothing", layer.name));
+    assert!(
+        (advertised / bytes_per_s - 1.0).abs() < 1e-3,
+        "{} advertises {advertised}, not {bytes_per_s}",
+        layer.name
+    );
 }
 
 fn formula(layer: &Layer) -> &str {
@@ -66,14 +75,24 @@ fn an_nvme_ssd_on_pcie_4() {
     assert_eq!(setting(&told.layers[5], "address"), "0000:84:00.0");
     let file_system = &told.layers[0];
     assert_eq!(
-        (setting(file_system, "atime"), setting(file_system, "sunit"), setting(file_system, "discard")),
+        (
+            setting(file_system, "atime"),
+            setting(file_system, "sunit"),
+            setting(file_system, "discard")
+        ),
         ("noatime", "256", "no")
     );
     let partition = &told.layers[1];
-    assert_eq!((setting(partition, "start_bytes"), setting(partition, "aligned_to_1_mib")), ("1074790400", "yes"));
+    assert_eq!(
+        (setting(partition, "start_bytes"), setting(partition, "aligned_to_1_mib")),
+        ("1074790400", "yes")
+    );
     let (own, parent) = (&told.layers[2], &told.layers[3]);
     assert_eq!((own.advertised_bytes_per_s, own.advertised_iops), (Some(2e9), Some(50_000.0)));
-    assert_eq!((parent.advertised_bytes_per_s, setting(parent, "write_bytes_per_s")), (None, "500000000"));
+    assert_eq!(
+        (parent.advertised_bytes_per_s, setting(parent, "write_bytes_per_s")),
+        (None, "500000000")
+    );
     let disk = &told.layers[4];
     assert_eq!(
         (setting(disk, "scheduler"), setting(disk, "hardware_queues"), setting(disk, "transport")),
@@ -94,7 +113,9 @@ fn an_nvme_ssd_on_pcie_4() {
 
 #[test]
 fn recorded_system_calls_are_used() {
-    for (name, path, extents, free) in [("nvme", "/var/lib/file", "7", "25"), ("sata_hdd", "/home/data", "312", "10")] {
+    for (name, path, extents, free) in
+        [("nvme", "/var/lib/file", "7", "25"), ("sata_hdd", "/home/data", "312", "10")]
+    {
         let tree = Tree::new(name);
         let told = under(&tree.roots(), Path::new(path)).unwrap();
         let system = &told.layers[0];
@@ -106,7 +127,10 @@ fn recorded_system_calls_are_used() {
         assert!(!above.layers[0].settings.contains_key("extents"), "of another file");
     }
     let none = under(&Tree::new("virtio").roots(), Path::new("/")).unwrap();
-    assert!(!none.layers[0].settings.contains_key("free_percent"), "this machine must not describe another");
+    assert!(
+        !none.layers[0].settings.contains_key("free_percent"),
+        "this machine must not describe another"
+    );
 }
 
 #[test]
@@ -127,19 +151,27 @@ fn an_nvme_namespace_with_two_paths() {
     let tree = Tree::new("nvme");
     let namespace = "sys/devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1";
     tree.write(&format!("{namespace}/dev"), "259:9\n");
-    for (controller, address) in [("nvme1", "traddr=10.0.0.1,trsvcid=4420"), ("nvme2", "traddr=10.0.0.2,trsvcid=4420")]
+    for (controller, address) in
+        [("nvme1", "traddr=10.0.0.1,trsvcid=4420"), ("nvme2", "traddr=10.0.0.2,trsvcid=4420")]
     {
         let dir = format!("sys/devices/virtual/nvme-fabrics/ctl/{controller}");
         tree.write(&format!("{dir}/transport"), "tcp\n");
         tree.write(&format!("{dir}/address"), address);
         tree.write(&format!("{dir}/cntlid"), "1\n");
         let root = tree.roots().sys.parent().unwrap().to_path_buf();
-        std::os::unix::fs::symlink(root.join(dir), root.join(namespace).parent().unwrap().join(controller)).unwrap();
+        std::os::unix::fs::symlink(
+            root.join(dir),
+            root.join(namespace).parent().unwrap().join(controller),
+        )
+        .unwrap();
     }
     let root = tree.roots().sys.parent().unwrap().to_path_buf();
     std::os::unix::fs::symlink(root.join(namespace), root.join("sys/class/block/nvme1n1")).unwrap();
     let told = under_device(&tree.roots(), "nvme1n1");
-    assert_eq!(shape(&told.layers)[1..], [(LayerKind::Link, "NVMe over tcp"), (LayerKind::Link, "NVMe over tcp")]);
+    assert_eq!(
+        shape(&told.layers)[1..],
+        [(LayerKind::Link, "NVMe over tcp"), (LayerKind::Link, "NVMe over tcp")]
+    );
     assert_eq!(setting(&told.layers[2], "address"), "traddr=10.0.0.2,trsvcid=4420");
 }
 
@@ -160,8 +192,14 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
     assert_eq!(formula(&told.layers[3]), "SATA: 6 Gbit/s x 8/10");
     let partition = &told.layers[1];
     assert_eq!(setting(partition, "start_bytes"), "32256");
-    assert_eq!((setting(partition, "aligned_to_physical_block"), setting(partition, "aligned_to_4_kib")), ("no", "no"));
-    assert!(!partition.settings.contains_key("aligned_to_optimal_io"), "the disk names no optimal size");
+    assert_eq!(
+        (setting(partition, "aligned_to_physical_block"), setting(partition, "aligned_to_4_kib")),
+        ("no", "no")
+    );
+    assert!(
+        !partition.settings.contains_key("aligned_to_optimal_io"),
+        "the disk names no optimal size"
+    );
     assert!(warned(&told, "sda1 starts at 31.5 KiB"), "{:?}", told.warnings);
     let disk = &told.layers[2];
     assert_eq!(
@@ -170,10 +208,17 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
     );
     let file_system = &told.layers[0];
     assert_eq!(
-        (setting(file_system, "data"), setting(file_system, "journal"), setting(file_system, "stripe")),
+        (
+            setting(file_system, "data"),
+            setting(file_system, "journal"),
+            setting(file_system, "stripe")
+        ),
         ("ordered", "yes", "32")
     );
-    assert_eq!(told.physical_block_bytes, 4096, "the disk's, though the file system is on a partition");
+    assert_eq!(
+        told.physical_block_bytes, 4096,
+        "the disk's, though the file system is on a partition"
+    );
 }
 
 #[test]
@@ -181,7 +226,11 @@ fn a_cable_that_slows_the_link() {
     let tree = Tree::new("sata_hdd");
     let told = under_device(&tree.roots(), "sdb");
     near(named(&told.layers, "SATA"), 150e6);
-    assert!(warned(&told, "the SATA link of ata4 runs at 1.5 Gbit/s though the port has 6"), "{:?}", told.warnings);
+    assert!(
+        warned(&told, "the SATA link of ata4 runs at 1.5 Gbit/s though the port has 6"),
+        "{:?}",
+        told.warnings
+    );
 }
 
 #[test]
@@ -199,8 +248,14 @@ fn encryption_over_a_logical_volume() {
             (LayerKind::Link, "SATA 6 Gbit/s"),
         ]
     );
-    assert_eq!((setting(&told.layers[0], "discard"), setting(&told.layers[1], "encryption")), ("yes", "LUKS2"));
-    assert_eq!((names(&told.devices.sits_on), names(&told.devices.counted)), (vec!["dm-1"], vec!["sda"]));
+    assert_eq!(
+        (setting(&told.layers[0], "discard"), setting(&told.layers[1], "encryption")),
+        ("yes", "LUKS2")
+    );
+    assert_eq!(
+        (names(&told.devices.sits_on), names(&told.devices.counted)),
+        (vec!["dm-1"], vec!["sda"])
+    );
     let by_name = under(&tree.roots(), Path::new("/dev/mapper/vg-root")).unwrap();
     assert_eq!(by_name.layers[0].name, "vg-root (LVM)", "a device by its symbolic link");
 }
@@ -215,7 +270,10 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
         ("524288", "sda sdb sdc", "1")
     );
     let partition = named(&told.layers, "md0p1");
-    assert_eq!((setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")), ("yes", "no"));
+    assert_eq!(
+        (setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")),
+        ("yes", "no")
+    );
     assert_eq!(setting(partition, "optimal_io_size"), "1572864");
     assert!(
         warned(&told, "md0p1 starts at 1 MiB, not a multiple of md0's 1.5 MiB stripe")
@@ -223,18 +281,34 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
         "{:?}",
         told.warnings
     );
-    assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "is running a recover"), "{:?}", told.warnings);
-    let links: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
+    assert!(
+        warned(&told, "1 of its 4 disks missing") && warned(&told, "is running a recover"),
+        "{:?}",
+        told.warnings
+    );
+    let links: Vec<&Layer> =
+        told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
     assert_eq!(links.len(), 3, "each disk has a link of its own");
     near(links[0], 1.2e9);
-    let bus: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name.starts_with("PCIe")).collect();
+    let bus: Vec<&Layer> =
+        told.layers.iter().filter(|layer| layer.name.starts_with("PCIe")).collect();
     assert_eq!(bus.len(), 1, "the adapter's link is shared");
     near(bus[0], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
-    let share = |layer: &Layer| [layer.share.reads, layer.share.writes].map(|share| (share * 1000.0).round() / 1000.0);
+    let share = |layer: &Layer| {
+        [layer.share.reads, layer.share.writes].map(|share| (share * 1000.0).round() / 1000.0)
+    };
     assert_eq!(share(links[0]), [0.333, 0.5], "of three disks, with parity in one of each row");
     assert_eq!(share(bus[0]), [1.0, 1.5], "all of them pass here");
-    assert!(warned(&told, "runs as PCIe 3.0 x4 though it could be PCIe 3.0 x8"), "{:?}", told.warnings);
-    assert_eq!(told.warnings.iter().filter(|warning| warning.contains("PCIe 3.0 x8")).count(), 1, "told once");
+    assert!(
+        warned(&told, "runs as PCIe 3.0 x4 though it could be PCIe 3.0 x8"),
+        "{:?}",
+        told.warnings
+    );
+    assert_eq!(
+        told.warnings.iter().filter(|warning| warning.contains("PCIe 3.0 x8")).count(),
+        1,
+        "told once"
+    );
     assert_eq!(names(&told.devices.counted), ["sda", "sdb", "sdc"]);
     assert_eq!(named(&told.layers, "sda").name, "sda (EXAMPLE ST900MP0006)");
 }
@@ -245,7 +319,10 @@ fn a_sas_disk_behind_an_expander_on_a_wide_port() {
     let told = under_device(&tree.roots(), "sdg");
     near(named(&told.layers, "SAS 6.0 Gbit/s"), 600e6);
     near(named(&told.layers, "SAS 12.0 Gbit/s x4"), 4.8e9);
-    assert_eq!(formula(named(&told.layers, "SAS 12.0 Gbit/s x4")), "SAS: 12 Gbit/s x 4 phys x 8/10");
+    assert_eq!(
+        formula(named(&told.layers, "SAS 12.0 Gbit/s x4")),
+        "SAS: 12 Gbit/s x 4 phys x 8/10"
+    );
     assert_eq!(setting(&told.layers[0], "queue_depth"), "254");
     assert_eq!(setting(&told.layers[0], "cache_type"), "write through");
 }
@@ -265,7 +342,10 @@ fn btrfs_spreads_over_its_own_devices() {
 fn an_overlay_is_on_its_upper_directory() {
     let tree = Tree::new("sas");
     let layers = layers_under(&tree.roots(), Path::new("/merged/file")).unwrap();
-    assert_eq!((layers[0].name.as_str(), layers[1].name.as_str()), ("overlay on /merged", "btrfs on /home"));
+    assert_eq!(
+        (layers[0].name.as_str(), layers[1].name.as_str()),
+        ("overlay on /merged", "btrfs on /home")
+    );
 }
 
 #[test]
@@ -274,19 +354,39 @@ fn a_virtio_disk_and_its_machine() {
     let told = under(&tree.roots(), Path::new("/root/file")).unwrap();
     assert_eq!(
         shape(&told.layers),
-        [(LayerKind::FileSystem, "ext4 on /"), (LayerKind::Disk, "vda"), (LayerKind::Link, "virtio")]
+        [
+            (LayerKind::FileSystem, "ext4 on /"),
+            (LayerKind::Disk, "vda"),
+            (LayerKind::Link, "virtio")
+        ]
     );
-    assert_eq!((setting(&told.layers[0], "journal"), setting(&told.layers[0], "discard")), ("no", "yes"));
+    assert_eq!(
+        (setting(&told.layers[0], "journal"), setting(&told.layers[0], "discard")),
+        ("no", "yes")
+    );
     assert_eq!(
         (setting(&told.layers[1], "scheduler"), setting(&told.layers[1], "read_ahead_kb")),
         ("mq-deadline", "8192")
     );
-    assert_eq!((setting(&told.layers[2], "driver"), told.layers[2].advertised_bytes_per_s), ("virtio_blk", None));
+    assert_eq!(
+        (setting(&told.layers[2], "driver"), told.layers[2].advertised_bytes_per_s),
+        ("virtio_blk", None)
+    );
     assert!(under(&tree.roots(), Path::new("/dev/shm/file")).unwrap().in_memory);
     let facts = machine_facts(&tree.roots());
-    assert_eq!((facts.name.as_str(), facts.system.as_str(), facts.processors), ("vm", "Linux 6.18.44 x86_64", 2));
-    assert_eq!((facts.processor.as_str(), facts.memory_bytes), ("Intel(R) Xeon(R) Processor", 24_684_096 * 1024));
-    assert_eq!(facts.virtualization.as_deref(), Some("KVM"), "by its clock source, since it has no DMI");
+    assert_eq!(
+        (facts.name.as_str(), facts.system.as_str(), facts.processors),
+        ("vm", "Linux 6.18.44 x86_64", 2)
+    );
+    assert_eq!(
+        (facts.processor.as_str(), facts.memory_bytes),
+        ("Intel(R) Xeon(R) Processor", 24_684_096 * 1024)
+    );
+    assert_eq!(
+        facts.virtualization.as_deref(),
+        Some("KVM"),
+        "by its clock source, since it has no DMI"
+    );
     assert_eq!(facts.settings["transparent_hugepage"], "madvise");
     assert_eq!(
         facts.settings["mitigations"],
@@ -297,8 +397,9 @@ fn a_virtio_disk_and_its_machine() {
 #[test]
 fn a_version_1_limit_applies_only_to_its_own_group() {
     let tree = Tree::new("virtio");
-    let limits =
-        |layers: &[Layer]| layers.iter().filter(|layer| layer.kind == LayerKind::Throttle).cloned().collect::<Vec<_>>();
+    let limits = |layers: &[Layer]| {
+        layers.iter().filter(|layer| layer.kind == LayerKind::Throttle).cloned().collect::<Vec<_>>()
+    };
     let read = || limits(&layers_under(&tree.roots(), Path::new("/file")).unwrap());
     assert!(read().is_empty());
     tree.write("sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", "7:0 1\n254:0 20000000\n");
@@ -320,14 +421,20 @@ fn bare_metal_is_not_called_virtual() {
     let facts = machine_facts(&tree.roots());
     assert_eq!((facts.virtualization, facts.processors), (None, 16));
     assert_eq!(facts.settings["cpufreq.governor"], "performance on 2, powersave on 1");
-    assert_eq!((facts.settings["cpufreq.boost"].as_str(), facts.settings["mitigations"].as_str()), ("on", "off"));
+    assert_eq!(
+        (facts.settings["cpufreq.boost"].as_str(), facts.settings["mitigations"].as_str()),
+        ("on", "off")
+    );
 }
 
 #[test]
 fn a_container_is_reported() {
     let tree = Tree::new("nvme");
     tree.write("proc/self/cgroup", "0::/kubepods/burstable/pod1\n");
-    assert_eq!(machine_facts(&tree.roots()).virtualization.as_deref(), Some("container (kubepods)"));
+    assert_eq!(
+        machine_facts(&tree.roots()).virtualization.as_deref(),
+        Some("container (kubepods)")
+    );
     tree.write(".dockerenv", "");
     assert_eq!(machine_facts(&tree.roots()).virtualization.as_deref(), Some("container (docker)"));
 }
@@ -352,7 +459,11 @@ fn users_of_a_device_are_listed() {
     assert_eq!(holders(&tree.roots(), "sda"), ["sda3 is a part of dm-0 (vg-root)"]);
     let tree = Tree::new("sas");
     assert_eq!(holders(&tree.roots(), "sdb"), ["sdb is a part of md0"]);
-    assert_eq!(holders(&tree.roots(), "sdf"), ["sdf is mounted on /home"], "the second device of a btrfs");
+    assert_eq!(
+        holders(&tree.roots(), "sdf"),
+        ["sdf is mounted on /home"],
+        "the second device of a btrfs"
+    );
     assert!(holders(&tree.roots(), "sdd").is_empty());
 }
 
@@ -372,8 +483,12 @@ fn a_cyclic_tree_ends() {
 fn a_thin_volume_on_raid_10() {
     let tree = Tree::new("volumes");
     let told = under(&tree.roots(), Path::new("/thin/file")).unwrap();
-    let volumes: Vec<&str> =
-        told.layers.iter().filter(|one| one.kind == LayerKind::Volume).map(|one| one.name.as_str()).collect();
+    let volumes: Vec<&str> = told
+        .layers
+        .iter()
+        .filter(|one| one.kind == LayerKind::Volume)
+        .map(|one| one.name.as_str())
+        .collect();
     assert_eq!(
         volumes,
         [
@@ -384,7 +499,10 @@ fn a_thin_volume_on_raid_10() {
             "vg-pool_tdata (LVM thin pool's data)",
         ]
     );
-    assert_eq!((setting(&told.layers[0], "sunit"), setting(&told.layers[0], "swidth")), ("1024", "2048"));
+    assert_eq!(
+        (setting(&told.layers[0], "sunit"), setting(&told.layers[0], "swidth")),
+        ("1024", "2048")
+    );
     let array = named(&told.layers, "md10");
     assert_eq!((setting(array, "chunk_bytes"), setting(array, "layout")), ("524288", "0x102"));
     assert_eq!(array.share, Share::ALL, "the pool's metadata does not count as data");
@@ -398,7 +516,10 @@ fn a_disk_with_a_cache_device_before_it() {
     let tree = Tree::new("volumes");
     let told = under(&tree.roots(), Path::new("/cached/file")).unwrap();
     let cache = named(&told.layers, "bcache0 (bcache)");
-    assert_eq!((setting(cache, "cache_mode"), setting(cache, "cache_device")), ("writeback", "nvme0n1p4"));
+    assert_eq!(
+        (setting(cache, "cache_mode"), setting(cache, "cache_device")),
+        ("writeback", "nvme0n1p4")
+    );
     assert_eq!(setting(cache, "state"), "dirty");
     near(named(&told.layers, "SATA 3 Gbit/s"), 300e6);
     assert!(warned(&told, "runs at 3 Gbit/s though the port has 6"), "{:?}", told.warnings);
@@ -409,7 +530,11 @@ fn an_nvme_ssd_on_half_of_its_lanes() {
     let tree = Tree::new("volumes");
     let told = under_device(&tree.roots(), "nvme0n1");
     near(named(&told.layers, "PCIe 3.0 x2"), 2.0 * 8e9 * 128.0 / 130.0 / 8.0);
-    assert!(warned(&told, "runs as PCIe 3.0 x2 though it could be PCIe 3.0 x4"), "{:?}", told.warnings);
+    assert!(
+        warned(&told, "runs as PCIe 3.0 x2 though it could be PCIe 3.0 x4"),
+        "{:?}",
+        told.warnings
+    );
 }
 
 #[test]
@@ -424,7 +549,10 @@ fn an_nvme_ssd_of_generation_4_in_a_slot_of_two_lanes() {
     near(&told.layers[1], 2.0 * 16e9 * 128.0 / 130.0 / 8.0);
     assert_eq!(formula(&told.layers[1]), "PCIe 4.0 x2: 16 GT/s x 2 lanes x 128/130");
     assert!(
-        warned(&told, "the link of 0000:01:00.0 runs as PCIe 4.0 x2 though it could be PCIe 4.0 x4"),
+        warned(
+            &told,
+            "the link of 0000:01:00.0 runs as PCIe 4.0 x2 though it could be PCIe 4.0 x4"
+        ),
         "{:?}",
         told.warnings
     );
@@ -439,7 +567,11 @@ fn an_nvme_ssd_of_generation_3_with_all_of_its_lanes() {
         [(LayerKind::Disk, "nvme1n1 (EXAMPLE GEN3 1TB)"), (LayerKind::Link, "PCIe 3.0 x4")]
     );
     near(&told.layers[1], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
-    assert!(told.warnings.is_empty(), "a faster slot is not a fault of the link: {:?}", told.warnings);
+    assert!(
+        told.warnings.is_empty(),
+        "a faster slot is not a fault of the link: {:?}",
+        told.warnings
+    );
 }
 
 #[test]
@@ -460,8 +592,15 @@ fn multipath_over_two_sas_paths() {
     );
     assert_eq!(setting(&told.layers[1], "members"), "sda sdb");
     assert_ne!(setting(&told.layers[3], "port"), setting(&told.layers[6], "port"), "two paths");
-    assert_eq!(told.layers[4].share, Share::ALL, "the paths take turns: no byte passes the adapter twice");
-    assert_eq!((names(&told.devices.sits_on), names(&told.devices.counted)), (vec!["dm-0"], vec!["sda", "sdb"]));
+    assert_eq!(
+        told.layers[4].share,
+        Share::ALL,
+        "the paths take turns: no byte passes the adapter twice"
+    );
+    assert_eq!(
+        (names(&told.devices.sits_on), names(&told.devices.counted)),
+        (vec!["dm-0"], vec!["sda", "sdb"])
+    );
     assert!(told.warnings.is_empty(), "{:?}", told.warnings);
 }
 
@@ -481,7 +620,11 @@ fn a_sata_disk_behind_a_sas_expander_below_its_maximum_rate() {
     near(&told.layers[1], 300e6);
     assert_eq!(formula(&told.layers[1]), "SATA: 3 Gbit/s x 8/10");
     assert_eq!(setting(&told.layers[1], "maximum_linkrate"), "6.0 Gbit");
-    assert!(warned(&told, "the SATA link of port-0:0:3 runs at 3 Gbit/s though its phy has 6"), "{:?}", told.warnings);
+    assert!(
+        warned(&told, "the SATA link of port-0:0:3 runs at 3 Gbit/s though its phy has 6"),
+        "{:?}",
+        told.warnings
+    );
     assert_eq!(told.warnings.len(), 1, "the wide port is at its best: {:?}", told.warnings);
 }
 
@@ -497,11 +640,20 @@ fn opaque_layers_are_reported() {
     assert_eq!(setting(&zfs.layers[1], "state"), "degraded");
     assert!(setting(&zfs.layers[0], "direct_io_means").contains("ARC") && warned(&zfs, "is ZFS"));
     let nfs = told("/net/file");
-    assert_eq!((nfs.layers[1].kind, nfs.layers[1].name.as_str()), (LayerKind::Network, "nfs4 to filer:/export/vol1"));
-    assert_eq!((setting(&nfs.layers[1], "vers"), setting(&nfs.layers[1], "nconnect")), ("4.2", "4"));
+    assert_eq!(
+        (nfs.layers[1].kind, nfs.layers[1].name.as_str()),
+        (LayerKind::Network, "nfs4 to filer:/export/vol1")
+    );
+    assert_eq!(
+        (setting(&nfs.layers[1], "vers"), setting(&nfs.layers[1], "nconnect")),
+        ("4.2", "4")
+    );
     assert!(setting(&nfs.layers[0], "direct_io_means").contains("the server's cache"));
     let cifs = told("/share/file");
-    assert_eq!((cifs.layers[1].kind, setting(&cifs.layers[1], "cache")), (LayerKind::Network, "strict"));
+    assert_eq!(
+        (cifs.layers[1].kind, setting(&cifs.layers[1], "cache")),
+        (LayerKind::Network, "strict")
+    );
     assert_eq!(told("/home/me/remote/file").layers[1].kind, LayerKind::Network);
     let odd = told("/mnt/odd/file");
     assert_eq!(odd.layers.len(), 1, "the behaviour of its program is unknown: {:?}", odd.layers);
@@ -529,7 +681,10 @@ fn a_clouds_volume_under_the_cost_controller() {
     assert_eq!(told.layers[2].admitted_iops(false), Some(requests("model_rrandiops")));
     assert_eq!(told.layers[2].admitted_iops(true), Some(requests("model_wrandiops")));
     assert!(setting(&told.layers[3], "service").starts_with("Amazon EBS"));
-    assert_eq!(machine_facts(&tree.roots()).settings.get("cpu_quota").map(String::as_str), Some("0.50"));
+    assert_eq!(
+        machine_facts(&tree.roots()).settings.get("cpu_quota").map(String::as_str),
+        Some("0.50")
+    );
     tree.write("sys/fs/cgroup/io.cost.qos", "259:0 enable=0 ctrl=auto\n");
     let told = under(&tree.roots(), Path::new("/var/file")).unwrap();
     assert!(told.layers.iter().all(|layer| layer.kind != LayerKind::Throttle), "it is off");

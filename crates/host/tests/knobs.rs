@@ -16,7 +16,10 @@ fn knobs(tree: &Tree, path: &str) -> Vec<HostKnob> {
 
 fn named<'a>(knobs: &'a [HostKnob], name: &str) -> &'a HostKnob {
     let names: Vec<&str> = knobs.iter().map(|one| one.knob.name.as_str()).collect();
-    knobs.iter().find(|one| one.knob.name == name).unwrap_or_else(|| panic!("no {name} in {names:?}"))
+    knobs
+        .iter()
+        .find(|one| one.knob.name == name)
+        .unwrap_or_else(|| panic!("no {name} in {names:?}"))
 }
 
 /// Owner, current value, values to try.
@@ -86,7 +89,10 @@ fn the_knobs_of_a_sata_disk_with_its_scheduler() {
     ] {
         assert_eq!(told(named(&knobs, name)), expected, "{name}");
     }
-    assert_eq!(named(&knobs, "scheduler").knob.resets, ["nr_requests", "wbt_lat_usec", "fifo_batch"]);
+    assert_eq!(
+        named(&knobs, "scheduler").knob.resets,
+        ["nr_requests", "wbt_lat_usec", "fifo_batch"]
+    );
 }
 
 #[test]
@@ -112,20 +118,34 @@ fn risky_values_warn_and_every_value_has_a_permanent_form() {
     for knob in &knobs {
         for to in &knob.knob.alternatives {
             let (name, value) = (&knob.knob.name, &to.value);
-            assert!(!to.keep.is_empty() && to.keep.iter().all(|keep| keep.line.contains(value)), "{name}: {to:?}");
-            assert!(to.command.as_ref().is_some_and(|command| command.contains(value)), "{name}: {to:?}");
+            assert!(
+                !to.keep.is_empty() && to.keep.iter().all(|keep| keep.line.contains(value)),
+                "{name}: {to:?}"
+            );
+            assert!(
+                to.command.as_ref().is_some_and(|command| command.contains(value)),
+                "{name}: {to:?}"
+            );
             assert!(to.put_back.is_some(), "{name}: {to:?}");
         }
     }
-    let line = |name: &str, value: &str| named(&knobs, name).alternative(value).keep[0].line.clone();
+    let line =
+        |name: &str, value: &str| named(&knobs, name).alternative(value).keep[0].line.clone();
     assert_eq!(
         line("read_ahead_kb", "1024"),
         "ACTION==\"add|change\", KERNEL==\"sda\", ATTR{queue/read_ahead_kb}=\"1024\""
     );
     assert_eq!(line("vm.dirty_ratio", "5"), "vm.dirty_ratio = 5");
-    assert_eq!((line("commit", "30"), line("atime", "noatime")), ("commit=30".into(), "noatime".into()));
+    assert_eq!(
+        (line("commit", "30"), line("atime", "noatime")),
+        ("commit=30".into(), "noatime".into())
+    );
     let bytes = named(&knobs, "vm.dirty_bytes").alternative("67108864");
-    assert_eq!(bytes.put_back.as_deref(), Some("echo 20 > /proc/sys/vm/dirty_ratio"), "0 cannot be written there");
+    assert_eq!(
+        bytes.put_back.as_deref(),
+        Some("echo 20 > /proc/sys/vm/dirty_ratio"),
+        "0 cannot be written there"
+    );
 }
 
 /// A tree with a session on the knobs of its disk.
@@ -173,7 +193,8 @@ impl Place {
             let of_knob = tried.iter().filter(|(name, _)| *name == knob.knob.name);
             of_knob.map(|(_, value)| (*value).to_owned()).collect()
         };
-        let knobs: Vec<(HostKnob, Vec<String>)> = self.knobs.iter().map(|one| (one.clone(), values(one))).collect();
+        let knobs: Vec<(HostKnob, Vec<String>)> =
+            self.knobs.iter().map(|one| (one.clone(), values(one))).collect();
         let mut told = Vec::new();
         let session = Session::begin(self.state.path(), &self.roots(), &knobs, &mut told).unwrap();
         assert!(told.is_empty(), "{told:?}");
@@ -192,7 +213,10 @@ impl Place {
 fn settings_are_journaled_and_restored() {
     let place = Place::new();
     let mut session = place.session(&[("read_ahead_kb", "4"), ("nomerges", "2")]);
-    assert!(place.journal().exists() && place.read(READ_AHEAD) == "128", "journaled and not touched yet");
+    assert!(
+        place.journal().exists() && place.read(READ_AHEAD) == "128",
+        "journaled and not touched yet"
+    );
     let (read_ahead, nomerges) = (place.number("read_ahead_kb"), place.number("nomerges"));
     session.set(&[(read_ahead, "4")]).unwrap();
     assert_eq!((place.read(READ_AHEAD), place.read("queue/nomerges")), ("4".into(), "0".into()));
@@ -222,7 +246,9 @@ fn settings_are_restored_after_a_kill() {
     let mut session = place.session(&[("read_ahead_kb", "4")]);
     session.set(&[(place.number("read_ahead_kb"), "4")]).unwrap();
     // While the program runs, no other process touches its settings.
-    assert!(recover_in(place.state.path(), &place.roots()).is_empty() && place.read(READ_AHEAD) == "4");
+    assert!(
+        recover_in(place.state.path(), &place.roots()).is_empty() && place.read(READ_AHEAD) == "4"
+    );
     let left = place.after_a_kill();
     let told = recover_in(left.path(), &place.roots());
     assert!(told.len() == 1 && told[0].contains("put back 1 setting"), "{told:?}");
@@ -239,7 +265,10 @@ fn a_foreign_value_stays_and_is_reported() {
     let left = place.after_a_kill();
     place.write(READ_AHEAD, "777");
     let told = recover_in(left.path(), &place.roots());
-    assert!(told.iter().any(|sentence| sentence.contains("777") && sentence.contains("128")), "{told:?}");
+    assert!(
+        told.iter().any(|sentence| sentence.contains("777") && sentence.contains("128")),
+        "{told:?}"
+    );
     assert!(place.read(READ_AHEAD) == "777" && !left.path().join("tune.journal").exists());
     // A running session notices it too, leaves it unchanged, and continues with the others.
     let error = session.set(&[]).unwrap_err().to_string();
@@ -257,7 +286,9 @@ fn only_persistent_settings_outlive_a_boot() {
     place.tree.write("proc/sys/kernel/random/boot_id", "first\n");
     let mut session = place.session(&[("read_ahead_kb", "4"), ("cache_type", "write through")]);
     let cache = "device/scsi_disk/2:0:0:0/cache_type";
-    session.set(&[(place.number("read_ahead_kb"), "4"), (place.number("cache_type"), "write through")]).unwrap();
+    session
+        .set(&[(place.number("read_ahead_kb"), "4"), (place.number("cache_type"), "write through")])
+        .unwrap();
     assert_eq!((place.read(READ_AHEAD), place.read(cache)), ("4".into(), "write through".into()));
     let left = place.after_a_kill();
     place.tree.write("proc/sys/kernel/random/boot_id", "second\n");
@@ -279,7 +310,10 @@ fn attributes_reset_by_a_scheduler_are_restored() {
     assert_eq!(place.read("queue/nr_requests"), "256", "as the scheduler that is tried has it");
     let left = place.after_a_kill();
     session.set(&[]).unwrap();
-    assert_eq!((place.read("queue/scheduler"), place.read("queue/nr_requests")), ("mq-deadline".into(), "64".into()));
+    assert_eq!(
+        (place.read("queue/scheduler"), place.read("queue/nr_requests")),
+        ("mq-deadline".into(), "64".into())
+    );
     // Killed in between.
     place.write("queue/nr_requests", "256");
     recover_in(left.path(), &place.roots());
@@ -294,7 +328,11 @@ fn an_untrusted_journal_is_not_applied() {
     let text = fs::read_to_string(place.journal()).unwrap();
     let cases: [(&str, String, u32); 4] = [
         ("another user", text.clone(), 0o666),
-        ("not a setting", text.replace("/sys/class/block/sda/queue/read_ahead_kb", "/etc/passwd"), 0o600),
+        (
+            "not a setting",
+            text.replace("/sys/class/block/sda/queue/read_ahead_kb", "/etc/passwd"),
+            0o600,
+        ),
         ("not a setting", text.replace("/sys/class", "/sys/../etc"), 0o600),
         ("not a journal", text[..text.len() / 2].to_owned(), 0o600),
     ];
@@ -314,7 +352,9 @@ fn an_untrusted_journal_is_not_applied() {
 fn a_second_session_waits_for_the_first() {
     let place = Place::new();
     let first = place.session(&[("read_ahead_kb", "4")]);
-    let error = Session::begin(place.state.path(), &place.roots(), &[], &mut Vec::new()).unwrap_err().to_string();
+    let error = Session::begin(place.state.path(), &place.roots(), &[], &mut Vec::new())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("another halfpower tune is running"), "{error}");
     drop(first);
     Session::begin(place.state.path(), &place.roots(), &[], &mut Vec::new()).unwrap();
@@ -338,7 +378,9 @@ fn every_value_of_every_knob_may_be_journaled_and_no_other() {
     let place = Place::new();
     let knob = place.knobs[place.number("read_ahead_kb")].clone();
     let wrong = [(knob, vec!["much".to_owned()])];
-    let error = Session::begin(place.state.path(), &place.roots(), &wrong, &mut Vec::new()).unwrap_err().to_string();
+    let error = Session::begin(place.state.path(), &place.roots(), &wrong, &mut Vec::new())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("'much' is not a whole number") && !place.journal().exists(), "{error}");
 }
 

@@ -6,8 +6,8 @@ mod common;
 use common::{Loop, run, skip};
 use host::{Host, HostTarget};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Memory, Nanos, Next, Op, Part,
-    Request, RequestSource, RunOptions, TargetSpec,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Memory,
+    Nanos, Next, Op, Part, Request, RequestSource, RunOptions, TargetSpec,
 };
 use std::fs::{self, File};
 use std::path::Path;
@@ -79,7 +79,11 @@ impl RequestSource for Reader {
             }
             slot => {
                 self.free.extend(slot);
-                if self.free.len() == self.depth as usize { Next::Done } else { Next::WaitForCompletion }
+                if self.free.len() == self.depth as usize {
+                    Next::Done
+                } else {
+                    Next::WaitForCompletion
+                }
             }
         }
     }
@@ -134,7 +138,10 @@ fn a_file_that_another_run_may_write_is_refused() {
     rustix::fs::flock(&other, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
     let host = Host::new(&CALM);
     let refused = host.open(&destroying(&file)).err().unwrap();
-    assert!(refused.is_usage() && refused.to_string().contains("another run of halfpower"), "{refused}");
+    assert!(
+        refused.is_usage() && refused.to_string().contains("another run of halfpower"),
+        "{refused}"
+    );
     drop(other);
     host.open(&destroying(&file)).unwrap();
 }
@@ -171,10 +178,18 @@ fn an_interrupt_ends_every_engine_and_leaves_nothing() {
                 let ended = read(&host, &target, engine, source);
                 assert!(matches!(ended, Err(Error::Interrupted)), "{engine}: {ended:?}");
                 // The promise is 0.3 s; a loaded machine takes longer.
-                assert!(began.elapsed() < Duration::from_secs(10), "{engine}: {:?}", began.elapsed());
+                assert!(
+                    began.elapsed() < Duration::from_secs(10),
+                    "{engine}: {:?}",
+                    began.elapsed()
+                );
             });
             drop(target);
-            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{engine} left something");
+            assert_eq!(
+                fs::read_dir(directory.path()).unwrap().count(),
+                0,
+                "{engine} left something"
+            );
         }
     }
 }
@@ -186,7 +201,10 @@ fn buffers_beyond_memory_are_refused() {
     let target = host.open(&on(directory.path(), Some(MIB))).unwrap();
     let refused = read(&host, &target, Engine::Sync, Reader::new(65_536, 1 << 30, 1)).unwrap_err();
     let told = refused.to_string();
-    assert!(refused.is_usage() && told.contains("64.0 TiB") && told.contains("lower the depth"), "{told}");
+    assert!(
+        refused.is_usage() && told.contains("64.0 TiB") && told.contains("lower the depth"),
+        "{told}"
+    );
 }
 
 #[test]

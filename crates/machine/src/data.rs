@@ -55,11 +55,17 @@ mod tests {
     #[test]
     fn filled_matches_the_whole_file_at_any_offset() {
         let mut file = vec![0; 2 * FILL_STEP as usize + 5003];
-        for (piece, data) in (0..).step_by(FILL_STEP as usize).zip(file.chunks_mut(FILL_STEP as usize)) {
+        for (piece, data) in
+            (0..).step_by(FILL_STEP as usize).zip(file.chunks_mut(FILL_STEP as usize))
+        {
             fill_random(fill_seed(7, piece), data);
         }
-        for (offset, len) in [(0, 512), (513, 700), (FILL_STEP as usize - 9, 30), (2 * FILL_STEP as usize + 4500, 503)]
-        {
+        for (offset, len) in [
+            (0, 512),
+            (513, 700),
+            (FILL_STEP as usize - 9, 30),
+            (2 * FILL_STEP as usize + 4500, 503),
+        ] {
             let mut part = vec![0; len];
             filled(7, offset as u64, &mut part);
             assert_eq!(part, file[offset..offset + len], "{offset}");

@@ -95,7 +95,13 @@ const ENGINES: [Row; 6] = [
         advice: "issue requests with io_submit",
         ..BLOCKING
     },
-    Row { engine: Engine::Mmap, name: "mmap", mapped: true, advice: "map the file into memory", ..BLOCKING },
+    Row {
+        engine: Engine::Mmap,
+        name: "mmap",
+        mapped: true,
+        advice: "map the file into memory",
+        ..BLOCKING
+    },
     Row {
         engine: Engine::Null,
         name: "null",

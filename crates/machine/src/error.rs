@@ -36,12 +36,19 @@ pub enum Error {
 
 impl Error {
     /// An error with the path or value, the reason, and the fix.
-    pub fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn refused(
+        what: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
     /// A failed system call on a file, for `map_err`.
-    pub fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn io(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Error::Io { doing, path, source }
     }

@@ -159,7 +159,9 @@ impl FileError {
     /// Classifies a system error by how to fix it.
     pub fn of(act: FileAct, path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FileError::Full { act, path, source },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                FileError::Full { act, path, source }
+            }
             _ => FileError::Io { act, path, source },
         }
     }

@@ -90,7 +90,8 @@ pub struct LayerFacts {
     pub file_system: Option<FileSystemFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
-    /// Whether a hypervisor serves the disk behind this link: what the disk says of itself is not what it is.
+    /// Whether a hypervisor serves the disk behind this link: what the disk says of itself is not
+    /// what it is.
     #[serde(skip_serializing_if = "is_false")]
     pub paravirtual: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,12 +252,16 @@ impl Layer {
     /// assert_eq!(disk.target_rate(false), Some(500e6));
     /// ```
     pub fn target_rate(&self, writes: bool) -> Option<f64> {
-        self.advertised_rate(writes).map(|rate| rate / self.share.of(writes)).filter(|rate| rate.is_finite())
+        self.advertised_rate(writes)
+            .map(|rate| rate / self.share.of(writes))
+            .filter(|rate| rate.is_finite())
     }
 
     /// The same in requests per second.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
-        self.admitted_iops(writes).map(|iops| iops / self.share.of(writes)).filter(|iops| iops.is_finite())
+        self.admitted_iops(writes)
+            .map(|iops| iops / self.share.of(writes))
+            .filter(|iops| iops.is_finite())
     }
 
     /// The same layer, reached on different paths.

@@ -19,21 +19,28 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MOST_NS, REAP_LEARNING_NS, REAP_WAIT_NS,
-    Reap,
+    Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MOST_NS,
+    REAP_LEARNING_NS, REAP_WAIT_NS, Reap,
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use engine::{Engine, MAX_DEPTH};
 pub use error::{Error, Result};
-pub use facts::{Capabilities, MachineFacts, Raid5, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
+pub use facts::{
+    Capabilities, MachineFacts, Raid5, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts, TargetKind,
+};
 pub use knob::{Alternative, Keep, Knob, Matters};
-pub use layer::{ArrayFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share, ThrottleFacts};
-pub use run::{Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling, Start};
+pub use layer::{
+    ArrayFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share, ThrottleFacts,
+};
+pub use run::{
+    Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling,
+    Start,
+};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause, PauseCause, PhaseUse,
-    PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind, ResourceUse, Stage, StageTime, TimesSource,
-    Usage, Waits,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause,
+    PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind,
+    ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 
 use serde::{Deserialize, Serialize};
@@ -141,8 +148,12 @@ pub trait Machine {
         spec: &TargetSpec,
         mut check: impl FnMut(&TargetFacts) -> Result<()>,
     ) -> Result<Self::Target> {
-        let one = self.open_all(std::slice::from_ref(spec), &mut |facts| facts.iter().try_for_each(&mut check))?;
-        one.into_iter().next().ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
+        let one = self.open_all(std::slice::from_ref(spec), &mut |facts| {
+            facts.iter().try_for_each(&mut check)
+        })?;
+        one.into_iter()
+            .next()
+            .ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
     /// Checks that the buffers of concurrent streams fit into memory; call it first.
@@ -159,10 +170,19 @@ pub trait Machine {
     /// # Errors
     /// An unsupported access or a failed request. Under [`OnFailure::EndPart`] a part's
     /// error is in [`RunUsage::parts`]. The targets stay usable.
-    fn run<S: RequestSource>(&self, parts: &mut [Part<'_, Self::Target, S>], options: RunOptions) -> Result<RunUsage>;
+    fn run<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, Self::Target, S>],
+        options: RunOptions,
+    ) -> Result<RunUsage>;
 
     /// [`Machine::run`] with one part.
-    fn run_one<S: RequestSource>(&self, target: &Self::Target, access: &Access, sources: &mut [S]) -> Result<Usage> {
+    fn run_one<S: RequestSource>(
+        &self,
+        target: &Self::Target,
+        access: &Access,
+        sources: &mut [S],
+    ) -> Result<Usage> {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 

@@ -43,12 +43,17 @@ mod tests {
     fn a_part_has_its_own_inode_or_is_empty_with_its_directorys() {
         let (directory, own) = (2, 77);
         assert!(is_part(&part_name(5, directory), directory, own, 0));
-        assert!(!is_part(&part_name(5, directory), directory, own, 1), "a file with content needs its own inode");
+        assert!(
+            !is_part(&part_name(5, directory), directory, own, 1),
+            "a file with content needs its own inode"
+        );
         assert!(is_part(&part_name(5, own), directory, own, 1));
         assert!(!is_part(&part_name(5, own), directory, own + 1, 0), "a copy");
-        for name in
-            [".halfpower-0123456789abcdef.part", ".halfpower-0123456789abcdef-01234567.part", ".halfpower-.part"]
-        {
+        for name in [
+            ".halfpower-0123456789abcdef.part",
+            ".halfpower-0123456789abcdef-01234567.part",
+            ".halfpower-.part",
+        ] {
             assert!(!is_part(name, directory, own, 0), "{name}");
         }
     }

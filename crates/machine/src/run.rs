@@ -1,8 +1,8 @@
 //! A run: parts that start together.
 
 use crate::{
-    Access, BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos, ParityUse, Pause, ResourceUse,
-    Result, Usage, Waits,
+    Access, BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos, ParityUse, Pause,
+    ResourceUse, Result, Usage, Waits,
 };
 
 /// A target, its access, and the request sources that use it: a job, the files of a process. Parts
@@ -63,7 +63,12 @@ impl IoPriority {
 impl<'a, T, S> Part<'a, T, S> {
     /// One target, on any processor.
     pub fn new(target: &'a T, access: &Access, sources: &'a mut [S]) -> Self {
-        Part { targets: vec![target], access: access.clone(), sources, scheduling: Scheduling::default() }
+        Part {
+            targets: vec![target],
+            access: access.clone(),
+            sources,
+            scheduling: Scheduling::default(),
+        }
     }
 }
 
@@ -167,8 +172,18 @@ impl RunUsage {
             parts,
         } = self;
         parts.into_iter().map(move |part| {
-            let PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity } = part?;
-            let (resources, warnings, block_times) = (resources.clone(), warnings.clone(), block_times.clone());
+            let PartUsage {
+                elapsed_ns,
+                sync_ns,
+                process_ns,
+                unserved_ns,
+                dirty,
+                device,
+                waits,
+                parity,
+            } = part?;
+            let (resources, warnings, block_times) =
+                (resources.clone(), warnings.clone(), block_times.clone());
             Ok(Usage {
                 began,
                 since_start_ns,
@@ -196,6 +211,8 @@ impl RunUsage {
 
     /// Usage of the only part.
     pub fn single(self) -> Result<Usage> {
-        self.by_part().next().unwrap_or_else(|| Err(Error::Unsupported("the run had no part".into())))
+        self.by_part()
+            .next()
+            .unwrap_or_else(|| Err(Error::Unsupported("the run had no part".into())))
     }
 }

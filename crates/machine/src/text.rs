@@ -49,7 +49,9 @@ pub struct PrintableWriter<W>(pub W);
 
 impl<W: Write> Write for PrintableWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(printable_lines(&String::from_utf8_lossy(bytes)).as_bytes()).map(|()| bytes.len())
+        self.0
+            .write_all(printable_lines(&String::from_utf8_lossy(bytes)).as_bytes())
+            .map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -63,7 +65,10 @@ mod tests {
 
     #[test]
     fn hidden_characters_become_visible() {
-        assert_eq!(printable("a\u{1b}[31mb\nc\u{202e}d\u{0}é漢"), "a\\u{1b}[31mb c\\u{202e}d\\u{0}é漢");
+        assert_eq!(
+            printable("a\u{1b}[31mb\nc\u{202e}d\u{0}é漢"),
+            "a\\u{1b}[31mb c\\u{202e}d\\u{0}é漢"
+        );
         let mut out = PrintableWriter(Vec::new());
         write!(out, "a\u{1b}[2J\n\tb\u{7}").unwrap();
         assert_eq!(out.0, b"a\\u{1b}[2J\n\tb\\u{7}");

@@ -24,8 +24,11 @@ pub const GIB: u64 = 1 << 30;
 /// assert!(parse_size("64 parsecs").is_err());
 /// ```
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong =
-        |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
+    let wrong = |why: &str| {
+        format!(
+            "'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)"
+        )
+    };
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
@@ -52,8 +55,11 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
     let whole_bytes = whole.checked_mul(multiple).ok_or_else(too_large)?;
     let scale = 10u128.pow(fraction.len() as u32);
-    let fraction: u128 =
-        if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| wrong("its fraction is odd"))? };
+    let fraction: u128 = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse().map_err(|_| wrong("its fraction is odd"))?
+    };
     let fraction_bytes = fraction * u128::from(multiple);
     if !fraction_bytes.is_multiple_of(scale) {
         return Err(wrong("it is not a whole number of bytes"));
@@ -74,7 +80,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 /// assert_eq!(show_time(1.5e6), "1.50 ms");
 /// ```
 pub fn parse_time(text: &str) -> Result<u64, String> {
-    let wrong = |why: &str| format!("'{text}' is not a time: {why}; write it as 90s, 3m, 250ms or 10us");
+    let wrong =
+        |why: &str| format!("'{text}' is not a time: {why}; write it as 90s, 3m, 250ms or 10us");
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
@@ -172,7 +179,9 @@ mod tests {
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "k", "-1", "4x", "1.00001k", "99999999999999999999", "99999999T", "1..5k", "4k4"] {
+        for text in
+            ["", "k", "-1", "4x", "1.00001k", "99999999999999999999", "99999999T", "1..5k", "4k4"]
+        {
             let error = parse_size(text).unwrap_err();
             assert!(error.contains(text), "the error names the value: {error}");
         }
@@ -190,7 +199,9 @@ mod tests {
             assert_eq!(parse_time(text), Ok(ns), "{text}");
         }
         assert!(
-            parse_time("-3").is_err() && parse_time("3 fortnights").is_err() && parse_time("99999999999999h").is_err()
+            parse_time("-3").is_err()
+                && parse_time("3 fortnights").is_err()
+                && parse_time("99999999999999h").is_err()
         );
     }
 

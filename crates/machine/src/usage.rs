@@ -137,7 +137,9 @@ impl PauseCause {
         match self {
             PauseCause::Suspended => "the computer was suspended",
             PauseCause::Hypervisor => "the hypervisor gave this computer no processor",
-            PauseCause::Quota => "the processor quota of the control group left this program no processor",
+            PauseCause::Quota => {
+                "the processor quota of the control group left this program no processor"
+            }
             PauseCause::OtherPrograms => "other programs left this one no processor",
             PauseCause::Stopped => "the program was stopped",
         }
@@ -148,7 +150,11 @@ impl std::fmt::Display for Pause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (seconds, cause) = (self.ns as f64 / 1e9, self.cause.sentence());
         if self.times > 1 {
-            return write!(f, "{cause} {} times, for {:.0} % of the run ({seconds:.2} s)", self.times, self.percent);
+            return write!(
+                f,
+                "{cause} {} times, for {:.0} % of the run ({seconds:.2} s)",
+                self.times, self.percent
+            );
         }
         write!(f, "{cause} for {seconds:.1} s")
     }

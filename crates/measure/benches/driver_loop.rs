@@ -15,7 +15,11 @@ const REQUESTS: u64 = 200_000;
 
 fn benches(c: &mut Criterion) {
     let host = Host::new(&INTERRUPT);
-    let spec = TargetSpec { places: vec![std::env::temp_dir()], size: Some(16 << 20), ..TargetSpec::default() };
+    let spec = TargetSpec {
+        places: vec![std::env::temp_dir()],
+        size: Some(16 << 20),
+        ..TargetSpec::default()
+    };
     let target = host.open(&spec).expect("a directory for temporary files");
     let facts = host.target_facts(&target);
     let mut group = c.benchmark_group("loop");

@@ -15,7 +15,13 @@ fn latencies(n: usize) -> Vec<u64> {
         state
     };
     (0..n)
-        .map(|_| if next() % 100 == 0 { 1_000_000 + next() % 100_000_000 } else { 60_000 + next() % 40_000 })
+        .map(|_| {
+            if next() % 100 == 0 {
+                1_000_000 + next() % 100_000_000
+            } else {
+                60_000 + next() % 40_000
+            }
+        })
         .collect()
 }
 
@@ -24,7 +30,9 @@ fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("histogram");
     group.throughput(Throughput::Elements(values.len() as u64));
     let mut h = Histogram::new();
-    group.bench_function("record", |b| b.iter(|| values.iter().for_each(|&v| h.record(black_box(v)))));
+    group.bench_function("record", |b| {
+        b.iter(|| values.iter().for_each(|&v| h.record(black_box(v))))
+    });
     group.throughput(Throughput::Elements(1));
     let mut sum = Histogram::new();
     group.bench_function("merge", |b| b.iter(|| sum.merge(black_box(&h))));

@@ -39,7 +39,12 @@ impl Ceilings {
     /// The ceiling of a workload's loop on this machine with the target's geometry. Workloads whose
     /// differences are invisible to the loop share one. `None` if this machine's driver has no
     /// limit of its own, or if verification needs real data.
-    pub fn of<M: Machine>(&mut self, machine: &M, target: &M::Target, workload: &Workload) -> Option<Ceiling> {
+    pub fn of<M: Machine>(
+        &mut self,
+        machine: &M,
+        target: &M::Target,
+        workload: &Workload,
+    ) -> Option<Ceiling> {
         if workload.data.verify {
             return None;
         }
@@ -47,10 +52,13 @@ impl Ceilings {
         if let Some((_, ceiling)) = self.known.iter().find(|(known, _)| *known == alike) {
             return *ceiling;
         }
-        let ceiling = measure_ceiling(machine, target, &alike, NullBackend::Null).map(|generator_iops| Ceiling {
-            generator_iops,
-            no_op_iops: measure_ceiling(machine, target, &alike, NullBackend::NoOp),
-        });
+        let ceiling =
+            measure_ceiling(machine, target, &alike, NullBackend::Null).map(|generator_iops| {
+                Ceiling {
+                    generator_iops,
+                    no_op_iops: measure_ceiling(machine, target, &alike, NullBackend::NoOp),
+                }
+            });
         self.known.push((alike, ceiling));
         ceiling
     }
@@ -90,10 +98,17 @@ fn measure_ceiling<M: Machine>(
     (0..ATTEMPTS).map_while(|_| rehearse(machine, target, workload, backend)).max_by(f64::total_cmp)
 }
 
-fn rehearse<M: Machine>(machine: &M, target: &M::Target, workload: &Workload, backend: NullBackend) -> Option<f64> {
+fn rehearse<M: Machine>(
+    machine: &M,
+    target: &M::Target,
+    workload: &Workload,
+    backend: NullBackend,
+) -> Option<f64> {
     let facts = machine.target_facts(target);
     let mut streams = streams(workload, &facts, 0).ok()?;
-    let ran = machine.measure_ceiling(target, &workload.access(facts.size_bytes), backend, &mut streams).ok()?;
+    let ran = machine
+        .measure_ceiling(target, &workload.access(facts.size_bytes), backend, &mut streams)
+        .ok()?;
     let requests: u64 = streams.iter().map(crate::Stream::completed).sum();
     let longest = streams.iter().map(crate::Stream::measured_ns).max()?;
     (ran && requests > 0).then(|| requests as f64 * 1e9 / longest.max(1) as f64)

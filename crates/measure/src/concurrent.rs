@@ -44,7 +44,11 @@ struct ConcurrentJobs<'a, M: Machine, P> {
 
 impl<M: Machine, P> ConcurrentJobs<'_, M, P> {
     fn running(&self, arrangement: usize) -> std::ops::Range<usize> {
-        if arrangement < self.jobs.len() { arrangement..arrangement + 1 } else { 0..self.jobs.len() }
+        if arrangement < self.jobs.len() {
+            arrangement..arrangement + 1
+        } else {
+            0..self.jobs.len()
+        }
     }
 
     fn measured(&mut self, arrangement: usize, job: usize) -> &mut Measured {
@@ -60,7 +64,10 @@ impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
             // If one job cannot run, none does.
             None => {
                 let status = self.runs[0].together.status();
-                PointStatus { closed: self.runs.iter().any(|one| one.together.failure.is_some()), ..status }
+                PointStatus {
+                    closed: self.runs.iter().any(|one| one.together.failure.is_some()),
+                    ..status
+                }
             }
         }
     }
@@ -91,7 +98,8 @@ impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
             // The error belongs to the run, so no job has figures of it.
             Err(error) => {
                 for job in running {
-                    self.measured(arrangement, job).push(Err(Error::Unsupported(error.to_string())))?;
+                    self.measured(arrangement, job)
+                        .push(Err(Error::Unsupported(error.to_string())))?;
                 }
             }
         }
@@ -105,7 +113,11 @@ impl<M: Machine, P: FnMut(usize, usize)> Repeated for ConcurrentJobs<'_, M, P> {
     }
 }
 
-fn run_once<M: Machine>(machine: &M, jobs: &[Job<'_, M::Target>], ramp_ns: Nanos) -> Result<Vec<Result<Sample>>> {
+fn run_once<M: Machine>(
+    machine: &M,
+    jobs: &[Job<'_, M::Target>],
+    ramp_ns: Nanos,
+) -> Result<Vec<Result<Sample>>> {
     let sources = |job: &Job<'_, M::Target>| {
         job.workload.check(job.facts.size_bytes, alignment(job.workload, job.facts))?;
         streams(job.workload, job.facts, ramp_ns)

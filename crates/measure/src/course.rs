@@ -5,10 +5,12 @@ use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::{Nanos, THROTTLE_SLICE_NS};
 
-/// Runs below which the slices within them are looked at first: so few runs cannot show a change by themselves.
+/// Runs below which the slices within them are looked at first: so few runs cannot show a change by
+/// themselves.
 const FEW_RUNS: usize = 4;
-/// Shorter runs, if they are few, show a change by their slices only: a machine's other load comes and goes between them. In the recordings in
-/// `tests/data` one of three runs of 200 ms often differs by a factor of 10.
+/// Shorter runs, if they are few, show a change by their slices only: a machine's other load comes
+/// and goes between them. In the recordings in `tests/data` one of three runs of 200 ms often
+/// differs by a factor of 10.
 const LONG_RUN_NS: Nanos = 800_000_000;
 /// Blocks of slices that a run is divided into.
 const BLOCKS: usize = 40;
@@ -41,7 +43,8 @@ pub struct RatePhase {
     pub iops: f64,
 }
 
-/// How the rate of these runs, in the order in which they were made, changed; `None` if one rate describes them.
+/// How the rate of these runs, in the order in which they were made, changed; `None` if one rate
+/// describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -52,19 +55,24 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     if let Some(slide) = levels.as_ref().filter(|levels| levels.gradual && !few) {
         let end = beginning(samples, last, samples[last].usage.elapsed_ns);
         let rate = |phase: usize| slide.phases[phase].rate;
-        let phases = vec![RatePhase { iops: rate(0), ..runs[0] }, RatePhase { iops: rate(1), ..end }];
+        let phases =
+            vec![RatePhase { iops: rate(0), ..runs[0] }, RatePhase { iops: rate(1), ..end }];
         return Some(Course { phases, gradual: true, within: false });
     }
-    // Each run that is looked into may raise a false alarm, so of many only those are in which a change can hide from the rates of whole runs.
+    // Each run that is looked into may raise a false alarm, so of many only those are in which a
+    // change can hide from the rates of whole runs.
     let looked: Vec<usize> = match &levels {
         _ if few => (0..=last).collect(),
-        Some(levels) => {
-            levels.phases.windows(2).flat_map(|pair| pair[0].values.end - 1..=pair[1].values.start).collect()
-        }
+        Some(levels) => levels
+            .phases
+            .windows(2)
+            .flat_map(|pair| pair[0].values.end - 1..=pair[1].values.start)
+            .collect(),
         None => vec![0, 1, last - 1, last],
     };
-    let each: Vec<Option<Course>> =
-        (0..=last).map(|run| looked.contains(&run).then(|| within(samples, run)).flatten()).collect();
+    let each: Vec<Option<Course>> = (0..=last)
+        .map(|run| looked.contains(&run).then(|| within(samples, run)).flatten())
+        .collect();
     if let Some(slide) = slide_of_each(&each) {
         return Some(slide);
     }
@@ -78,19 +86,22 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     if few && found.is_none() && samples.iter().any(|sample| sample.measured_ns < LONG_RUN_NS) {
         return None;
     }
-    let unchanged = samples.iter().zip(&each).filter(|(_, course)| course.is_none()).map(|(sample, _)| sample);
+    let unchanged =
+        samples.iter().zip(&each).filter(|(_, course)| course.is_none()).map(|(sample, _)| sample);
     // The run in which it happened, if it was one, shows when.
     let straddled = |run: usize| beginning(samples, run, change_at(&samples[run]).unwrap_or(0));
-    let of_parts =
-        course_of_runs(&parts, uncertain(unchanged), |part| straddled(run_of[part])).filter(|one| !one.gradual);
-    let of_runs = || course_of_runs(&runs, uncertain(samples), straddled).filter(|one| !one.gradual);
+    let of_parts = course_of_runs(&parts, uncertain(unchanged), |part| straddled(run_of[part]))
+        .filter(|one| !one.gradual);
+    let of_runs =
+        || course_of_runs(&runs, uncertain(samples), straddled).filter(|one| !one.gradual);
     let within = found.is_some() && levels.is_none();
     let one_by_one = of_parts.or_else(of_runs).map(|course| Course { within, ..course });
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
 }
 
-/// Changes that the slices of all runs show, one run after the other: a few runs show none by their means if it happened near the beginning or the
-/// end of one. Runs of one rate differ, so only a change by [`stats::FEW_FACTOR`] counts.
+/// Changes that the slices of all runs show, one run after the other: a few runs show none by their
+/// means if it happened near the beginning or the end of one. Runs of one rate differ, so only a
+/// change by [`stats::FEW_FACTOR`] counts.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
     if !(2..stats::LEAST_TESTED).contains(&samples.len()) || samples.iter().any(short) {
@@ -99,19 +110,24 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     let (mut all, mut places) = (Vec::new(), Vec::new());
     for (run, sample) in samples.iter().enumerate() {
         let (width, blocks) = blocks(sample, &[]);
-        places.extend((0..blocks.len() as u64).map(|block| (run, start_of(sample) + block * width)));
+        places
+            .extend((0..blocks.len() as u64).map(|block| (run, start_of(sample) + block * width)));
         all.extend(blocks);
     }
-    let found = stats::phases(&all, 0.0).filter(|found| !found.gradual && found.phases.len() <= MOST_WITHIN)?;
+    let found = stats::phases(&all, 0.0)
+        .filter(|found| !found.gradual && found.phases.len() <= MOST_WITHIN)?;
     let apart = |pair: &[stats::Phase]| {
         let (high, low) = (pair[0].rate.max(pair[1].rate), pair[0].rate.min(pair[1].rate));
         high >= stats::FEW_FACTOR * low
     };
-    if found.phases.iter().any(|phase| phase.values.len() < 2) || !found.phases.windows(2).all(apart) {
+    if found.phases.iter().any(|phase| phase.values.len() < 2)
+        || !found.phases.windows(2).all(apart)
+    {
         return None;
     }
     let phase = |phase: &stats::Phase| {
-        let (run, offset) = if phase.values.start == 0 { (0, 0) } else { places[phase.values.start] };
+        let (run, offset) =
+            if phase.values.start == 0 { (0, 0) } else { places[phase.values.start] };
         RatePhase { iops: phase.rate, ..beginning(samples, run, offset) }
     };
     Some(Course { phases: found.phases.iter().map(phase).collect(), gradual: false, within: true })
@@ -119,17 +135,28 @@ fn joined(samples: &[Sample]) -> Option<Course> {
 
 /// A rate that slides the same way in each run.
 fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
-    let slides: Option<Vec<&Course>> = each.iter().map(|course| course.as_ref().filter(|one| one.gradual)).collect();
+    let slides: Option<Vec<&Course>> =
+        each.iter().map(|course| course.as_ref().filter(|one| one.gradual)).collect();
     let slides = slides.filter(|slides| slides.len() > 1)?;
     let ends = [slides[0].phases[0], *slides[slides.len() - 1].phases.last()?];
     let rises = |[from, to]: [RatePhase; 2]| to.iops > from.iops;
-    let one_way = |course: &&Course| rises([course.phases[0], course.phases[course.phases.len() - 1]]) == rises(ends);
-    slides.iter().all(one_way).then(|| Course { phases: ends.to_vec(), gradual: true, within: true })
+    let one_way = |course: &&Course| {
+        rises([course.phases[0], course.phases[course.phases.len() - 1]]) == rises(ends)
+    };
+    slides.iter().all(one_way).then(|| Course {
+        phases: ends.to_vec(),
+        gradual: true,
+        within: true,
+    })
 }
 
-/// How the rates of whole runs, each with its beginning, changed. `uncertain`: half the interval of one rate, as a share of it. `straddled` is
-/// asked when it changed within this run.
-pub fn course_of_runs(runs: &[RatePhase], uncertain: f64, straddled: impl Fn(usize) -> RatePhase) -> Option<Course> {
+/// How the rates of whole runs, each with its beginning, changed. `uncertain`: half the interval of
+/// one rate, as a share of it. `straddled` is asked when it changed within this run.
+pub fn course_of_runs(
+    runs: &[RatePhase],
+    uncertain: f64,
+    straddled: impl Fn(usize) -> RatePhase,
+) -> Option<Course> {
     let rates: Vec<f64> = runs.iter().map(|run| run.iops).collect();
     let found = stats::phases(&rates, uncertain)?;
     let mut end = 0;
@@ -164,7 +191,8 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
         .phases
         .iter()
         .map(|phase| {
-            let from = if phase.values.start == 0 { 0 } else { start + phase.values.start as u64 * width };
+            let from =
+                if phase.values.start == 0 { 0 } else { start + phase.values.start as u64 * width };
             RatePhase { iops: phase.rate, ..beginning(samples, run, from) }
         })
         .collect();
@@ -176,8 +204,8 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// The rates of a run, from the slices that were left out at its beginning on, in blocks that are wide enough for the bursts of a throttle, with
-/// their width.
+/// The rates of a run, from the slices that were left out at its beginning on, in blocks that are
+/// wide enough for the bursts of a throttle, with their width.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();
@@ -198,11 +226,12 @@ fn change_at(sample: &Sample) -> Option<Nanos> {
     let all = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     let n = rates.len() as f64;
     let mut sum = 0.0;
-    let explained = rates.iter().enumerate().take(rates.len().saturating_sub(1)).map(|(slice, rate)| {
-        sum += rate - all;
-        let at = (slice + 1) as f64;
-        (sum * sum / (at * (n - at)), slice + 1)
-    });
+    let explained =
+        rates.iter().enumerate().take(rates.len().saturating_sub(1)).map(|(slice, rate)| {
+            sum += rate - all;
+            let at = (slice + 1) as f64;
+            (sum * sum / (at * (n - at)), slice + 1)
+        });
     let (_, at) = explained.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(start_of(sample) + at as u64 * sample.slice_ns)
 }
@@ -224,17 +253,25 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     let start = start_of(sample).min(offset_ns);
     let slices = ((offset_ns - start) / sample.slice_ns.max(1)) as usize;
     let bytes_per_request = sample.bytes_with_ramp as f64 / sample.requests_with_ramp.max(1) as f64;
-    let sum = |rates: &[f64]| rates.iter().sum::<f64>() * sample.slice_ns as f64 / 1e9 * bytes_per_request;
+    let sum = |rates: &[f64]| {
+        rates.iter().sum::<f64>() * sample.slice_ns as f64 / 1e9 * bytes_per_request
+    };
     let rates = &sample.slice_rates;
     // The slices leave out the ramp and the warm-up.
     let unseen = (sample.bytes_with_ramp as f64 - sum(rates)).max(0.0);
     let share = if start_of(sample) > 0 { start as f64 / start_of(sample) as f64 } else { 0.0 };
-    let inside = (unseen * share + sum(&rates[..slices.min(rates.len())])).min(sample.bytes_with_ramp as f64);
-    RatePhase { from_ns: sample.usage.since_start_ns + offset_ns, after_bytes: before + inside as u64, iops: 0.0 }
+    let inside = (unseen * share + sum(&rates[..slices.min(rates.len())]))
+        .min(sample.bytes_with_ramp as f64);
+    RatePhase {
+        from_ns: sample.usage.since_start_ns + offset_ns,
+        after_bytes: before + inside as u64,
+        iops: 0.0,
+    }
 }
 
-/// Half the 95 % interval of a single run's rate, as a share of it; 0 if no run has one. The median: that of a run in which the rate changed is wide.
-/// Twice this is 2.8 standard deviations of the difference of two runs, which chance exceeds in 1 of 200 pairs.
+/// Half the 95 % interval of a single run's rate, as a share of it; 0 if no run has one. The
+/// median: that of a run in which the rate changed is wide. Twice this is 2.8 standard deviations
+/// of the difference of two runs, which chance exceeds in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

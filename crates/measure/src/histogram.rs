@@ -231,7 +231,8 @@ fn nearest_rank(p: f64, count: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * count as f64 / 100.0;
     let whole = exact.round();
     // 99.9999 % of a million is 999,999, although the binary product is slightly larger.
-    let rank = if (exact - whole).abs() <= exact * 4.0 * f64::EPSILON { whole } else { exact.ceil() };
+    let rank =
+        if (exact - whole).abs() <= exact * 4.0 * f64::EPSILON { whole } else { exact.ceil() };
     (rank as u64).clamp(count.min(1), count)
 }
 
@@ -253,14 +254,18 @@ struct Sparse {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
     /// The value is not the lower bound of a bucket.
-    #[error("no histogram bucket begins at {low_ns} ns; the nearest below begins at {nearest_ns} ns")]
+    #[error(
+        "no histogram bucket begins at {low_ns} ns; the nearest below begins at {nearest_ns} ns"
+    )]
     NotABound {
         low_ns: u64,
         /// Lower bound of the bucket that contains the value.
         nearest_ns: u64,
     },
     /// Buckets and extremes contradict each other.
-    #[error("the histogram's {what} of {value_ns} ns is not in its {end} bucket, which holds {low_ns} to {high_ns} ns")]
+    #[error(
+        "the histogram's {what} of {value_ns} ns is not in its {end} bucket, which holds {low_ns} to {high_ns} ns"
+    )]
     Extreme {
         /// "minimum" or "maximum".
         what: &'static str,
@@ -379,11 +384,16 @@ mod tests {
     #[test]
     fn contradictory_documents_are_refused() {
         let read = |text: &str| serde_json::from_str::<Histogram>(text).map_err(|e| e.to_string());
-        let no_bound = read(r#"{"sum_ns":257,"min_ns":257,"max_ns":257,"buckets":[[257,1]]}"#).unwrap_err();
+        let no_bound =
+            read(r#"{"sum_ns":257,"min_ns":257,"max_ns":257,"buckets":[[257,1]]}"#).unwrap_err();
         assert!(no_bound.contains("257") && no_bound.contains("256"), "{no_bound}");
-        let extreme = read(r#"{"sum_ns":256,"min_ns":256,"max_ns":300,"buckets":[[256,1]]}"#).unwrap_err();
+        let extreme =
+            read(r#"{"sum_ns":256,"min_ns":256,"max_ns":300,"buckets":[[256,1]]}"#).unwrap_err();
         assert!(extreme.contains("maximum of 300"), "{extreme}");
-        assert_eq!(read(r#"{"sum_ns":0,"min_ns":0,"max_ns":0,"buckets":[]}"#).unwrap(), Histogram::new());
+        assert_eq!(
+            read(r#"{"sum_ns":0,"min_ns":0,"max_ns":0,"buckets":[]}"#).unwrap(),
+            Histogram::new()
+        );
     }
 
     proptest! {

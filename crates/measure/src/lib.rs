@@ -20,13 +20,17 @@ mod verified;
 pub use ceiling::{Ceiling, Ceilings};
 pub use course::{Course, RatePhase, course, course_of_runs};
 pub use repeat::{
-    Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted, ends_with_flush, next_run,
-    of_whole_bursts, ramp, rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,
+    Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted,
+    ends_with_flush, next_run, of_whole_bursts, ramp, rate_estimate, rate_estimate_beside,
+    rate_spread, repeat, rounds,
 };
 pub use runner::{
-    Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory, check_writable,
+    Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory,
+    check_writable,
 };
-pub use sample::{Job, JobRun, Options, Sample, gather, note_others, retry_if_paused, run_jobs, sample, streams};
+pub use sample::{
+    Job, JobRun, Options, Sample, gather, note_others, retry_if_paused, run_jobs, sample, streams,
+};
 pub use stages::{counted_times, traced_times};
 pub use stream::Stream;
 pub use verified::{Verification, VerifyStats, measure_verified, read_back};

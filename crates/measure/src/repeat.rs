@@ -112,7 +112,8 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
         let urgency = |&point: &usize| {
             let status = subject.status(point);
             let cost = (status.cost_ns.max(1) as f64).sqrt();
-            subject.half_width(point).min(2.0) * status.weight / (f64::from(status.runs).sqrt() * cost)
+            subject.half_width(point).min(2.0) * status.weight
+                / (f64::from(status.runs).sqrt() * cost)
         };
         // Consecutive runs of one point see the same state of the machine and agree for that
         // reason.
@@ -138,7 +139,12 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
     }
     impl<F: FnMut(usize) -> Result<bool>> Repeated for Turns<F> {
         fn status(&self, point: usize) -> PointStatus {
-            PointStatus { runs: self.runs[point], closed: self.closed[point], weight: 1.0, cost_ns: 0 }
+            PointStatus {
+                runs: self.runs[point],
+                closed: self.closed[point],
+                weight: 1.0,
+                cost_ns: 0,
+            }
         }
 
         fn half_width(&self, _point: usize) -> f64 {
@@ -191,14 +197,20 @@ impl Measured {
     }
 
     pub fn status(&self) -> PointStatus {
-        PointStatus { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
+        PointStatus {
+            runs: self.samples.len() as u32,
+            closed: self.failure.is_some(),
+            weight: 1.0,
+            cost_ns: 0,
+        }
     }
 
     /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
     pub fn half_width(&self) -> f64 {
-        *self
-            .half_width
-            .get_or_init(|| rate_estimate(&self.samples).map_or(f64::INFINITY, |estimate| estimate.relative_half_width))
+        *self.half_width.get_or_init(|| {
+            rate_estimate(&self.samples)
+                .map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
+        })
     }
 }
 
@@ -256,8 +268,11 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
 /// complete one, before the end of the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
-    let slices: Vec<f64> =
-        sample.slice_rates.chunks_exact(group).map(|wide| wide.iter().sum::<f64>() / group as f64).collect();
+    let slices: Vec<f64> = sample
+        .slice_rates
+        .chunks_exact(group)
+        .map(|wide| wide.iter().sum::<f64>() / group as f64)
+        .collect();
     let mean = slices.iter().sum::<f64>() / slices.len() as f64;
     let factor = if mean > 0.0 { sample.iops() / mean } else { 1.0 };
     slices.into_iter().map(|rate| rate * factor).collect()
@@ -343,7 +358,12 @@ pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
 
 /// Options for the next run on this target: with the [`ramp`]; under a throttle after its last
 /// slice, and with [`of_whole_bursts`] if requests are admitted in bursts.
-pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
+pub fn next_run<M: Machine>(
+    machine: &M,
+    facts: &TargetFacts,
+    workload: &Workload,
+    before: &[Sample],
+) -> Options {
     let ramp_ns = ramp(workload, before);
     let in_bursts = workload.rate_iops.is_none() && workload.think_ns == 0;
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
@@ -398,7 +418,12 @@ mod tests {
 
     impl Repeated for Fake {
         fn status(&self, point: usize) -> PointStatus {
-            PointStatus { runs: self.runs[point], closed: self.failed.contains(&point), weight: 1.0, cost_ns: 10 }
+            PointStatus {
+                runs: self.runs[point],
+                closed: self.failed.contains(&point),
+                weight: 1.0,
+                cost_ns: 10,
+            }
         }
 
         fn half_width(&self, point: usize) -> f64 {

@@ -8,7 +8,10 @@ use crate::concurrent::measure_concurrent;
 use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::sample::{Job, sample};
 use machine::units::show_size;
-use machine::{Allocation, Buffers, Error, LEAST_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{
+    Allocation, Buffers, Error, LEAST_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
+    TargetSpec,
+};
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
@@ -220,14 +223,20 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// # Errors
     /// The user's interrupt; concurrent parts that stop after an amount of data. Other errors are
     /// failures of their part.
-    pub fn run(&mut self, request: &RunRequest, on_progress: impl FnMut(usize, usize)) -> Result<RunSamples> {
+    pub fn run(
+        &mut self,
+        request: &RunRequest,
+        on_progress: impl FnMut(usize, usize),
+    ) -> Result<RunSamples> {
         let (parts, repeats) = (&request.parts, request.repeats);
         let (parts, together) = match request.arrangement {
             Arrangement::InTurn => (self.each_in_turn(parts, repeats, on_progress)?, Vec::new()),
             Arrangement::Concurrent => {
                 let (targets, facts) = (&self.targets, &self.facts);
                 let jobs: Vec<Job<'_, M::Target>> = (parts.iter())
-                    .map(|RequestPart { target: at, workload }| Job::new(&targets[*at], &facts[*at], workload))
+                    .map(|RequestPart { target: at, workload }| {
+                        Job::new(&targets[*at], &facts[*at], workload)
+                    })
                     .collect();
                 measure_concurrent(self.machine, &jobs, repeats, on_progress)?
             }
@@ -249,9 +258,13 @@ impl<'m, M: Machine> Runner<'m, M> {
             sample(machine, &mut targets[*target], workload, options)
         };
         let mut all = repeat_workloads(machine, &work, repeats, once, on_progress)?;
-        let mut ceilings: Vec<Ceilings> = self.targets.iter().map(|_| Ceilings::default()).collect();
-        for (part, measured) in parts.iter().zip(&mut all).filter(|(_, measured)| measured.failure.is_none()) {
-            measured.ceiling = ceilings[part.target].of(machine, &self.targets[part.target], &part.workload);
+        let mut ceilings: Vec<Ceilings> =
+            self.targets.iter().map(|_| Ceilings::default()).collect();
+        for (part, measured) in
+            parts.iter().zip(&mut all).filter(|(_, measured)| measured.failure.is_none())
+        {
+            measured.ceiling =
+                ceilings[part.target].of(machine, &self.targets[part.target], &part.workload);
         }
         Ok(all)
     }
@@ -280,7 +293,8 @@ pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
 /// # Errors
 /// The reason.
 pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
-    let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
+    let align =
+        if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
     Ok(workload.check(facts.size_bytes, align)?)
 }
 
@@ -296,8 +310,13 @@ pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<(
 }
 
 /// Refuses workloads that need more of a new file than can be filled in the given time.
-fn check_certain_size(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
-    let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
+fn check_certain_size(
+    workloads: &[&Workload],
+    spec: &TargetSpec,
+    facts: &TargetFacts,
+) -> Result<()> {
+    let new_file =
+        facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
     if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
         return Ok(());
     }
@@ -320,9 +339,17 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
     let refused = |workload: &&Workload| match &facts.direct_refused {
         Some(why) if workload.buffering.is_direct() => Some(why.clone()),
-        _ if workload.engine.is_mapped() && facts.members > 1 => Some("a stripe cannot be mapped".into()),
-        _ if workload.writes() && workload.allocation != Allocation::Written && facts.kind != TargetKind::TestFile => {
-            Some(format!("only in a directory can files be made whose space is {}", workload.allocation.name()))
+        _ if workload.engine.is_mapped() && facts.members > 1 => {
+            Some("a stripe cannot be mapped".into())
+        }
+        _ if workload.writes()
+            && workload.allocation != Allocation::Written
+            && facts.kind != TargetKind::TestFile =>
+        {
+            Some(format!(
+                "only in a directory can files be made whose space is {}",
+                workload.allocation.name()
+            ))
         }
         _ => None,
     };

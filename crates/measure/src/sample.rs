@@ -5,8 +5,8 @@ use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::{
-    Access, CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
-    Scheduling, TargetFacts, Usage,
+    Access, CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource,
+    Result, RunOptions, Scheduling, TargetFacts, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -77,7 +77,8 @@ impl Sample {
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
-                self.requests_with_ramp as f64 * 1e9 / self.usage.elapsed_ns.saturating_add(sync_ns).max(1) as f64
+                self.requests_with_ramp as f64 * 1e9
+                    / self.usage.elapsed_ns.saturating_add(sync_ns).max(1) as f64
             }
             None => self.returned_iops(),
         }
@@ -138,13 +139,15 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     source: impl Fn(Stream) -> A,
 ) -> Result<Sample> {
     let facts = machine.target_facts(target);
-    let ramp_ns = options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
+    let ramp_ns =
+        options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
     let Options { count_instructions, trace, .. } = options;
     let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
     let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
     let job = Job::new(target, &facts, workload);
-    let sources = || Ok(vec![streams(workload, &facts, ramp_ns)?.into_iter().map(&source).collect()]);
+    let sources =
+        || Ok(vec![streams(workload, &facts, ramp_ns)?.into_iter().map(&source).collect()]);
     let (mut sample, streams) = run_jobs(machine, &[job], || how, sources)?.remove(0)?;
     if (options.until_deadline || ramp_ns > 0)
         && let Some(rate) = rate_until_deadline(&streams)
@@ -159,7 +162,8 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
         }
     }
     if let (Some(_), Stop::AfterNs(ns)) = (workload.rate_iops, workload.stop) {
-        // The last request of an open loop ends early: the time until the next one is due counts, too.
+        // The last request of an open loop ends early: the time until the next one is due counts,
+        // too.
         let whole_ns = ns.saturating_sub(ramp_ns).max(1);
         sample.rate = sample.rate.min(sample.requests as f64 * 1e9 / whole_ns as f64);
     }
@@ -216,7 +220,9 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
         .map(|((job, sources), usage)| Ok((gather(&sources, usage?, job.workload)?, sources)))
         .collect();
     let of_jobs = all.iter_mut().zip(jobs);
-    note_others(of_jobs.filter_map(|(one, job)| Some((&mut one.as_mut().ok()?.0, job.workload, job.facts))));
+    note_others(
+        of_jobs.filter_map(|(one, job)| Some((&mut one.as_mut().ok()?.0, job.workload, job.facts))),
+    );
     Ok(all)
 }
 
@@ -229,7 +235,9 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
         return 0;
     }
     let most = match workload.stop {
-        Stop::AfterNs(ns) => before.map_or(ns.saturating_mul(FILL_BYTES_PER_NS), |bytes| bytes / 4 * 5),
+        Stop::AfterNs(ns) => {
+            before.map_or(ns.saturating_mul(FILL_BYTES_PER_NS), |bytes| bytes / 4 * 5)
+        }
         Stop::AfterBytes(bytes) => bytes,
     };
     most.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(size_bytes).1)
@@ -254,7 +262,9 @@ pub fn retry_if_paused<T, E>(
             Some(pause) if discarded.len() == MAX_RETRIES => {
                 return Ok((
                     ran,
-                    vec![format!("{pause} within a run, as in each of {MAX_RETRIES} before it: do not trust it")],
+                    vec![format!(
+                        "{pause} within a run, as in each of {MAX_RETRIES} before it: do not trust it"
+                    )],
                 ));
             }
             Some(pause) => discarded.push(format!("a run was left out and repeated: {pause}")),
@@ -290,7 +300,8 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
 
 /// Requests per second until the deadline; `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
-    let windows: Option<Vec<(u64, Nanos)>> = streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
+    let windows: Option<Vec<(u64, Nanos)>> =
+        streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
     let windows = windows?;
     let longest = windows.iter().map(|window| window.1).max()?;
     Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
@@ -300,7 +311,11 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
 ///
 /// # Errors
 /// No request completed.
-pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Workload) -> Result<Sample> {
+pub fn gather<S: Borrow<Stream>>(
+    streams: &[S],
+    mut usage: Usage,
+    workload: &Workload,
+) -> Result<Sample> {
     // Reads need no flush.
     usage.sync_ns = usage.sync_ns.filter(|_| workload.writes());
     let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
@@ -316,17 +331,23 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
             sum.merge(part);
         }
     }
-    let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
-    let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(|stream| stream.slices()));
-    let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
+    let service: f64 =
+        streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
+    let (mut slice_ns, mut slice_rates) =
+        summed_rates(streams.iter().map(|stream| stream.slices()));
+    let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64
+        / slice_rates.len().max(1) as f64;
     // Empty slices reflect the length of a request, not the rate.
-    while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
+    while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len()
+        && slice_rates.len() > 1
+    {
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         slice_ns *= 2;
     }
     // A final flush covers all writes, so the rate is that of the whole run.
-    let timed =
-        matches!(workload.stop, Stop::AfterNs(_)) && workload.cache != CacheState::Cold && usage.sync_ns.is_none();
+    let timed = matches!(workload.stop, Stop::AfterNs(_))
+        && workload.cache != CacheState::Cold
+        && usage.sync_ns.is_none();
     // After the deadline no new requests are issued, and those in flight have less and less
     // competition. They count for the rate, but a slow run must not weigh more than a fast one
     // because it takes longer to drain.
@@ -338,8 +359,9 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
     let warm_up_rates: Vec<f64> = slice_rates.drain(..warm_up).collect();
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
     // Streams that ended early count for the time they ran.
-    let mean_depth = streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
-        / measured_ns.max(1) as f64;
+    let mean_depth =
+        streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
+            / measured_ns.max(1) as f64;
     Ok(Sample {
         measured_ns,
         requests,
@@ -362,9 +384,12 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Wor
 
 /// Stores in the samples of concurrent workloads how many bytes the others requested from the same
 /// devices.
-pub fn note_others<'s>(samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>) {
+pub fn note_others<'s>(
+    samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
+) {
     let mut all: Vec<_> = samples.into_iter().collect();
-    let asked: Vec<[u64; 2]> = all.iter().map(|one| one.0.bytes_by_op().map(|bytes| bytes as u64)).collect();
+    let asked: Vec<[u64; 2]> =
+        all.iter().map(|one| one.0.bytes_by_op().map(|bytes| bytes as u64)).collect();
     for index in 0..all.len() {
         for (other, bytes) in asked.iter().enumerate().filter(|(other, _)| *other != index) {
             let devices = &all[other].2.devices;
@@ -373,7 +398,11 @@ pub fn note_others<'s>(samples: impl IntoIterator<Item = (&'s mut Sample, &'s Wo
             }
             let direct = all[other].1.buffering.is_direct();
             let usage = &mut all[index].0.usage;
-            let sums = if direct { &mut usage.others_direct_bytes } else { &mut usage.others_cached_bytes };
+            let sums = if direct {
+                &mut usage.others_direct_bytes
+            } else {
+                &mut usage.others_cached_bytes
+            };
             sums.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum += bytes);
         }
     }
@@ -394,7 +423,10 @@ mod tests {
         let bytes = |workload: &Workload, before| cache_bytes(workload, 1 << 30, before);
         assert_eq!(bytes(&cold, None), 8_000_000);
         assert_eq!(bytes(&cold, Some(4000)), 5000);
-        assert_eq!(bytes(&Workload { stop: Stop::AfterNs(u64::MAX), ..cold.clone() }, None), 1 << 30);
+        assert_eq!(
+            bytes(&Workload { stop: Stop::AfterNs(u64::MAX), ..cold.clone() }, None),
+            1 << 30
+        );
         assert_eq!(bytes(&Workload { limit_bytes: Some(1000), ..cold.clone() }, Some(4000)), 1000);
         assert_eq!(bytes(&Workload { cache: CacheState::Warm, ..cold.clone() }, None), 0);
         assert_eq!(bytes(&Workload { buffering: machine::Buffering::Direct, ..cold }, None), 0);
@@ -402,7 +434,12 @@ mod tests {
 
     #[test]
     fn paused_runs_are_repeated_a_limited_number_of_times() {
-        let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: machine::PauseCause::Stopped });
+        let pause = Some(Pause {
+            ns: 5_000_000_000,
+            times: 1,
+            percent: 50.0,
+            cause: machine::PauseCause::Stopped,
+        });
         let ran = |pauses: &[Option<Pause>]| {
             let mut runs = 0;
             let run = || {
@@ -412,13 +449,19 @@ mod tests {
             retry_if_paused::<_, Error>(run).unwrap()
         };
         assert_eq!(ran(&[None]), (1, vec![]));
-        let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
+        let left_out =
+            "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
         assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
         let (runs, discarded) = ran(&[]);
         assert!(
-            runs == MAX_RETRIES + 1 && discarded.len() == 1 && discarded[0].contains("do not trust it"),
+            runs == MAX_RETRIES + 1
+                && discarded.len() == 1
+                && discarded[0].contains("do not trust it"),
             "{discarded:?}"
         );
-        assert!(matches!(retry_if_paused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
+        assert!(matches!(
+            retry_if_paused::<(), _>(|| Err(Error::Interrupted)),
+            Err(Error::Interrupted)
+        ));
     }
 }

@@ -60,7 +60,8 @@ pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (N
         // All widths are a common width times a power of two.
         let group = (width / slices.width) as usize;
         let counts: Vec<u64> = slices.counts().collect();
-        let coarse: Vec<u64> = counts.chunks_exact(group.max(1)).map(|chunk| chunk.iter().sum()).collect();
+        let coarse: Vec<u64> =
+            counts.chunks_exact(group.max(1)).map(|chunk| chunk.iter().sum()).collect();
         shortest = shortest.min(coarse.len());
         sums.resize(sums.len().max(coarse.len()), 0.0);
         for (sum, count) in sums.iter_mut().zip(coarse) {

@@ -3,8 +3,8 @@
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
 use machine::{
-    Allocation, BlockTimes, CacheState, Completion, DeviceUse, Error, Machine, Nanos, Next, Request, RequestSource,
-    RequestTimes, Result, Stage, StageTime, TimesSource,
+    Allocation, BlockTimes, CacheState, Completion, DeviceUse, Error, Machine, Nanos, Next,
+    Request, RequestSource, RequestTimes, Result, Stage, StageTime, TimesSource,
 };
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -28,10 +28,14 @@ const AS_MANY: f64 = 0.02;
 ///
 /// # Errors
 /// The reason, as a clause that follows "because".
-pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::Result<RequestTimes, String> {
+pub fn counted_times(
+    workload: &Workload,
+    samples: &[&Sample],
+) -> std::result::Result<RequestTimes, String> {
     let requests: u64 = samples.iter().map(|sample| sample.requests_with_ramp).sum();
     let bytes: u64 = samples.iter().map(|sample| sample.bytes_with_ramp).sum();
-    let devices: Option<Vec<DeviceUse>> = samples.iter().map(|sample| sample.usage.device).collect();
+    let devices: Option<Vec<DeviceUse>> =
+        samples.iter().map(|sample| sample.usage.device).collect();
     let devices = devices.ok_or("no block device is below that counts")?;
     let sum = |part: fn(&DeviceUse) -> u64| devices.iter().map(part).sum::<u64>();
     let at_devices = sum(|device| device.reads + device.writes);
@@ -49,8 +53,9 @@ pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::R
         return Err(format!("the devices moved {moved:.2} bytes for each of the program's: {why}"));
     }
     let measured: u64 = samples.iter().map(|sample| sample.requests).sum();
-    let whole = samples.iter().map(|sample| sample.mean_service_ns * sample.requests as f64).sum::<f64>()
-        / measured.max(1) as f64;
+    let whole =
+        samples.iter().map(|sample| sample.mean_service_ns * sample.requests as f64).sum::<f64>()
+            / measured.max(1) as f64;
     // Requests have one size, so their parts are equal, and so are merged requests. A mean over the
     // devices' requests is therefore also a mean over bytes and over the program's requests. Some
     // kernels count in ticks of a millisecond or more.
@@ -100,15 +105,24 @@ pub fn traced_times<M: Machine>(
     // An extra run must not move bytes beyond a byte limit, nor reuse data that the previous run
     // left.
     let counted_out = workload.limit_bytes.is_some() || !matches!(workload.stop, Stop::AfterNs(_));
-    let again = workload.allocation == Allocation::Written && workload.cache != CacheState::Cold && !counted_out;
-    if !workload.buffering.is_direct() || !again || !machine.capabilities().traces_requests || iops <= 0.0 {
+    let again = workload.allocation == Allocation::Written
+        && workload.cache != CacheState::Cold
+        && !counted_out;
+    if !workload.buffering.is_direct()
+        || !again
+        || !machine.capabilities().traces_requests
+        || iops <= 0.0
+    {
         return Ok(None);
     }
     let long = (TRACED_REQUESTS * 1e9 / iops).clamp(TRACED_NS[0], TRACED_NS[1]);
     let short = Workload { stop: Stop::AfterNs(long as Nanos), ..workload.clone() };
     let sums = Arc::new(Sums::default());
     let options = Options { trace: true, ..Options::default() };
-    let made = sample_as(machine, target, &short, options, |stream| TimedStream { stream, sums: sums.clone() });
+    let made = sample_as(machine, target, &short, options, |stream| TimedStream {
+        stream,
+        sums: sums.clone(),
+    });
     match made {
         Ok(sample) => Ok(sample.usage.block_times.iter().find_map(|&seen| stages_of(seen, &sums))),
         Err(Error::Interrupted) => Err(Error::Interrupted),
@@ -156,9 +170,17 @@ fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
 
 fn told(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestTimes {
     let whole: f64 = stages.iter().map(|(_, mean)| mean).sum();
-    let stage =
-        |&(stage, mean_ns): &(Stage, f64)| StageTime { stage, mean_ns, percent: mean_ns / whole.max(1.0) * 100.0 };
-    RequestTimes { source, requests, device_requests_per_request: None, stages: stages.iter().map(stage).collect() }
+    let stage = |&(stage, mean_ns): &(Stage, f64)| StageTime {
+        stage,
+        mean_ns,
+        percent: mean_ns / whole.max(1.0) * 100.0,
+    };
+    RequestTimes {
+        source,
+        requests,
+        device_requests_per_request: None,
+        stages: stages.iter().map(stage).collect(),
+    }
 }
 
 struct TimedStream {
@@ -240,7 +262,10 @@ mod tests {
         }
     }
 
-    fn counted(device: DeviceUse, buffering: Buffering) -> std::result::Result<RequestTimes, String> {
+    fn counted(
+        device: DeviceUse,
+        buffering: Buffering,
+    ) -> std::result::Result<RequestTimes, String> {
         counted_times(&Workload { buffering, ..Workload::default() }, &[&sample(device)])
     }
 
@@ -254,14 +279,18 @@ mod tests {
 
     #[test]
     fn merged_and_split_requests_have_stages() {
-        let direct = |reads, weighted| counted(at_devices(reads, weighted), Buffering::Direct).unwrap();
+        let direct =
+            |reads, weighted| counted(at_devices(reads, weighted), Buffering::Direct).unwrap();
         let one = direct(1000, 600_000_000);
         assert_eq!(means(&one), [(Stage::SubmitAndCompletion, 4e5), (Stage::QueueAndDevice, 6e5)]);
         assert_eq!(one.device_requests_per_request, None);
         // Merged: eight requests became one, in flight for 800 us. Split: each became four of 150
         // us.
         let merged = direct(125, 100_000_000);
-        assert_eq!(means(&merged), [(Stage::SubmitAndCompletion, 2e5), (Stage::QueueAndDevice, 8e5)]);
+        assert_eq!(
+            means(&merged),
+            [(Stage::SubmitAndCompletion, 2e5), (Stage::QueueAndDevice, 8e5)]
+        );
         assert_eq!(merged.device_requests_per_request, Some(0.125));
         let split = direct(4000, 600_000_000);
         assert_eq!(means(&split)[1], (Stage::QueueAndDevice, 15e4));
@@ -296,7 +325,11 @@ mod tests {
             (Stage::Media, 4e5),
             (Stage::Device, 0.0),
         ];
-        assert_eq!(means(&counted(known, Buffering::Direct).unwrap()), expected, "media that worked ahead, too");
+        assert_eq!(
+            means(&counted(known, Buffering::Direct).unwrap()),
+            expected,
+            "media that worked ahead, too"
+        );
     }
 
     #[test]
@@ -309,7 +342,8 @@ mod tests {
             sums.returned(at.wrapping_add(100_000));
         }
         let queued_at_sum = start.wrapping_mul(2).wrapping_add(10_000 + 2 * 3_000);
-        let seen = BlockTimes { bios: 2, queued_at_sum, queue_ns: 2 * 17_000, device_ns: 2 * 70_000 };
+        let seen =
+            BlockTimes { bios: 2, queued_at_sum, queue_ns: 2 * 17_000, device_ns: 2 * 70_000 };
         let times = stages_of(seen, &sums).unwrap();
         let told: Vec<(Stage, f64, f64)> =
             times.stages.iter().map(|one| (one.stage, one.mean_ns, one.percent.round())).collect();
@@ -322,6 +356,10 @@ mod tests {
                 (Stage::Completion, 10_000.0, 10.0)
             ]
         );
-        assert_eq!(stages_of(BlockTimes { bios: 3, ..seen }, &sums), None, "others' requests are among them");
+        assert_eq!(
+            stages_of(BlockTimes { bios: 3, ..seen }, &sums),
+            None,
+            "others' requests are among them"
+        );
     }
 }

@@ -125,12 +125,14 @@ impl Stream {
         let sequence = Sequence::new(workload, region, index, cursor)?;
         let depth = if workload.engine.is_async() { workload.depth } else { 1 };
         let streams = u64::from(workload.threads);
-        let sources = if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
+        let sources =
+            if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
         let together = sources / streams.max(1);
         let source = u64::from(index) * together + u64::from(hand);
         let unit = u64::from(workload.least_request_bytes());
         // Requests of a single size are never cut; the last of several sizes is.
-        let requests = |bytes: u64| if workload.sizes.is_some() { bytes.div_ceil(unit) } else { bytes / unit };
+        let requests =
+            |bytes: u64| if workload.sizes.is_some() { bytes.div_ceil(unit) } else { bytes / unit };
         let share = |bytes: u64| part_of(requests(bytes), source, sources).saturating_mul(unit);
         let (run_ns, mut budget) = match workload.stop {
             Stop::AfterNs(ns) => (ns, u64::MAX),
@@ -141,7 +143,11 @@ impl Stream {
         let cold = workload.cache == CacheState::Cold && !workload.buffering.is_direct();
         if grows || cold {
             // A second pass would find the space already written or the data cached.
-            let pass = if workload.sizes.is_some() { sequence.span().1.div_ceil(unit) } else { sequence.len_blocks() };
+            let pass = if workload.sizes.is_some() {
+                sequence.span().1.div_ceil(unit)
+            } else {
+                sequence.len_blocks()
+            };
             budget = budget.min(part_of(pass, u64::from(hand), together).saturating_mul(unit));
         }
         let pace = workload.rate_iops.map(|rate| {
@@ -152,12 +158,17 @@ impl Stream {
         Ok(Stream {
             filler,
             slots: (1..=depth)
-                .map(|next| Slot { since: 0, op: Op::Read, next: if next == depth { NO_SLOT } else { next } })
+                .map(|next| Slot {
+                    since: 0,
+                    op: Op::Read,
+                    next: if next == depth { NO_SLOT } else { next },
+                })
                 .collect(),
             free: 0,
             free_last: depth - 1,
             in_flight: 0,
-            rests: vec![0; if workload.think_ns > 0 { depth as usize } else { 0 }].into_boxed_slice(),
+            rests: vec![0; if workload.think_ns > 0 { depth as usize } else { 0 }]
+                .into_boxed_slice(),
             request: workload.request_bytes,
             writes: workload.writes(),
             think: workload.think_ns,
@@ -205,7 +216,9 @@ impl Stream {
         // service time.
         let before = |slot: &Slot| from.saturating_sub(slot.since);
         let all: u64 = self.slots.iter().map(before).sum();
-        let free = std::iter::successors(self.slots.get(self.free as usize), |slot| self.slots.get(slot.next as usize));
+        let free = std::iter::successors(self.slots.get(self.free as usize), |slot| {
+            self.slots.get(slot.next as usize)
+        });
         self.not_served = all - free.map(before).sum::<u64>();
     }
 
@@ -234,8 +247,11 @@ impl Stream {
         if self.in_time.is_none() && now > self.deadline {
             self.in_time = Some(self.completed());
         }
-        self.next_mark =
-            if self.in_time.is_some() { self.slice_end } else { self.slice_end.min(self.deadline.saturating_add(1)) };
+        self.next_mark = if self.in_time.is_some() {
+            self.slice_end
+        } else {
+            self.slice_end.min(self.deadline.saturating_add(1))
+        };
     }
 
     /// Accounts for the time since the last event.
@@ -456,7 +472,11 @@ impl RequestSource for Stream {
         self.deadline = now.saturating_add(self.ramp).saturating_add(self.run_ns);
         self.last_event = now;
         self.slice_end = now + self.ramp;
-        self.plain_until = if self.pace.is_some() || self.think > 0 || self.budget == 0 { 0 } else { self.deadline };
+        self.plain_until = if self.pace.is_some() || self.think > 0 || self.budget == 0 {
+            0
+        } else {
+            self.deadline
+        };
         if self.ramp == 0 {
             self.measure_from(now, now);
         }

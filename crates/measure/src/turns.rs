@@ -112,7 +112,8 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
                 continue;
             }
             let passed = arms.now().saturating_sub(began);
-            let enough = answers.iter().all(|answer| answer.closed || answer.blocks.len() >= LEAST_BLOCKS);
+            let enough =
+                answers.iter().all(|answer| answer.closed || answer.blocks.len() >= LEAST_BLOCKS);
             if enough && passed.saturating_add(longest) > limits.budget_ns {
                 return Ok(Turns { answers, interrupted: false });
             }
@@ -120,7 +121,9 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
             let first = usize::from(order.next_u64() >> 63 == 1);
             match block(arms, question, first) {
                 Ok(block) => answers[question].blocks.push(block),
-                Err((_, Stop::Interrupted(_))) if enough && !answers[question].blocks.is_empty() => {
+                Err((_, Stop::Interrupted(_)))
+                    if enough && !answers[question].blocks.is_empty() =>
+                {
                     return Ok(Turns { answers, interrupted: true });
                 }
                 Err((_, Stop::Interrupted(error) | Stop::All(error))) => return Err(error),
@@ -162,14 +165,19 @@ fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     }
     let rate = |answer: &Answer<N>| {
         let log = |values: [f64; 2]| (values[0].ln() + values[1].ln()) / 2.0;
-        let logs: Vec<f64> = answer.blocks.iter().map(|block| log(block[1][0]) - log(block[0][0])).collect();
+        let logs: Vec<f64> =
+            answer.blocks.iter().map(|block| log(block[1][0]) - log(block[0][0])).collect();
         if logs.len() < LEAST_BLOCKS { None } else { change_at_any_time(&logs) }
     };
     let changes: Vec<_> = answers.iter().map(rate).collect();
-    let adjusted = holm(&changes.iter().map(|change| change.map_or(1.0, |change| change.p)).collect::<Vec<f64>>());
+    let adjusted = holm(
+        &changes.iter().map(|change| change.map_or(1.0, |change| change.p)).collect::<Vec<f64>>(),
+    );
     for ((answer, change), p) in answers.iter_mut().zip(changes).zip(adjusted) {
         let narrow = change.is_some_and(|change| (change.high - change.low) / 2.0 <= limits.until);
-        let hopeless = change.zip(limits.gain_wanted).is_some_and(|(change, wanted)| change.high < 1.0 + wanted);
+        let hopeless = change
+            .zip(limits.gain_wanted)
+            .is_some_and(|(change, wanted)| change.high < 1.0 + wanted);
         answer.closed |= change.is_some() && (p < CHANCE || narrow || hopeless);
     }
 }
@@ -192,7 +200,13 @@ mod tests {
 
     impl Fake {
         fn new(rates: &[[f64; 2]]) -> Fake {
-            Fake { rates: rates.to_vec(), noise: SplitMix64::new(7), clock: 0, order: Vec::new(), stops: None }
+            Fake {
+                rates: rates.to_vec(),
+                noise: SplitMix64::new(7),
+                clock: 0,
+                order: Vec::new(),
+                stops: None,
+            }
         }
     }
 
@@ -237,8 +251,11 @@ mod tests {
             assert!(chunk.iter().all(|(question, _)| *question == chunk[0].0));
         }
         let [changed, same] = [0, 1].map(|index| {
-            let logs: Vec<f64> =
-                turns.answers[index].blocks.iter().map(|block| (block[1][0][0] / block[0][0][0]).ln()).collect();
+            let logs: Vec<f64> = turns.answers[index]
+                .blocks
+                .iter()
+                .map(|block| (block[1][0][0] / block[0][0][0]).ln())
+                .collect();
             change_at_any_time(&logs).unwrap()
         });
         assert!((changed.ratio - 2.0).abs() < 0.1 && (same.ratio - 1.0).abs() < 0.05);
@@ -255,10 +272,16 @@ mod tests {
     #[test]
     fn the_maximum_of_blocks_closes_a_question() {
         let mut arms = Fake::new(&[[100.0, 100.0], [100.0, 200.0]]);
-        let turns = in_turn(&mut arms, 2, Limits { until: 1e-9, most_blocks: 9, ..LIMITS }).unwrap();
+        let turns =
+            in_turn(&mut arms, 2, Limits { until: 1e-9, most_blocks: 9, ..LIMITS }).unwrap();
         assert_eq!((turns.open(), turns.answers[0].blocks.len()), (1, 9));
         assert!(turns.answers[1].closed && turns.answers[1].blocks.len() < 9);
-        let few = in_turn(&mut Fake::new(&[[1.0, 1.0]]), 1, Limits { until: 1e-9, most_blocks: 1, ..LIMITS }).unwrap();
+        let few = in_turn(
+            &mut Fake::new(&[[1.0, 1.0]]),
+            1,
+            Limits { until: 1e-9, most_blocks: 1, ..LIMITS },
+        )
+        .unwrap();
         assert_eq!(few.answers[0].blocks.len(), LEAST_BLOCKS, "fewer say nothing");
     }
 
@@ -289,7 +312,10 @@ mod tests {
         let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 200.0]]);
         arms.stops = Some((1, || Stop::Question("no such value".into())));
         let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
-        assert_eq!(turns.answers[0].failed.as_ref().map(|(_, why)| why.as_str()), Some("no such value"));
+        assert_eq!(
+            turns.answers[0].failed.as_ref().map(|(_, why)| why.as_str()),
+            Some("no such value")
+        );
         assert!(turns.answers[1].failed.is_none() && turns.answers[1].blocks.len() >= LEAST_BLOCKS);
     }
 

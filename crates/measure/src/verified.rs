@@ -6,7 +6,8 @@ use crate::sample::sample_as;
 use crate::stream::Stream;
 use machine::units::show_size;
 use machine::{
-    Access, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, RequestSource, Result,
+    Access, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request,
+    RequestSource, Result,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,8 +44,11 @@ impl Verification {
     /// A sentence about the bytes that could not be checked; `None` if all were.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
-        (self.unjudged_bytes > 0)
-            .then(|| format!("{size} more could not be judged: this run had not written them when they were read"))
+        (self.unjudged_bytes > 0).then(|| {
+            format!(
+                "{size} more could not be judged: this run had not written them when they were read"
+            )
+        })
     }
 
     fn add(&mut self, read: u64, checked: u64, faults: &[Fault]) {
@@ -99,7 +103,11 @@ impl VerifyStats {
     fn check(&self, offset: u64, data: &[u8], issued: Expected) {
         let mut faults = Vec::new();
         let checked = self.verifier.check(offset, data, issued, &mut faults);
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).add(data.len() as u64, checked, &faults);
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).add(
+            data.len() as u64,
+            checked,
+            &faults,
+        );
     }
 }
 
@@ -124,7 +132,8 @@ pub(crate) struct Verifying {
 
 impl Verifying {
     pub(crate) fn new(stream: Stream, stats: Arc<VerifyStats>) -> Verifying {
-        let none = PendingRequest { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
+        let none =
+            PendingRequest { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
         Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, stats }
     }
 }
@@ -132,7 +141,8 @@ impl Verifying {
 impl Verifying {
     /// Handles the end of a request. A write counts as complete only if all its bytes were written.
     fn ended(&self, completion: Completion) {
-        let PendingRequest { op, offset, len, generation, .. } = self.asked[completion.slot as usize];
+        let PendingRequest { op, offset, len, generation, .. } =
+            self.asked[completion.slot as usize];
         if op == Op::Write {
             let ok = completion.result == len as i32;
             self.stats.verifier.wrote(offset, generation, ok);
@@ -227,7 +237,11 @@ impl RequestSource for ReadBack<'_> {
 
     fn next(&mut self, _now: Nanos) -> Next {
         let Some(offset) = self.next else {
-            return if self.free.len() == self.asked.len() { Next::Done } else { Next::WaitForCompletion };
+            return if self.free.len() == self.asked.len() {
+                Next::Done
+            } else {
+                Next::WaitForCompletion
+            };
         };
         let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
         let verifier = &self.stats.verifier;
@@ -266,9 +280,19 @@ pub fn read_back<M: Machine>(
     stats: &VerifyStats,
 ) -> Result<()> {
     let (start, _, block) = stats.verifier.area();
-    let engine = if access.engine.is_async() && access.engine.does_io() { access.engine } else { Engine::Sync };
+    let engine = if access.engine.is_async() && access.engine.does_io() {
+        access.engine
+    } else {
+        Engine::Sync
+    };
     let depth = if engine.is_async() { depth.max(1) } else { 1 };
-    let access = Access { engine, cache: CacheState::Cold, hint: Hint::None, sync_at_end: false, ..access.clone() };
+    let access = Access {
+        engine,
+        cache: CacheState::Cold,
+        hint: Hint::None,
+        sync_at_end: false,
+        ..access.clone()
+    };
     let mut reader = ReadBack {
         stats,
         block,
@@ -297,12 +321,17 @@ pub fn measure_verified<M: Machine>(
     on_progress: impl FnMut(usize, usize),
 ) -> Result<(Measured, Verification)> {
     let facts = machine.target_facts(target);
-    let verifier = Verifier::new(workload, workload.region(facts.size_bytes), run)?.filled_with(fill_seed);
+    let verifier =
+        Verifier::new(workload, workload.region(facts.size_bytes), run)?.filled_with(fill_seed);
     let log_failed = || Error::io("cannot write", "the log of the writes");
     let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
-    let once =
-        |_, options| sample_as(machine, target, workload, options, |stream| Verifying::new(stream, stats.clone()));
-    let mut measured = repeat_workloads(machine, &[(workload, facts.clone())], repeats, once, on_progress)?;
+    let once = |_, options| {
+        sample_as(machine, target, workload, options, |stream| {
+            Verifying::new(stream, stats.clone())
+        })
+    };
+    let mut measured =
+        repeat_workloads(machine, &[(workload, facts.clone())], repeats, once, on_progress)?;
     if let Some(error) = stats.log_error() {
         return Err(log_failed()(error));
     }

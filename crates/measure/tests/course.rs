@@ -1,5 +1,5 @@
-//! Changes of a rate as the runs of a point show them, with their slices: seldom in stationary noise and in recordings of real sweeps, and
-//! often if there is one.
+//! Changes of a rate as the runs of a point show them, with their slices: seldom in stationary
+//! noise and in recordings of real sweeps, and often if there is one.
 
 mod noise;
 
@@ -14,7 +14,8 @@ const SLICE_NS: u64 = 10_000_000;
 /// A run with these slices. A bursty one completes nothing in most slices.
 fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> Sample {
     let judged = judge(&slices);
-    let (elapsed_ns, rate) = (slices.len() as u64 * slice_ns, slices.iter().sum::<f64>() / slices.len() as f64);
+    let (elapsed_ns, rate) =
+        (slices.len() as u64 * slice_ns, slices.iter().sum::<f64>() / slices.len() as f64);
     let requests = (rate * elapsed_ns as f64 / 1e9) as u64;
     let warm_up_rates: Vec<f64> = slices.drain(..judged.warm_up.min(slices.len() / 2)).collect();
     Sample {
@@ -37,13 +38,24 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
     }
 }
 
-/// Runs of this many slices each, whose rates are `level` of the time (from 0 to 1 over all runs) in this noise.
-fn runs(noise: &Noise, seed: u64, count: usize, slices: usize, level: impl Fn(f64) -> f64) -> Vec<Sample> {
+/// Runs of this many slices each, whose rates are `level` of the time (from 0 to 1 over all runs)
+/// in this noise.
+fn runs(
+    noise: &Noise,
+    seed: u64,
+    count: usize,
+    slices: usize,
+    level: impl Fn(f64) -> f64,
+) -> Vec<Sample> {
     let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ (count * slices) as u64);
     let all = noise.runs(&mut random, count, slices).into_iter().enumerate();
     all.map(|(run, rates)| {
         let at = |slice: usize| (run * slices + slice) as f64 / (count * slices) as f64;
-        let rates = rates.iter().enumerate().map(|(slice, rate)| 1e4 * rate.max(0.001) * level(at(slice))).collect();
+        let rates = rates
+            .iter()
+            .enumerate()
+            .map(|(slice, rate)| 1e4 * rate.max(0.001) * level(at(slice)))
+            .collect();
         sample(rates, SLICE_NS, run as u64 * slices as u64 * SLICE_NS, false)
     })
     .collect()
@@ -80,8 +92,9 @@ fn runs_in_stationary_noise_show_no_change() {
             (40, 20, 500),
             (1000, 8, 100),
         ] {
-            let alarms =
-                (0..points).filter(|&seed| course(&runs(noise, seed, count, slices, |_| 1.0)).is_some()).count();
+            let alarms = (0..points)
+                .filter(|&seed| course(&runs(noise, seed, count, slices, |_| 1.0)).is_some())
+                .count();
             let percent = 100.0 * alarms as f64 / points as f64;
             println!("{}: {count} runs of {slices} slices: {percent} %", noise.name);
             if percent > 1.0 {
@@ -92,7 +105,8 @@ fn runs_in_stationary_noise_show_no_change() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The share, in percent, of points with a step by `factor` between `from` and `to` of the time that show two rates that `right` accepts.
+/// The share, in percent, of points with a step by `factor` between `from` and `to` of the time
+/// that show two rates that `right` accepts.
 fn found(
     noise: &Noise,
     [count, slices]: [usize; 2],
@@ -103,7 +117,8 @@ fn found(
     const POINTS: u64 = 200;
     let hits = (0..POINTS).filter(|&seed| {
         let at = from + (to - from) * (seed as f64 + 0.5) / POINTS as f64;
-        let samples = runs(noise, seed, count, slices, |time| if time < at { 1.0 } else { 1.0 / factor });
+        let samples =
+            runs(noise, seed, count, slices, |time| if time < at { 1.0 } else { 1.0 / factor });
         course(&samples).is_some_and(|course| right(&course))
     });
     100.0 * hits.count() as f64 / POINTS as f64
@@ -113,9 +128,12 @@ fn found(
 #[test]
 fn a_step_to_a_tenth_is_found_at_any_number_of_runs_wherever_it_is() {
     let noise = Noise { between: 0.1, ..WHITE };
-    let falls = |course: &Course| course.phases[0].iops > 2.0 * course.phases[course.phases.len() - 1].iops;
+    let falls =
+        |course: &Course| course.phases[0].iops > 2.0 * course.phases[course.phases.len() - 1].iops;
     let mut missed: Vec<String> = Vec::new();
-    for (count, slices) in [2, 3, 4, 5, 6, 7, 8, 10, 13, 20, 40].into_iter().flat_map(|n| [(n, 100), (n.max(4), 40)]) {
+    for (count, slices) in
+        [2, 3, 4, 5, 6, 7, 8, 10, 13, 20, 40].into_iter().flat_map(|n| [(n, 100), (n.max(4), 40)])
+    {
         let share = found(&noise, [count, slices], 10.0, [0.1, 0.9], falls);
         println!("{count} runs of {slices} slices: {share} %");
         if share < if slices < 100 { 85.0 } else { 90.0 } {
@@ -128,7 +146,8 @@ fn a_step_to_a_tenth_is_found_at_any_number_of_runs_wherever_it_is() {
 #[test]
 fn half_the_rate_is_found_from_eight_runs_on() {
     let noise = Noise { between: 0.05, ..WHITE };
-    let falls = |course: &Course| course.phases[0].iops > 1.4 * course.phases[course.phases.len() - 1].iops;
+    let falls =
+        |course: &Course| course.phases[0].iops > 1.4 * course.phases[course.phases.len() - 1].iops;
     let mut missed: Vec<String> = Vec::new();
     for count in [8, 10, 14, 20, 40] {
         let share = found(&noise, [count, 50], 2.0, [0.25, 0.75], falls);
@@ -140,7 +159,8 @@ fn half_the_rate_is_found_from_eight_runs_on() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Points of three short runs each, of sweeps on this kind of machine: 40 of each sweep, with the number that shows a change.
+/// Points of three short runs each, of sweeps on this kind of machine: 40 of each sweep, with the
+/// number that shows a change.
 const RECORDED: &[(&str, usize)] = &[
     ("tmpfs-200", 0),
     ("ext4-direct-200", 0),
@@ -151,8 +171,8 @@ const RECORDED: &[(&str, usize)] = &[
     ("loop-direct-loaded-300", 0),
 ];
 
-/// The runs of each recorded point: place, point, and for each run the rate that 999 stands for, the width of a slice in milliseconds, whether it
-/// was bursty, and its slices.
+/// The runs of each recorded point: place, point, and for each run the rate that 999 stands for,
+/// the width of a slice in milliseconds, whether it was bursty, and its slices.
 fn recorded() -> Vec<(&'static str, Vec<Sample>)> {
     let point = |line: &'static str| {
         let mut fields = line.split(',');
@@ -160,7 +180,12 @@ fn recorded() -> Vec<(&'static str, Vec<Sample>)> {
         let run = |(number, run): (usize, &str)| {
             let values: Vec<f64> = run.split(' ').map(|value| value.parse().unwrap()).collect();
             let rates = values[3..].iter().map(|slice| slice / 999.0 * values[0]).collect();
-            sample(rates, values[1] as u64 * 1_000_000, number as u64 * 8_000_000_000, values[2] != 0.0)
+            sample(
+                rates,
+                values[1] as u64 * 1_000_000,
+                number as u64 * 8_000_000_000,
+                values[2] != 0.0,
+            )
         };
         (place, fields.skip(1).enumerate().map(run).collect())
     };
@@ -177,7 +202,10 @@ fn short_runs_on_a_loaded_machine_are_no_flood_of_changes() {
         }
         let found = course(samples);
         if let Some(found) = &found {
-            println!("{place}: {:?} {found:?}", samples.iter().map(|run| run.rate as u64).collect::<Vec<_>>());
+            println!(
+                "{place}: {:?} {found:?}",
+                samples.iter().map(|run| run.rate as u64).collect::<Vec<_>>()
+            );
         }
         counts.last_mut().unwrap().1 += usize::from(found.is_some());
     }

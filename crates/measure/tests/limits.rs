@@ -25,7 +25,8 @@ fn asked_in(workload: &Workload, region: u64) -> (u64, u64, u64) {
         for hand in 0..together {
             let cursor = if together > 1 { Cursor::Shared(counter.clone()) } else { Cursor::Own };
             let mut stream =
-                Stream::new(workload, (0, region), (index, hand), cursor, Filler::new(workload), 0).unwrap();
+                Stream::new(workload, (0, region), (index, hand), cursor, Filler::new(workload), 0)
+                    .unwrap();
             stream.begin(0);
             let mut now = 0;
             while let Next::Issue(request) = stream.next(now) {

@@ -30,8 +30,14 @@ fn workload(read_percent: u8, seed: u64) -> Workload {
 }
 
 fn request(arrangement: Arrangement) -> RunRequest {
-    let spec = TargetSpec { places: vec!["twin:nvme".into()], size: Some(64 << 20), seed: 3, ..TargetSpec::default() };
-    let part = |(read_percent, seed)| RequestPart { target: 0, workload: workload(read_percent, seed) };
+    let spec = TargetSpec {
+        places: vec!["twin:nvme".into()],
+        size: Some(64 << 20),
+        seed: 3,
+        ..TargetSpec::default()
+    };
+    let part =
+        |(read_percent, seed)| RequestPart { target: 0, workload: workload(read_percent, seed) };
     let parts = [(100, 1), (0, 2), (70, 3)].map(part).to_vec();
     RunRequest { targets: vec![spec], parts, arrangement, repeats: Repeats::exactly(1) }
 }
@@ -52,14 +58,24 @@ fn a_request_and_its_samples_travel_as_json() {
         assert_eq!(json(&samples), json(&run(&asked)), "the same request is the same run");
         let returned = through_json(&samples);
         assert_eq!(json(&returned), json(&samples));
-        let all = samples.parts.iter().chain(&samples.together).zip(returned.parts.iter().chain(&returned.together));
+        let all = samples
+            .parts
+            .iter()
+            .chain(&samples.together)
+            .zip(returned.parts.iter().chain(&returned.together));
         for (sent, got) in all {
             assert_eq!((sent.samples.len(), got.samples.len(), &got.failure), (1, 1, &None));
             let (sent, got) = (&sent.samples[0], &got.samples[0]);
             assert!(got.requests > 100, "{got:?}");
-            assert_eq!((got.latency.clone(), got.iops(), &got.usage), (sent.latency.clone(), sent.iops(), &sent.usage));
+            assert_eq!(
+                (got.latency.clone(), got.iops(), &got.usage),
+                (sent.latency.clone(), sent.iops(), &sent.usage)
+            );
         }
-        assert_eq!(returned.together.len(), if arrangement == Arrangement::Concurrent { 3 } else { 0 });
+        assert_eq!(
+            returned.together.len(),
+            if arrangement == Arrangement::Concurrent { 3 } else { 0 }
+        );
     }
 }
 
@@ -92,7 +108,12 @@ fn histograms_from_two_processes_merge_to_that_of_all() {
 fn a_failed_part_travels_with_its_reason() {
     let mut asked = request(Arrangement::InTurn);
     // A simulated machine maps no files.
-    let mapped = Workload { engine: Engine::Mmap, depth: 1, buffering: Buffering::Buffered, ..workload(100, 2) };
+    let mapped = Workload {
+        engine: Engine::Mmap,
+        depth: 1,
+        buffering: Buffering::Buffered,
+        ..workload(100, 2)
+    };
     asked.parts[1].workload = mapped;
     let samples = through_json(&run(&asked));
     let reason = samples.parts[1].failure.clone().expect("it fails");

@@ -1,12 +1,26 @@
 //! The statistics accept any numbers: they return a sensible estimate or none, and never panic.
 
-use measure::stats::{HalfPower, Point, Reached, Spread, estimate_beside, estimate_runs, estimate_values, half_power};
+use measure::stats::{
+    HalfPower, Point, Reached, Spread, estimate_beside, estimate_runs, estimate_values, half_power,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// All kinds of doubles, with many edge cases.
 fn number() -> impl Strategy<Value = f64> {
-    let edges = vec![0.0, -0.0, 1.0, -1.0, f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::INFINITY, f64::NAN, 1e-300, 1e300];
+    let edges = vec![
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f64::MIN_POSITIVE,
+        5e-324,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NAN,
+        1e-300,
+        1e300,
+    ];
     prop_oneof![prop::sample::select(edges), any::<f64>(), 1.0..1e6, (0..4u8).prop_map(f64::from)]
 }
 
@@ -40,5 +54,8 @@ proptest! {
 #[test]
 fn a_zero_mean_has_no_relative_spread() {
     let runs = [vec![1.0], vec![0.0, -1.0]];
-    assert_eq!(estimate_beside(&runs, Some(Spread { variance: 0.1, degrees: 3.0 })), estimate_runs(&runs));
+    assert_eq!(
+        estimate_beside(&runs, Some(Spread { variance: 0.1, degrees: 3.0 })),
+        estimate_runs(&runs)
+    );
 }

@@ -2,7 +2,9 @@
 
 mod noise;
 
-use measure::stats::{Change, LEAST_BLOCKS, Level, change_at_any_time, change_points, estimate_runs};
+use measure::stats::{
+    Change, LEAST_BLOCKS, Level, change_at_any_time, change_points, estimate_runs,
+};
 use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 200;
@@ -29,7 +31,8 @@ impl Disk {
     /// The logarithm of the ratio of one block, ABBA or BAAB.
     fn block(&mut self, ratio: f64) -> f64 {
         let first_is_b = self.random.uniform() < 0.5;
-        let order = if first_is_b { [true, false, false, true] } else { [false, true, true, false] };
+        let order =
+            if first_is_b { [true, false, false, true] } else { [false, true, true, false] };
         let mut logs = [0.0; 2];
         for is_b in order {
             logs[usize::from(is_b)] += self.run(if is_b { ratio } else { 1.0 }).ln() / 2.0;
@@ -45,7 +48,11 @@ fn decided(seed: u64, ratio: f64, until: f64, most_blocks: usize) -> Option<Chan
     let mut logs = Vec::new();
     while logs.len() < most_blocks {
         logs.push(disk.block(ratio));
-        let Some(change) = (logs.len() >= LEAST_BLOCKS).then(|| change_at_any_time(&logs)).flatten() else { continue };
+        let Some(change) =
+            (logs.len() >= LEAST_BLOCKS).then(|| change_at_any_time(&logs)).flatten()
+        else {
+            continue;
+        };
         if change.p < 0.05 {
             return Some(change);
         }
@@ -61,7 +68,8 @@ const DEFAULT_BLOCKS: usize = 37;
 
 #[test]
 fn identical_arms_show_no_difference() {
-    let wrong = (0..SERIES).filter(|seed| decided(*seed, 1.0, 0.02, DEFAULT_BLOCKS).is_some()).count();
+    let wrong =
+        (0..SERIES).filter(|seed| decided(*seed, 1.0, 0.02, DEFAULT_BLOCKS).is_some()).count();
     assert!(wrong <= 12, "a difference was seen in {wrong} of {SERIES} series without any");
 }
 
@@ -74,10 +82,12 @@ fn long_measurements_have_no_more_false_alarms() {
 #[test]
 fn five_percent_is_found_at_default_length() {
     for ratio in [1.05, 1.0 / 1.05] {
-        let right =
-            |change: Change| (change.ratio > 1.0) == (ratio > 1.0) && change.low <= ratio && ratio <= change.high;
-        let found =
-            (0..SERIES).filter(|seed| decided(2000 + seed, ratio, 0.02, DEFAULT_BLOCKS).is_some_and(right)).count();
+        let right = |change: Change| {
+            (change.ratio > 1.0) == (ratio > 1.0) && change.low <= ratio && ratio <= change.high
+        };
+        let found = (0..SERIES)
+            .filter(|seed| decided(2000 + seed, ratio, 0.02, DEFAULT_BLOCKS).is_some_and(right))
+            .count();
         assert!(found >= 180, "{ratio}: found in {found} of {SERIES}");
     }
 }
@@ -91,7 +101,8 @@ fn two_percent_is_found_with_until_one_percent() {
 /// A side measured separately: 3 to 10 runs, until half the interval is within 3 %.
 fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
     let runs = noise.runs(random, 10, 64);
-    let scaled: Vec<Vec<f64>> = runs.iter().map(|run| run.iter().map(|slice| slice * ratio).collect()).collect();
+    let scaled: Vec<Vec<f64>> =
+        runs.iter().map(|run| run.iter().map(|slice| slice * ratio).collect()).collect();
     for count in 3..=10 {
         let estimate = estimate_runs(&scaled[..count]).unwrap();
         if estimate.relative_half_width <= 0.03 || count == 10 {
@@ -103,8 +114,14 @@ fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
 
 #[test]
 fn separate_measurements() {
-    let noise =
-        Noise { name: "AR(1) 0.6, 15 %, runs 2 %", phi: 0.6, spread: 0.15, skewed: true, between: 0.02, ..WHITE };
+    let noise = Noise {
+        name: "AR(1) 0.6, 15 %, runs 2 %",
+        phi: 0.6,
+        spread: 0.15,
+        skewed: true,
+        between: 0.02,
+        ..WHITE
+    };
     let mut random = Random(7);
     let mut judge = |ratio: f64| {
         let both = |random: &mut Random| [apart(random, &noise, 1.0), apart(random, &noise, ratio)];
@@ -113,7 +130,11 @@ fn separate_measurements() {
         changes.iter().filter(|change| change.p < 0.05).count()
     };
     let wrong = judge(1.0);
-    assert!(wrong <= 12, "{}: a difference was seen in {wrong} of {SERIES} pairs without any", noise.name);
+    assert!(
+        wrong <= 12,
+        "{}: a difference was seen in {wrong} of {SERIES} pairs without any",
+        noise.name
+    );
     let found = judge(1.10);
     assert!(found >= 180, "10 % were found in {found} of {SERIES}");
 }
@@ -130,7 +151,8 @@ fn nightly(seed: u64, step: Option<(usize, f64)>) -> Vec<f64> {
 
 #[test]
 fn changes_of_labelled_series() {
-    let wrong = (0..SERIES).filter(|seed| !change_points(&nightly(*seed, None), 0.02).is_empty()).count();
+    let wrong =
+        (0..SERIES).filter(|seed| !change_points(&nightly(*seed, None), 0.02).is_empty()).count();
     assert!(wrong <= 16, "a change was seen in {wrong} of {SERIES} series without any");
     let mut right = 0;
     for seed in 0..SERIES {
@@ -139,7 +161,10 @@ fn changes_of_labelled_series() {
         let near = |one: usize| one.abs_diff(at) <= 3;
         right += usize::from(found.len() == 1 && near(found[0].at) && found[0].change.ratio < 1.0);
     }
-    assert!(right >= 180, "a step of 8 % was found at its place, and nothing else, in {right} of {SERIES}");
+    assert!(
+        right >= 180,
+        "a step of 8 % was found at its place, and nothing else, in {right} of {SERIES}"
+    );
 }
 
 #[test]

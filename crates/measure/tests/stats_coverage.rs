@@ -3,8 +3,8 @@
 mod noise;
 
 use measure::stats::{
-    Estimate, Point, Reached, Spread, estimate_beside, estimate_runs, estimate_values, fit_line, half_power,
-    ratio_interval, spread_of_runs,
+    Estimate, Point, Reached, Spread, estimate_beside, estimate_runs, estimate_values, fit_line,
+    half_power, ratio_interval, spread_of_runs,
 };
 use noise::{Noise, Random, WHITE};
 
@@ -29,7 +29,14 @@ const FAMILIES: &[Noise] = &[
     Noise { name: "lognormal, 0.5", phi: 0.5, spread: 0.5, skewed: true, ..WHITE },
     Noise { name: "lognormal, 0.9", phi: 0.9, spread: 0.3, skewed: true, ..WHITE },
     Noise { name: "0.9, drift within runs", phi: 0.9, drift_within: 0.2, ..WHITE },
-    Noise { name: "lognormal, 0.5, drift within", phi: 0.5, spread: 0.5, skewed: true, drift_within: 0.3, ..WHITE },
+    Noise {
+        name: "lognormal, 0.5, drift within",
+        phi: 0.5,
+        spread: 0.5,
+        skewed: true,
+        drift_within: 0.3,
+        ..WHITE
+    },
 ];
 
 const BETWEEN: &[Noise] = &[
@@ -54,8 +61,9 @@ fn intervals_cover_the_truth() {
     const TRIALS: u64 = 3000;
     let mut wrong = Vec::new();
     let mut check = |name: &str, runs: usize, slices: usize, (percent, width): (f64, f64)| {
-        let line =
-            format!("{name:>30} {runs:>3} runs of {slices:>5} slices: {percent:.1} % covered, half width {width:.4}");
+        let line = format!(
+            "{name:>30} {runs:>3} runs of {slices:>5} slices: {percent:.1} % covered, half width {width:.4}"
+        );
         println!("{line}");
         if !(93.0..=97.0).contains(&percent) {
             wrong.push(line);
@@ -75,7 +83,12 @@ fn intervals_cover_the_truth() {
     for (i, family) in FAMILIES.iter().chain(BETWEEN).enumerate() {
         for k in [2, 3, 5, 10] {
             let seed = 2000 + 10 * i as u64 + k as u64;
-            check(family.name, k, 100, coverage(TRIALS, seed, |r| estimate_runs(&family.runs(r, k, 100)).unwrap()));
+            check(
+                family.name,
+                k,
+                100,
+                coverage(TRIALS, seed, |r| estimate_runs(&family.runs(r, k, 100)).unwrap()),
+            );
         }
     }
     assert!(wrong.is_empty(), "outside 93 to 97 %:\n{}", wrong.join("\n"));
@@ -96,7 +109,8 @@ fn values_and_ratios_cover_the_truth() {
         for _ in 0..TRIALS {
             let level = |i: usize| 100.0 * (1.0 + 0.3 * i as f64 / n as f64);
             let a: Vec<f64> = (0..n).map(|i| level(i) * (1.0 + 0.05 * random.normal())).collect();
-            let b: Vec<f64> = (0..n).map(|i| 1.8 * level(i) * (1.0 + 0.05 * random.normal())).collect();
+            let b: Vec<f64> =
+                (0..n).map(|i| 1.8 * level(i) * (1.0 + 0.05 * random.normal())).collect();
             let ratio = ratio_interval(&a, &b).unwrap();
             covered += u64::from(ratio.low <= 1.8 && 1.8 <= ratio.high);
         }
@@ -131,7 +145,10 @@ fn lines_cover_the_truth() {
         println!(
             "{outliers} outliers, {points_each} a size: intercept {fixed:.1} %, rate {rate:.1} %, false knees {bent:.1} %"
         );
-        assert!((92.0..=98.5).contains(&fixed) && (92.0..=98.5).contains(&rate), "intercept {fixed} %, rate {rate} %");
+        assert!(
+            (92.0..=98.5).contains(&fixed) && (92.0..=98.5).contains(&rate),
+            "intercept {fixed} %, rate {rate} %"
+        );
         assert!(bent <= 2.0, "{bent} % of straight lines are called bent");
     }
 }
@@ -161,7 +178,11 @@ fn an_interval_contains_its_estimate() {
                 let e = estimate_runs(&family.runs(&mut random, runs, slices)).unwrap();
                 assert!(e.contains(e.mean), "{}: {e:?}", family.name);
                 let half = e.high - e.mean;
-                assert!((half - e.relative_half_width * e.mean).abs() <= 1e-9 * e.high, "{}: {e:?}", family.name);
+                assert!(
+                    (half - e.relative_half_width * e.mean).abs() <= 1e-9 * e.high,
+                    "{}: {e:?}",
+                    family.name
+                );
             }
         }
     }
@@ -186,7 +207,8 @@ fn pooled_spread_covers_the_truth() {
                     runs(&mut random, 2 + number % 4, spread.min(0.25))
                 })
                 .collect();
-            let spreads: Vec<Spread> = points.iter().filter_map(|point| spread_of_runs(point)).collect();
+            let spreads: Vec<Spread> =
+                points.iter().filter_map(|point| spread_of_runs(point)).collect();
             let common = Spread::in_common(&spreads);
             for point in &points {
                 let estimate = estimate_beside(point, common).expect("runs");
@@ -197,7 +219,10 @@ fn pooled_spread_covers_the_truth() {
             }
         }
         let percent = 100.0 * f64::from(covered) / f64::from(of);
-        println!("spreads apart by {apart}: {percent:.1} % covered, width {:.2} of those alone", width / alone);
+        println!(
+            "spreads apart by {apart}: {percent:.1} % covered, width {:.2} of those alone",
+            width / alone
+        );
         assert!((93.0..=97.0).contains(&percent), "{apart}: {percent} %");
         assert!(width < 0.7 * alone, "{apart}: {width} and {alone}");
     }
@@ -209,9 +234,12 @@ fn a_single_run_with_pooled_spread_covers_the_truth() {
     let mut random = Random(11);
     let mut covered = 0;
     for _ in 0..3000 {
-        let spreads: Vec<Spread> = (0..20).filter_map(|_| spread_of_runs(&runs(&mut random, 3, 0.15))).collect();
+        let spreads: Vec<Spread> =
+            (0..20).filter_map(|_| spread_of_runs(&runs(&mut random, 3, 0.15))).collect();
         let one = runs(&mut random, 1, 0.15);
-        covered += u32::from(estimate_beside(&one, Spread::in_common(&spreads)).expect("a run").contains(1.0));
+        covered += u32::from(
+            estimate_beside(&one, Spread::in_common(&spreads)).expect("a run").contains(1.0),
+        );
     }
     let percent = 100.0 * f64::from(covered) / 3000.0;
     assert!((93.0..=97.0).contains(&percent), "{percent} %");
@@ -232,12 +260,16 @@ fn half_power_covers_the_truth() {
                 let width = 1.96 * noise * y;
                 Point { x, y, low: y - width, high: y + width }
             };
-            let points: Vec<Point> = (0..8).map(|power| point(&mut random, 512.0 * 4f64.powi(power))).collect();
+            let points: Vec<Point> =
+                (0..8).map(|power| point(&mut random, 512.0 * 4f64.powi(power))).collect();
             let peak = 2.0 * (1.0 + noise / 2.0 * random.normal());
             let interval = [peak * (1.0 - 0.98 * noise), peak * (1.0 + 0.98 * noise)];
-            let of = |points: &[Point]| half_power(points, peak, Some(interval)).expect("points").reached;
+            let of = |points: &[Point]| {
+                half_power(points, peak, Some(interval)).expect("points").reached
+            };
             let Reached::At { crossing, low, high, .. } = of(&points) else { panic!("{points:?}") };
-            covered += u32::from(low.unwrap_or(0.0) <= half && half <= high.unwrap_or(f64::INFINITY));
+            covered +=
+                u32::from(low.unwrap_or(0.0) <= half && half <= high.unwrap_or(f64::INFINITY));
             open += u32::from(low.is_none() || high.is_none());
             error += (crossing / half).ln().powi(2);
             let above = points.iter().position(|one| one.y >= peak / 2.0).expect("it reaches half");
@@ -246,8 +278,13 @@ fn half_power_covers_the_truth() {
         }
         let percent = 100.0 * f64::from(covered) / f64::from(TRIALS);
         let [error, of_pairs] = [error, of_pairs].map(|sum: f64| (sum / f64::from(TRIALS)).sqrt());
-        println!("noise {noise}: {percent:.1} % covered, {open} open, error {error:.3}, of pairs {of_pairs:.3}");
-        assert!((92.0..=98.0).contains(&percent) && open * 100 < TRIALS, "{noise}: {percent} %, {open} open");
+        println!(
+            "noise {noise}: {percent:.1} % covered, {open} open, error {error:.3}, of pairs {of_pairs:.3}"
+        );
+        assert!(
+            (92.0..=98.0).contains(&percent) && open * 100 < TRIALS,
+            "{noise}: {percent} %, {open} open"
+        );
         assert!(error < 0.9 * of_pairs, "{noise}: {error} and {of_pairs}");
     }
 }

@@ -29,11 +29,17 @@ const LOUD: &[(&str, Kind, usize)] = &[
 fn series(kind: Kind, seed: u64, count: usize) -> Vec<f64> {
     let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ count as u64);
     match kind {
-        Kind::Slices(noise) => {
-            noise.runs(&mut random, 1, count).remove(0).iter().map(|v| 100.0 * v.max(0.01)).collect()
-        }
+        Kind::Slices(noise) => noise
+            .runs(&mut random, 1, count)
+            .remove(0)
+            .iter()
+            .map(|v| 100.0 * v.max(0.01))
+            .collect(),
         Kind::Stalls(spread) => (0..count)
-            .map(|_| 100.0 / (1.0 + spread * (std::f64::consts::PI * (random.uniform() - 0.5)).tan().abs()))
+            .map(|_| {
+                100.0
+                    / (1.0 + spread * (std::f64::consts::PI * (random.uniform() - 0.5)).tan().abs())
+            })
             .collect(),
     }
 }
@@ -48,7 +54,9 @@ fn stationary_noise_shows_no_change() {
                 continue;
             }
             let series_of = if count > 100 { SERIES / 4 } else { SERIES };
-            let wrong = (0..series_of).filter(|&seed| phases(&series(*kind, seed, count), 0.0).is_some()).count();
+            let wrong = (0..series_of)
+                .filter(|&seed| phases(&series(*kind, seed, count), 0.0).is_some())
+                .count();
             let percent = 100.0 * wrong as f64 / series_of as f64;
             println!("{name}, {count} values: {percent:.2} %");
             if percent > 1.0 {
@@ -71,14 +79,16 @@ fn half_the_rate_is_found_from_eight_runs_on() {
                 let hits = (0..TRIALS).filter(|&seed| {
                     let mut values = series(noise, seed, count);
                     values.iter_mut().enumerate().for_each(|(t, v)| *v *= shape(t));
-                    phases(&values, 0.0)
-                        .is_some_and(|course| right(course.phases[0].rate, course.phases.last().unwrap().rate))
+                    phases(&values, 0.0).is_some_and(|course| {
+                        right(course.phases[0].rate, course.phases.last().unwrap().rate)
+                    })
                 });
                 100.0 * hits.count() as f64 / TRIALS as f64
             };
             let near = |rate: f64, truth: f64| (rate / truth - 1.0).abs() < 0.2;
             let at = (count * 2 / 5).max(1);
-            let step = found(&|t| if t < at { 1.0 } else { 0.5 }, &|a, b| near(a, 100.0) && near(b, 50.0));
+            let step =
+                found(&|t| if t < at { 1.0 } else { 0.5 }, &|a, b| near(a, 100.0) && near(b, 50.0));
             let straddled = found(
                 &|t| {
                     if t < at {
@@ -91,13 +101,17 @@ fn half_the_rate_is_found_from_eight_runs_on() {
                 },
                 &|a, b| near(a, 100.0) && near(b, 50.0),
             );
-            let slide = found(&|t| 1.0 - 0.5 * t as f64 / (count - 1) as f64, &|a, b| a > 80.0 && b < 70.0);
+            let slide =
+                found(&|t| 1.0 - 0.5 * t as f64 / (count - 1) as f64, &|a, b| a > 80.0 && b < 70.0);
             println!(
                 "{spread} {phi}, {count} values: step {step:.1} %, straddled {straddled:.1} %, slide {slide:.1} %"
             );
             let power = if spread < 0.1 { 85.0 } else { 70.0 };
             assert!(step >= power, "a step in {count} values of {spread}: {step} %");
-            assert!(straddled >= power, "a step within a run, {count} values of {spread}: {straddled} %");
+            assert!(
+                straddled >= power,
+                "a step within a run, {count} values of {spread}: {straddled} %"
+            );
             assert!(slide >= power, "a slide over {count} values of {spread}: {slide} %");
         }
     }

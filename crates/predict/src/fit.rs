@@ -98,7 +98,9 @@ fn workload(point: &FitPoint) -> Workload {
     Workload {
         read_percent: point.read_percent,
         pattern: if point.order == Order::Random { Pattern::Random } else { Pattern::Seq },
-        region_bytes: Some(point.region_bytes.clamp(u64::from(point.request_bytes), LARGEST_REGION)),
+        region_bytes: Some(
+            point.region_bytes.clamp(u64::from(point.request_bytes), LARGEST_REGION),
+        ),
         stop: Stop::AfterBytes(u64::from(point.request_bytes) * (100 + 8 * u64::from(point.depth))),
         ..crate::workload(Op::Read, point.request_bytes, point.depth)
     }
@@ -137,13 +139,21 @@ const SMALL_STEP: f64 = 0.25;
 
 /// Coordinate descent: scales each free number up and down by a shrinking factor and keeps
 /// improvements.
-fn descend(mut setup: Setup, points: &[&FitPoint], first: f64, moves: impl Fn(&str) -> bool) -> Result<(Setup, f64)> {
+fn descend(
+    mut setup: Setup,
+    points: &[&FitPoint],
+    first: f64,
+    moves: impl Fn(&str) -> bool,
+) -> Result<(Setup, f64)> {
     let mut best = loss(&setup, points)?;
     let mut step = first;
     while step > 0.02 {
         let mut better = false;
-        let free_now: Vec<bool> = free(&mut setup).iter().map(|number| moves(&number.path)).collect();
-        for index in free_now.iter().enumerate().filter(|(_, moves)| **moves).map(|(index, _)| index) {
+        let free_now: Vec<bool> =
+            free(&mut setup).iter().map(|number| moves(&number.path)).collect();
+        for index in
+            free_now.iter().enumerate().filter(|(_, moves)| **moves).map(|(index, _)| index)
+        {
             for factor in [step.exp(), (-step).exp()] {
                 let mut tried = setup.clone();
                 if let Some(number) = free(&mut tried).into_iter().nth(index) {
@@ -189,7 +199,8 @@ const MAX_SEARCHES: usize = 2;
 
 /// Selects a third of the points to hold out, by `seed`.
 fn held_out(count: usize, seed: u64) -> Vec<bool> {
-    let mut order: Vec<(u64, usize)> = (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();
+    let mut order: Vec<(u64, usize)> =
+        (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();
     order.sort_unstable();
     let mut out = vec![false; count];
     order[..count / 3].iter().for_each(|&(_, index)| out[index] = true);
@@ -204,25 +215,36 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
 pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     check(points)?;
     let out = held_out(points.len(), seed);
-    let training: Vec<&FitPoint> = points.iter().zip(&out).filter(|(_, out)| !**out).map(|(point, _)| point).collect();
+    let training: Vec<&FitPoint> =
+        points.iter().zip(&out).filter(|(_, out)| !**out).map(|(point, _)| point).collect();
     let (mut setup, loss) = search_all(base, &training)?;
     let mut judged = Vec::with_capacity(points.len());
     for (point, &held_out) in points.iter().zip(&out) {
-        judged.push(Judged { point: point.clone(), predicted_bytes_per_s: predicted(&setup, point)?, held_out });
+        judged.push(Judged {
+            point: point.clone(),
+            predicted_bytes_per_s: predicted(&setup, point)?,
+            held_out,
+        });
     }
     let mut original = base.clone();
     let before: Vec<(String, f64)> =
         free(&mut original).into_iter().map(|number| (number.path, *number.value)).collect();
-    let before_of = |path: &str| before.iter().find(|(other, _)| other == path).map(|(_, value)| *value);
+    let before_of =
+        |path: &str| before.iter().find(|(other, _)| other == path).map(|(_, value)| *value);
     let mut fitted = Vec::new();
     for number in free(&mut setup) {
-        fitted.push(Fitted { before: before_of(&number.path), after: *number.value, path: number.path });
+        fitted.push(Fitted {
+            before: before_of(&number.path),
+            after: *number.value,
+            path: number.path,
+        });
     }
     for number in fitted.iter().filter(|number| number.before != Some(number.after)) {
         setup.description.sources.insert(number.path.clone(), "fitted to measurements".to_owned());
     }
-    let errors =
-        |held: bool| median(&judged.iter().filter(|j| j.held_out == held).map(Judged::error).collect::<Vec<_>>());
+    let errors = |held: bool| {
+        median(&judged.iter().filter(|j| j.held_out == held).map(Judged::error).collect::<Vec<_>>())
+    };
     let (fitted_median_error, held_out_median_error) = (errors(false), errors(true));
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
@@ -234,7 +256,9 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
 /// As for [`fit`].
 pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> {
     let fits = std::thread::scope(|scope| {
-        let start = |base| (base, std::thread::Builder::new().spawn_scoped(scope, move || fit(base, points, seed)));
+        let start = |base| {
+            (base, std::thread::Builder::new().spawn_scoped(scope, move || fit(base, points, seed)))
+        };
         let running: Vec<_> = bases.iter().map(start).collect();
         let ended = running.into_iter().map(|(base, started)| match started {
             Ok(search) => search.join().unwrap_or(Err(Error::Broken("a search"))),
@@ -254,9 +278,9 @@ fn check(points: &[FitPoint]) -> Result<()> {
             points.len()
         )));
     }
-    if let Some(point) =
-        points.iter().find(|point| !(point.throughput_bytes_per_s > 0.0 && point.throughput_bytes_per_s.is_finite()))
-    {
+    if let Some(point) = points.iter().find(|point| {
+        !(point.throughput_bytes_per_s > 0.0 && point.throughput_bytes_per_s.is_finite())
+    }) {
         return Err(Error::Fit(format!(
             "a throughput of {} bytes per second; leave out points that failed",
             point.throughput_bytes_per_s
@@ -275,11 +299,14 @@ mod tests {
 
     fn points(truth: &Setup) -> Vec<FitPoint> {
         let mut points = Vec::new();
-        for (order, sizes) in [(Order::Sequential, [65536, 1 << 20]), (Order::Random, [4096, 16384])] {
+        for (order, sizes) in
+            [(Order::Sequential, [65536, 1 << 20]), (Order::Random, [4096, 16384])]
+        {
             for request_bytes in sizes {
                 for depth in [1, 4, 32] {
                     for read_percent in [100, 0] {
-                        let (region_bytes, throughput_bytes_per_s, uncertainty) = (1 << 30, 1.0, 0.0);
+                        let (region_bytes, throughput_bytes_per_s, uncertainty) =
+                            (1 << 30, 1.0, 0.0);
                         let mut point = FitPoint {
                             read_percent,
                             order,
@@ -301,7 +328,9 @@ mod tests {
     #[test]
     fn a_machine_unknown_to_the_fit_is_found() {
         let mut truth = Setup::parse("virtio").unwrap();
-        for (number, factor) in free(&mut truth).into_iter().zip([1.7, 0.6, 1.4, 0.7, 1.3, 0.8, 1.1]) {
+        for (number, factor) in
+            free(&mut truth).into_iter().zip([1.7, 0.6, 1.4, 0.7, 1.3, 0.8, 1.1])
+        {
             number.scale(factor);
         }
         if let Some(Drive::Virtio(disk)) = truth.description.drives.get_mut("vda") {
@@ -327,8 +356,11 @@ mod tests {
         let fit = fit_best(&bases, &points(&truth), 5).unwrap();
         assert_eq!(fit.setup.drive, "volume");
         assert!(fit.held_out_median_error < 0.05, "{fit:?}");
-        let quota =
-            fit.fitted.iter().find(|number| number.path == "drives.volume.write_iops").expect("a quota for writes");
+        let quota = fit
+            .fitted
+            .iter()
+            .find(|number| number.path == "drives.volume.write_iops")
+            .expect("a quota for writes");
         assert!(quota.before.is_none() && (1800.0..2200.0).contains(&quota.after), "{quota:?}");
     }
 

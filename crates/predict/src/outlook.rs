@@ -29,12 +29,18 @@ const WITHOUT_RISK: &str = ", which do what the write cache does, without its ri
 pub fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);
-    let mut all: Vec<Predicted> = limits.filter_map(|limit| one_more(setup, limit, &results.points)).collect();
+    let mut all: Vec<Predicted> =
+        limits.filter_map(|limit| one_more(setup, limit, &results.points)).collect();
     let reads_and_writes = answer.peaks.iter().map(|peak| peak.op);
     all.extend(reads_and_writes.filter_map(|op| outstanding(setup, op)));
-    let instead = answer.peaks.iter().any(|peak| peak.op == OpKind::Write).then(|| instead_of_write_cache(setup));
+    let instead = answer
+        .peaks
+        .iter()
+        .any(|peak| peak.op == OpKind::Write)
+        .then(|| instead_of_write_cache(setup));
     if let Some(instead) = instead.flatten() {
-        match all.iter_mut().find(|one| one.op == OpKind::Write && one.settings == instead.settings) {
+        match all.iter_mut().find(|one| one.op == OpKind::Write && one.settings == instead.settings)
+        {
             Some(same) => same.change += WITHOUT_RISK,
             None => all.push(instead),
         }
@@ -72,12 +78,16 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
 
 /// The number of buses that serve all drives, if one bus cannot.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
-    let rate = |disks: u32| rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE);
+    let rate = |disks: u32| {
+        rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
+    };
     let most = rate(MAX_DRIVES)?;
-    let fills = (1..MAX_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
+    let fills = (1..MAX_DRIVES)
+        .find(|&disks| rate(disks).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
     let buses = setup.disks.div_ceil(fills);
     let drives = if fills == 1 { "drive".to_owned() } else { format!("{fills} drives") };
-    (buses > setup.buses).then(|| (format!("an adapter for each {drives}"), format!("buses={buses}")))
+    (buses > setup.buses)
+        .then(|| (format!("an adapter for each {drives}"), format!("buses={buses}")))
 }
 
 /// The smallest number of outstanding requests that keeps all drives busy.
@@ -108,7 +118,8 @@ fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     let depth = (2..=setup.disks * MAX_DEPTH_PER_DRIVE)
         .find(|&depth| rate("wce=off", depth).is_some_and(|rate| rate >= GOOD_ENOUGH * cached))?;
     let words = format!("{depth} outstanding{WITHOUT_RISK}");
-    let change = if setup.wce { format!("wce=off,depth={depth}") } else { format!("depth={depth}") };
+    let change =
+        if setup.wce { format!("wce=off,depth={depth}") } else { format!("depth={depth}") };
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
 }
 

@@ -61,7 +61,8 @@ pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome>
     let mut streams = measure::streams(workload, &facts, 0)?;
     let usage = twin.run_one(target, &workload.access(facts.size_bytes), &mut streams)?;
     let requests: u64 = streams.iter().map(measure::Stream::completed).sum();
-    let waited: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
+    let waited: f64 =
+        streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
     Ok(Outcome {
         bytes: streams.iter().map(measure::Stream::completed_bytes).sum(),
         requests,

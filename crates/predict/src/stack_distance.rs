@@ -80,7 +80,8 @@ impl StackDistances {
 
     /// Renumbers the slots of the known blocks, in order, and doubles the room.
     fn renumber(&mut self) {
-        let mut slots: Vec<(u32, u64)> = self.last.iter().map(|(&block, &slot)| (slot, block)).collect();
+        let mut slots: Vec<(u32, u64)> =
+            self.last.iter().map(|(&block, &slot)| (slot, block)).collect();
         slots.sort_unstable();
         let room = (slots.len() * 2).max(1024).next_power_of_two();
         self.tree = vec![0; room + 1];
@@ -133,7 +134,8 @@ impl StackDistances {
         let seen = self.cold + self.counts.iter().sum::<f64>();
         // The sample may hold more or fewer accesses than its rate; SHARDS assigns the difference
         // to the hottest blocks.
-        let hits = self.counts[..reach].iter().sum::<f64>() + if reach > 0 { expected - seen } else { 0.0 };
+        let hits = self.counts[..reach].iter().sum::<f64>()
+            + if reach > 0 { expected - seen } else { 0.0 };
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
@@ -141,7 +143,10 @@ impl StackDistances {
     pub fn curve(&self, block_bytes: u64, sizes: impl IntoIterator<Item = u64>) -> Vec<MissRatio> {
         sizes
             .into_iter()
-            .map(|cache_bytes| MissRatio { cache_bytes, miss_ratio: self.miss_ratio(cache_bytes / block_bytes) })
+            .map(|cache_bytes| MissRatio {
+                cache_bytes,
+                miss_ratio: self.miss_ratio(cache_bytes / block_bytes),
+            })
             .collect()
     }
 }

@@ -4,8 +4,8 @@ use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
 use files::next_line;
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Reap,
-    Request, RequestSource,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos,
+    Next, Op, Reap, Request, RequestSource,
 };
 use serde::Serialize;
 use std::io::BufRead;
@@ -44,10 +44,14 @@ const MAX_LINE_BYTES: usize = 4096;
 pub fn read(mut from: impl BufRead) -> Result<Vec<Record>> {
     let mut records: Vec<Record> = Vec::new();
     for index in 0.. {
-        let unreadable = |error: std::io::Error| Error::Trace { line: index + 1, reason: error.to_string() };
+        let unreadable =
+            |error: std::io::Error| Error::Trace { line: index + 1, reason: error.to_string() };
         let Some(line) = next_line(&mut from, MAX_LINE_BYTES).map_err(unreadable)? else { break };
         let line = line.trim();
-        if line.is_empty() || line.starts_with('#') || (records.is_empty() && line.starts_with("time")) {
+        if line.is_empty()
+            || line.starts_with('#')
+            || (records.is_empty() && line.starts_with("time"))
+        {
             continue;
         }
         let wrong = |reason: String| Error::Trace { line: index + 1, reason };
@@ -63,17 +67,27 @@ pub fn read(mut from: impl BufRead) -> Result<Vec<Record>> {
             "w" | "write" => Op::Write,
             other => return Err(wrong(format!("op '{other}'; write r or w"))),
         };
-        let bytes =
-            u32::try_from(number("bytes", bytes)?).map_err(|_| wrong("a request of 4 GiB or more".to_owned()))?;
+        let bytes = u32::try_from(number("bytes", bytes)?)
+            .map_err(|_| wrong("a request of 4 GiB or more".to_owned()))?;
         if bytes > 0 {
             if records.len() == MAX_RECORDS {
-                return Err(wrong(format!("more than {MAX_RECORDS} requests; name a part of the trace")));
+                return Err(wrong(format!(
+                    "more than {MAX_RECORDS} requests; name a part of the trace"
+                )));
             }
-            records.push(Record { time_ns: number("time_ns", time)?, op, offset: number("offset", offset)?, bytes });
+            records.push(Record {
+                time_ns: number("time_ns", time)?,
+                op,
+                offset: number("offset", offset)?,
+                bytes,
+            });
         }
     }
     let Some(first) = records.iter().map(|record| record.time_ns).min() else {
-        return Err(Error::Trace { line: 1, reason: "no requests; write time_ns,op,offset,bytes a line".to_owned() });
+        return Err(Error::Trace {
+            line: 1,
+            reason: "no requests; write time_ns,op,offset,bytes a line".to_owned(),
+        });
     };
     records.iter_mut().for_each(|record| record.time_ns -= first);
     records.sort_by_key(|record| record.time_ns);
@@ -199,7 +213,8 @@ impl RequestSource for Replayer<'_> {
         self.issued[slot as usize] = now;
         // A trace of a larger volume wraps around on this one.
         let room = self.size.saturating_sub(u64::from(record.bytes)).max(1);
-        let offset = if record.offset < room { record.offset } else { record.offset % room / 512 * 512 };
+        let offset =
+            if record.offset < room { record.offset } else { record.offset % room / 512 * 512 };
         Next::Issue(Request { op: record.op, target: 0, offset, len: record.bytes, slot })
     }
 
@@ -258,7 +273,10 @@ pub struct MissCurve {
 impl MissCurve {
     /// The more accurate of the two.
     pub fn best(&self) -> &[MissRatio] {
-        self.exact.as_deref().or(self.sampled.as_ref().map(|sampled| sampled.curve.as_slice())).unwrap_or_default()
+        self.exact
+            .as_deref()
+            .or(self.sampled.as_ref().map(|sampled| sampled.curve.as_slice()))
+            .unwrap_or_default()
     }
 }
 
@@ -282,7 +300,8 @@ fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
 /// Counts the miss ratios of a trace over cache sizes in bytes.
 pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
     let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
-    let all = (!matches!(counting, Counting::Sampled(_))).then(|| distances(records, StackDistances::exact()));
+    let all = (!matches!(counting, Counting::Sampled(_)))
+        .then(|| distances(records, StackDistances::exact()));
     let exact = all.as_ref().map(curve);
     let mut blocks = all.map(|all| all.blocks());
     let sampled = match counting {
@@ -293,7 +312,8 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
             let sampled = curve(&some);
             let error = exact.as_ref().map_or_else(
                 || {
-                    let [a, b] = StackDistances::sampled_halves(share).map(|half| curve(&distances(records, half)));
+                    let [a, b] = StackDistances::sampled_halves(share)
+                        .map(|half| curve(&distances(records, half)));
                     max_difference(&a, &b) / 2.0
                 },
                 |exact| max_difference(exact, &sampled),
@@ -318,7 +338,12 @@ pub struct CacheGain {
 ///
 /// # Errors
 /// Access the machine does not support.
-pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64]) -> Result<(Replay, Vec<CacheGain>)> {
+pub fn cache_gains(
+    setup: &Setup,
+    records: &[Record],
+    pace: Pace,
+    sizes: &[u64],
+) -> Result<(Replay, Vec<CacheGain>)> {
     let with = |cache: Option<(u64, WritePolicy)>| {
         let mut setup = setup.clone();
         setup.ram_cache = cache;
@@ -345,7 +370,11 @@ pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64])
     });
     let gains = sizes.iter().zip(back?).zip(through?);
     let gains = gains
-        .map(|((&cache_bytes, write_back), write_through)| CacheGain { cache_bytes, write_back, write_through })
+        .map(|((&cache_bytes, write_back), write_through)| CacheGain {
+            cache_bytes,
+            write_back,
+            write_through,
+        })
         .collect();
     Ok((base, gains))
 }
@@ -356,7 +385,8 @@ mod tests {
 
     #[test]
     fn a_trace_reads_and_its_errors_name_the_line() {
-        let records = parse("time_ns,op,offset,bytes\n# a note\n1000,r,0,4096\n2000,W,8192,512\n").unwrap();
+        let records =
+            parse("time_ns,op,offset,bytes\n# a note\n1000,r,0,4096\n2000,W,8192,512\n").unwrap();
         assert_eq!(records[1], Record { time_ns: 1000, op: Op::Write, offset: 8192, bytes: 512 });
         for (text, line, word) in [
             ("1,r,0\n", 1, "3 fields"),
@@ -365,7 +395,9 @@ mod tests {
             ("", 1, "no requests"),
         ] {
             match parse(text).unwrap_err() {
-                Error::Trace { line: at, reason } => assert!(at == line && reason.contains(word), "{at}: {reason}"),
+                Error::Trace { line: at, reason } => {
+                    assert!(at == line && reason.contains(word), "{at}: {reason}")
+                }
                 other => panic!("{other}"),
             }
         }
@@ -379,7 +411,12 @@ mod tests {
             .map(|index| {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let op = if state >> 40 & 1 == 0 { Op::Read } else { Op::Write };
-                Record { time_ns: index * 1_000_000, op, offset: (state >> 33) % (4 << 10) * 4096, bytes: 4096 }
+                Record {
+                    time_ns: index * 1_000_000,
+                    op,
+                    offset: (state >> 33) % (4 << 10) * 4096,
+                    bytes: 4096,
+                }
             })
             .collect();
         let setup = Setup::parse("gateway-1997").unwrap();
@@ -390,10 +427,18 @@ mod tests {
         assert!(curve.best()[0].miss_ratio > curve.best()[1].miss_ratio);
         assert_eq!(
             curve.footprint_bytes,
-            4096.0 * records.iter().map(|r| r.offset).collect::<std::collections::HashSet<_>>().len() as f64
+            4096.0
+                * records.iter().map(|r| r.offset).collect::<std::collections::HashSet<_>>().len()
+                    as f64
         );
-        assert!(gains[1].write_back > 2.0 && gains[1].write_back > gains[0].write_back, "{gains:?}");
-        assert!(gains[1].write_back > gains[1].write_through && gains[1].write_through >= 1.0, "{gains:?}");
+        assert!(
+            gains[1].write_back > 2.0 && gains[1].write_back > gains[0].write_back,
+            "{gains:?}"
+        );
+        assert!(
+            gains[1].write_back > gains[1].write_through && gains[1].write_through >= 1.0,
+            "{gains:?}"
+        );
     }
 
     #[test]
@@ -403,12 +448,18 @@ mod tests {
         let mut record = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let draw = ((state >> 33) as f64 / f64::from(1u32 << 31)).powi(3);
-            Record { time_ns: 0, op: Op::Read, offset: (draw * 100_000.0) as u64 * 4096, bytes: 4096 }
+            Record {
+                time_ns: 0,
+                op: Op::Read,
+                offset: (draw * 100_000.0) as u64 * 4096,
+                bytes: 4096,
+            }
         };
         let records: Vec<Record> = (0..300_000).map(|_| record()).collect();
         let sizes: Vec<u64> = (0..9).map(|power| (1 << 20) << power).collect();
         let both = miss_curve(&records, &sizes, Counting::Both(0.2));
-        let (known, sampled) = (both.sampled.clone().unwrap(), miss_curve(&records, &sizes, Counting::Sampled(0.2)));
+        let (known, sampled) =
+            (both.sampled.clone().unwrap(), miss_curve(&records, &sizes, Counting::Sampled(0.2)));
         let estimated = sampled.sampled.as_ref().unwrap();
         assert!(known.error < 0.01 && !known.error_estimated, "{known:?}");
         assert!(

@@ -47,8 +47,9 @@ pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let outcome = run(&twin, &volume, workload)?;
     let busiest = volume.utilisation().into_iter().next();
     let share = busiest.as_ref().map_or(0.0, |busiest| busiest.share);
-    let bottleneck =
-        busiest.filter(|busiest| busiest.share >= 0.5).map_or_else(|| "latency".to_owned(), |busiest| busiest.resource);
+    let bottleneck = busiest
+        .filter(|busiest| busiest.share >= 0.5)
+        .map_or_else(|| "latency".to_owned(), |busiest| busiest.resource);
     Ok(Prediction {
         throughput_bytes_per_s: outcome.bytes_per_s(),
         iops: outcome.iops(),
@@ -68,7 +69,9 @@ pub fn what_if(base: &Setup, changes: &str, workloads: &[(String, Workload)]) ->
     let (mut setup, mut rest, mut of_workload) = (base.clone(), Vec::new(), Vec::new());
     for change in changes.split(',').map(str::trim).filter(|change| !change.is_empty()) {
         match change.split_once('=') {
-            Some((key @ ("request" | "depth"), value)) => of_workload.push((key.to_owned(), value.to_owned())),
+            Some((key @ ("request" | "depth"), value)) => {
+                of_workload.push((key.to_owned(), value.to_owned()))
+            }
             _ => rest.push(change),
         }
     }
@@ -80,7 +83,8 @@ pub fn what_if(base: &Setup, changes: &str, workloads: &[(String, Workload)]) ->
             change(&mut changed, key, value)?;
         }
         let (before, after) = (predict(base, workload)?, predict(&setup, &changed)?);
-        let gain = after.throughput_bytes_per_s / before.throughput_bytes_per_s.max(f64::MIN_POSITIVE);
+        let gain =
+            after.throughput_bytes_per_s / before.throughput_bytes_per_s.max(f64::MIN_POSITIVE);
         comparisons.push(Comparison { workload: name.clone(), before, after, gain });
     }
     Ok(WhatIf { machine: base.name.clone(), changes: changes.to_owned(), comparisons })
@@ -90,14 +94,17 @@ fn change(workload: &mut Workload, key: &str, value: &str) -> Result<()> {
     let wrong = |reason: String| Error::Setting { setting: format!("{key}={value}"), reason };
     if key == "depth" {
         let depth = value.parse().ok().filter(|depth| (1..=4096).contains(depth));
-        workload.depth = depth.ok_or_else(|| wrong("give a whole number from 1 to 4096".to_owned()))?;
+        workload.depth =
+            depth.ok_or_else(|| wrong("give a whole number from 1 to 4096".to_owned()))?;
         return Ok(());
     }
     let bytes = parse_size(value).map_err(wrong)?;
-    let fits = bytes >= 512 && bytes.is_multiple_of(512) && workload.region_bytes.is_none_or(|region| bytes <= region);
+    let fits = bytes >= 512
+        && bytes.is_multiple_of(512)
+        && workload.region_bytes.is_none_or(|region| bytes <= region);
     let request = u32::try_from(bytes).ok().filter(|_| fits);
-    workload.request_bytes =
-        request.ok_or_else(|| wrong("give a multiple of 512 bytes within the region".to_owned()))?;
+    workload.request_bytes = request
+        .ok_or_else(|| wrong("give a multiple of 512 bytes within the region".to_owned()))?;
     if let Stop::AfterBytes(all) = &mut workload.stop {
         *all = (*all / bytes).max(1) * bytes;
     }
@@ -144,7 +151,8 @@ mod tests {
     #[test]
     fn half_the_latency_is_half_the_time_of_one_at_a_time() {
         let mut read = crate::workload(Op::Read, 4096, 1);
-        (read.pattern, read.region_bytes, read.stop) = (Pattern::Random, Some(1 << 30), Stop::AfterBytes(8 << 20));
+        (read.pattern, read.region_bytes, read.stop) =
+            (Pattern::Random, Some(1 << 30), Stop::AfterBytes(8 << 20));
         let it = one("nvme", "latency=50", read);
         assert!((1.7..2.0).contains(&it.gain), "{it:?}");
     }
@@ -153,9 +161,10 @@ mod tests {
     fn invalid_changes_are_refused() {
         let base = Setup::parse("nvme").unwrap();
         for changes in ["depth=0", "request=1000", "disks=0", "colour=red"] {
-            let error = what_if(&base, changes, &[("it".to_owned(), crate::workload(Op::Read, 4096, 1))])
-                .unwrap_err()
-                .to_string();
+            let error =
+                what_if(&base, changes, &[("it".to_owned(), crate::workload(Op::Read, 4096, 1))])
+                    .unwrap_err()
+                    .to_string();
             assert!(error.contains(changes), "{error}");
         }
     }

@@ -48,7 +48,11 @@ fn pci_carries_72_and_the_processor_saturates_at_16_with_2_kib() {
     let volume = twin.volume();
     let outcome = run(&twin, &volume, &asked).unwrap();
     assert_eq!(volume.utilisation()[0].resource, "processor");
-    assert!((14.0..19.0).contains(&(outcome.bytes_per_s() / MIB)), "{}", outcome.bytes_per_s() / MIB);
+    assert!(
+        (14.0..19.0).contains(&(outcome.bytes_per_s() / MIB)),
+        "{}",
+        outcome.bytes_per_s() / MIB
+    );
 }
 
 #[test]
@@ -65,7 +69,8 @@ fn extending_takes_one_write_at_a_time_whatever_the_depth() {
 #[test]
 fn write_through_costs_nearly_ten_times() {
     let mut asked = workload(Op::Write, 8 << 10, 1);
-    (asked.buffering, asked.sync_at_end, asked.stop) = (Buffering::Buffered, true, Stop::AfterBytes(16 << 20));
+    (asked.buffering, asked.sync_at_end, asked.stop) =
+        (Buffering::Buffered, true, Stop::AfterBytes(16 << 20));
     let cached = run_on("gateway-1997,drive=st34371w,wce=on", &asked).bytes_per_s();
     (asked.buffering, asked.sync_at_end) = (Buffering::BufferedDsync, false);
     let through = run_on("gateway-1997,drive=st34371w,wce=on", &asked).bytes_per_s();
@@ -75,7 +80,8 @@ fn write_through_costs_nearly_ten_times() {
 #[test]
 fn truncating_first_spares_the_pre_read() {
     let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Write, 2 << 10, 1) };
-    (asked.buffering, asked.hint, asked.sync_at_end) = (Buffering::Buffered, Hint::Sequential, true);
+    (asked.buffering, asked.hint, asked.sync_at_end) =
+        (Buffering::Buffered, Hint::Sequential, true);
     let existing = run_on("gateway-1997,drive=st34371w", &asked).bytes_per_s() / MIB;
     asked.allocation = Allocation::Truncate;
     let truncated = run_on("gateway-1997,drive=st34371w", &asked).bytes_per_s() / MIB;
@@ -86,7 +92,8 @@ fn truncating_first_spares_the_pre_read() {
 fn the_sequential_hint_gives_writes_a_tenth_and_reads_nothing() {
     let at = |op: Op, hint: Hint| {
         let mut asked = workload(op, 16 << 10, 1);
-        (asked.buffering, asked.hint, asked.sync_at_end) = (Buffering::Buffered, hint, op == Op::Write);
+        (asked.buffering, asked.hint, asked.sync_at_end) =
+            (Buffering::Buffered, hint, op == Op::Write);
         run_on("gateway-1997,drive=st34371w", &asked).bytes_per_s()
     };
     let gain = at(Op::Write, Hint::Sequential) / at(Op::Write, Hint::None);
@@ -102,8 +109,9 @@ fn a_ram_cache_is_seven_to_nine_times_faster_up_to_its_size() {
         (asked.region_bytes, asked.stop) = (Some(file), Stop::AfterBytes(file));
         run_on(machine, &asked).bytes_per_s() / MIB
     };
-    let gain =
-        |file: u64, record: u32| write("server-2003,ramcache=256M", file, record) / write("server-2003", file, record);
+    let gain = |file: u64, record: u32| {
+        write("server-2003,ramcache=256M", file, record) / write("server-2003", file, record)
+    };
     for file in [8u64 << 20, 32 << 20, 128 << 20] {
         for record in [4u32 << 20, 8 << 20] {
             let gain = gain(file, record);
@@ -127,7 +135,8 @@ fn writes_slow_down_when_the_ssd_write_cache_is_full() {
     assert!(fresh > 4.8e9 && (1.8e9..2.2e9).contains(&full), "{fresh} {full}");
     // Random writes leave blocks half stale, so garbage collection takes most of the remaining
     // rate.
-    (asked.pattern, asked.request_bytes, asked.stop) = (Pattern::Random, 4096, Stop::AfterBytes(1 << 30));
+    (asked.pattern, asked.request_bytes, asked.stop) =
+        (Pattern::Random, 4096, Stop::AfterBytes(1 << 30));
     let collecting = run(&twin, &volume, &asked).unwrap().bytes_per_s();
     assert!(collecting < full / 3.0, "{collecting}");
     // An idle drive drains its cache.
@@ -139,9 +148,12 @@ fn writes_slow_down_when_the_ssd_write_cache_is_full() {
 
 #[test]
 fn a_batched_ring_shares_its_notification() {
-    let cheap = ("request_us = 3.0\nrequest_ns_per_byte = 0.01", "request_us = 0\nrequest_ns_per_byte = 0");
-    let (one, batched) =
-        (("workers = 2", "workers = 1"), ("batched = false\nworkers = 2", "batched = true\nworkers = 1"));
+    let cheap =
+        ("request_us = 3.0\nrequest_ns_per_byte = 0.01", "request_us = 0\nrequest_ns_per_byte = 0");
+    let (one, batched) = (
+        ("workers = 2", "workers = 1"),
+        ("batched = false\nworkers = 2", "batched = true\nworkers = 1"),
+    );
     let cycle_us = |change: (&str, &str), depth: u32| {
         let twin = changed("virtio", &[cheap, change]);
         let mut asked = workload(Op::Read, 4096, depth);
@@ -160,7 +172,11 @@ fn a_batched_ring_shares_its_notification() {
         );
         // Individually: with several requests the worker never idles.
         let expected = (21.0 + service).max(service * f64::from(depth));
-        assert!((cycle_us(one, depth) / expected - 1.0).abs() < 0.01, "{depth}: {} {expected}", cycle_us(one, depth));
+        assert!(
+            (cycle_us(one, depth) / expected - 1.0).abs() < 0.01,
+            "{depth}: {} {expected}",
+            cycle_us(one, depth)
+        );
     }
 }
 
@@ -185,7 +201,8 @@ fn burst_credit_runs_out_and_comes_back() {
     let twin = changed("cloud-burst", &[("credit_requests = 5400000", "credit_requests = 20000")]);
     let volume = twin.volume();
     let mut asked = workload(Op::Read, 4096, 32);
-    (asked.pattern, asked.region_bytes, asked.stop) = (Pattern::Random, Some(1 << 30), Stop::AfterBytes(4096 * 10_000));
+    (asked.pattern, asked.region_bytes, asked.stop) =
+        (Pattern::Random, Some(1 << 30), Stop::AfterBytes(4096 * 10_000));
     let burst = run(&twin, &volume, &asked).unwrap().iops();
     assert!((2900.0..3100.0).contains(&burst), "{burst}");
     asked.stop = Stop::AfterBytes(4096 * 30_000);
@@ -200,11 +217,19 @@ fn burst_credit_runs_out_and_comes_back() {
 
 #[test]
 fn runs_repeat_exactly() {
-    for machine in
-        ["gateway-1997,disks=3", "nvme", "sata-ssd", "hdd-20tb", "cloud", "virtio", "nas", "server-2003,ramcache=16M"]
-    {
+    for machine in [
+        "gateway-1997,disks=3",
+        "nvme",
+        "sata-ssd",
+        "hdd-20tb",
+        "cloud",
+        "virtio",
+        "nas",
+        "server-2003,ramcache=16M",
+    ] {
         let mut asked = workload(Op::Read, 16 << 10, 4);
-        (asked.pattern, asked.read_percent, asked.stop) = (Pattern::Random, 70, Stop::AfterBytes(8 << 20));
+        (asked.pattern, asked.read_percent, asked.stop) =
+            (Pattern::Random, 70, Stop::AfterBytes(8 << 20));
         let (first, second) = (run_on(machine, &asked), run_on(machine, &asked));
         assert_eq!(first, second, "{machine}");
         assert_eq!(first.bytes, 8 << 20, "{machine}");
@@ -219,7 +244,11 @@ fn a_workload_stops_at_the_end_of_the_target() {
     let error = run(
         &twin,
         &volume,
-        &Workload { region_bytes: None, region_start_bytes: 1 << 20, ..workload(Op::Read, 64 << 10, 1) },
+        &Workload {
+            region_bytes: None,
+            region_start_bytes: 1 << 20,
+            ..workload(Op::Read, 64 << 10, 1)
+        },
     );
     assert!(error.is_err());
 }

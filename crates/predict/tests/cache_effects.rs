@@ -21,21 +21,28 @@ fn written(machine: &str, file: u64, record: u64) -> f64 {
 /// The published matrix: files of 4 to 512 MiB, records of 4, 8 and 16 MiB.
 fn matrix() -> impl Iterator<Item = (u64, u64)> {
     let files = (2..10).map(|power| (1 << power) * MIB);
-    files.flat_map(|file| [4, 8, 16].map(|record| (file, record * MIB))).filter(|(file, record)| record <= file)
+    files
+        .flat_map(|file| [4, 8, 16].map(|record| (file, record * MIB)))
+        .filter(|(file, record)| record <= file)
 }
 
 #[test]
 fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_falls_beyond() {
     let mut table = Vec::new();
     for (file, record) in matrix() {
-        let (without, with) =
-            (written("server-2003", file, record), written("server-2003,ramcache=256M", file, record));
+        let (without, with) = (
+            written("server-2003", file, record),
+            written("server-2003,ramcache=256M", file, record),
+        );
         table.push((file / MIB, record / MIB, without, with, with / without));
     }
     assert_eq!(table.len(), 21);
     // A long file gains only the data left in the cache at the end.
     let long = 1 << 30;
-    let (without, with) = (written("server-2003", long, 4 * MIB), written("server-2003,ramcache=256M", long, 4 * MIB));
+    let (without, with) = (
+        written("server-2003", long, 4 * MIB),
+        written("server-2003,ramcache=256M", long, 4 * MIB),
+    );
     assert!((1.0..1.4).contains(&(with / without)), "{without} {with}");
     for &(file, record, without, with, gain) in &table {
         let place = format!(
@@ -44,7 +51,9 @@ fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_fa
         // Published: 21 to 35 MB/s without and 205 to 250 with, from 16 MiB on.
         assert!((20.0..35.0).contains(&without), "{place}");
         match file {
-            0..=256 => assert!((7.0..=10.0).contains(&gain) && (205.0..250.0).contains(&with), "{place}"),
+            0..=256 => {
+                assert!((7.0..=10.0).contains(&gain) && (205.0..250.0).contains(&with), "{place}")
+            }
             _ => assert!((1.0..2.5).contains(&gain), "the cliff: {place}"),
         }
     }
@@ -71,7 +80,9 @@ fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
         drop(before);
         if op == Op::Write { written.bytes_per_s() } else { fetched.bytes_per_s() }
     };
-    let gain = |region: u64, op: Op| swap("server-2003,ramcache=256M", region, op) / swap("server-2003", region, op);
+    let gain = |region: u64, op: Op| {
+        swap("server-2003,ramcache=256M", region, op) / swap("server-2003", region, op)
+    };
     for region in [16 * MIB, 64 * MIB, 128 * MIB] {
         let out = gain(region, Op::Write);
         assert!(out >= 7.0, "{} MiB out: {out}", region / MIB);
@@ -92,7 +103,9 @@ fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
 /// The trace as recorded.
 fn postmark() -> Vec<Record> {
     let mut text = String::new();
-    for (index, line) in include_str!("data/postmark.txt").lines().filter(|line| !line.starts_with('#')).enumerate() {
+    for (index, line) in
+        include_str!("data/postmark.txt").lines().filter(|line| !line.starts_with('#')).enumerate()
+    {
         let (op, rest) = line.split_at(1);
         let (block, blocks) = rest.split_once(' ').unwrap();
         let number = |text: &str| u64::from_str_radix(text, 16).unwrap() * 4096;
@@ -107,7 +120,8 @@ fn postmark_gains_about_two_times() {
     assert_eq!(records.len(), 18_052);
     let setup = Setup::parse("server-2003").unwrap();
     let run = |depth: u32| -> (Replay, Vec<CacheGain>) {
-        cache_gains(&setup, &records, Pace::Outstanding(depth), &[64 * MIB, 256 * MIB, 512 * MIB]).unwrap()
+        cache_gains(&setup, &records, Pace::Outstanding(depth), &[64 * MIB, 256 * MIB, 512 * MIB])
+            .unwrap()
     };
     for depth in [1, 4, 32] {
         let (base, gains) = run(depth);
@@ -120,7 +134,10 @@ fn postmark_gains_about_two_times() {
             "depth {depth}: {gains:?}"
         );
         // Little is re-read: the gain comes from delayed writes in address order.
-        assert!(gains.iter().all(|gain| (0.99..1.5).contains(&gain.write_through)), "depth {depth}: {gains:?}");
+        assert!(
+            gains.iter().all(|gain| (0.99..1.5).contains(&gain.write_through)),
+            "depth {depth}: {gains:?}"
+        );
     }
     assert_eq!(run(4), run(4), "the same on every run");
 }
@@ -131,9 +148,15 @@ fn random_blocks_gain_more_from_an_aligned_partition_than_sequential_ones() {
     assert_eq!(gains.len(), 4 * 9);
     let ((random, random_here), (sequential, sequential_here)) =
         (mean(&gains, |gain| gain.random), mean(&gains, |gain| !gain.random));
-    let by_op = |op: OpKind, random: bool| mean(&gains, |gain| (gain.op, gain.random) == (op, random));
-    let each = [(OpKind::Read, true), (OpKind::Read, false), (OpKind::Write, true), (OpKind::Write, false)]
-        .map(|(op, random)| by_op(op, random));
+    let by_op =
+        |op: OpKind, random: bool| mean(&gains, |gain| (gain.op, gain.random) == (op, random));
+    let each = [
+        (OpKind::Read, true),
+        (OpKind::Read, false),
+        (OpKind::Write, true),
+        (OpKind::Write, false),
+    ]
+    .map(|(op, random)| by_op(op, random));
     let said = format!("random {random_here:.1} %, sequential {sequential_here:.1} %, {each:.1?}");
     println!("{said}");
     assert!(random_here > 1.5 * sequential_here && sequential_here > 0.0, "{said}");
@@ -142,5 +165,8 @@ fn random_blocks_gain_more_from_an_aligned_partition_than_sequential_ones() {
     assert!((random_here - random).abs() < 5.0, "{said}");
     assert!((sequential_here - sequential).abs() < 5.0, "{said}");
     assert!(((random_here + sequential_here) / 2.0 - 13.2).abs() < 5.0, "{said}");
-    assert!(each.iter().all(|(published, here)| (published - here).abs() < 5.0), "reads and writes apart: {said}");
+    assert!(
+        each.iter().all(|(published, here)| (published - here).abs() < 5.0),
+        "reads and writes apart: {said}"
+    );
 }

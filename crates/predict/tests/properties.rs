@@ -24,7 +24,8 @@ const REQUESTS: u64 = 150;
 
 fn machines() -> impl Strategy<Value = String> {
     let drives = prop_oneof![Just("st15150w"), Just("st15150n"), Just("st34371w")];
-    let gateway = (drives, 1u32..6, 1u32..4, any::<bool>(), 0usize..3, 0usize..VOLUMES.len(), 0usize..3);
+    let gateway =
+        (drives, 1u32..6, 1u32..4, any::<bool>(), 0usize..3, 0usize..VOLUMES.len(), 0usize..3);
     let gateway = gateway.prop_map(|(drive, disks, buses, wce, stripe, raid, cache)| {
         let stripe = ["4k", "64k", "256k"][stripe];
         let raid = if disks < 3 || (disks != 4 && VOLUMES[raid].contains("raid=10")) { "" } else { VOLUMES[raid] };
@@ -45,8 +46,9 @@ fn machines() -> impl Strategy<Value = String> {
         Just("nas"),
         Just("server-2003")
     ];
-    let others = (others, 1u32..4, 0usize..2)
-        .prop_map(|(name, disks, cache)| format!("{name},disks={disks}{}", ["", ",ramcache=4M"][cache]));
+    let others = (others, 1u32..4, 0usize..2).prop_map(|(name, disks, cache)| {
+        format!("{name},disks={disks}{}", ["", ",ramcache=4M"][cache])
+    });
     prop_oneof![3 => gateway, 2 => others]
 }
 
@@ -61,7 +63,14 @@ fn workloads() -> impl Strategy<Value = Workload> {
     let hint = prop_oneof![Just(Hint::None), Just(Hint::Sequential), Just(Hint::Random)];
     let sizes = (1u32..600, 1u32..20, 0u8..3, any::<bool>(), 0u64..40);
     (sizes, buffering, allocation, hint, any::<bool>(), 0u64..3).prop_map(
-        |((sectors, depth, reads, random, start), buffering, allocation, hint, sync_at_end, think)| Workload {
+        |(
+            (sectors, depth, reads, random, start),
+            buffering,
+            allocation,
+            hint,
+            sync_at_end,
+            think,
+        )| Workload {
             read_percent: [0, 60, 100][usize::from(reads)],
             pattern: if random { Pattern::Random } else { Pattern::Seq },
             request_bytes: sectors * 512,

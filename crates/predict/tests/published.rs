@@ -15,11 +15,16 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
     let given: Vec<u32> = validation.groups.iter().map(|group| group.points).collect();
     assert_eq!(given, [315, 88], "throughput and processor time apart");
     // The preset's value must solve figure 2, as its source says.
-    let writes = validation.figure("fig2_cpu").unwrap().points.iter().filter(|point| point.series.contains("write"));
+    let writes = validation
+        .figure("fig2_cpu")
+        .unwrap()
+        .points
+        .iter()
+        .filter(|point| point.series.contains("write"));
     for sizes in [[2048, 4096], [32_768, 65_536]] {
         let at = || writes.clone().filter(|point| sizes.contains(&point.request_bytes));
-        let (measured, simulated) =
-            at().fold((0.0, 0.0), |sums, point| (sums.0 + point.measured, sums.1 + point.simulated));
+        let (measured, simulated) = at()
+            .fold((0.0, 0.0), |sums, point| (sums.0 + point.measured, sums.1 + point.simulated));
         assert!((simulated / measured - 1.0f64).abs() < 0.01, "{sizes:?}: {measured} {simulated}");
     }
 }
@@ -30,7 +35,9 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
 #[test]
 fn a_full_segment_answers_like_a_prefetch_hit() {
     let service_ms = |drive: &str, bytes: u32, again: bool| {
-        let found = published::table3().into_iter().find(|(b, d, a, _)| (*b, d.as_str(), *a) == (bytes, drive, again));
+        let found = published::table3()
+            .into_iter()
+            .find(|(b, d, a, _)| (*b, d.as_str(), *a) == (bytes, drive, again));
         found.expect("a row of table 3").3
     };
     let figure3 = |drive: &str, kib: u32| {
@@ -44,10 +51,16 @@ fn a_full_segment_answers_like_a_prefetch_hit() {
     let mib_per_s = |bytes: u32, ms: f64| f64::from(bytes) / f64::from(1 << 20) / ms * 1e3;
     for drive in ["st15150w", "st34371w"] {
         let (full, media) = (mib_per_s(8192, service_ms(drive, 8192, false)), figure3(drive, 64));
-        assert!(full > 1.3 * media, "{drive}: {full} MB/s from the segment, {media} from the platter");
+        assert!(
+            full > 1.3 * media,
+            "{drive}: {full} MB/s from the segment, {media} from the platter"
+        );
     }
     // Synchronous 2 KB reads are slower than the platter, so they find the segment full.
     let (media, small) = (figure3("st34371w", 64), figure3("st34371w", 2));
     let as_cache_hit = mib_per_s(2048, service_ms("st34371w", 2048, true));
-    assert!(small < 0.7 * media && as_cache_hit < 0.1 * small, "{small} MB/s measured, {as_cache_hit} if answered so");
+    assert!(
+        small < 0.7 * media && as_cache_hit < 0.1 * small,
+        "{small} MB/s measured, {as_cache_hit} if answered so"
+    );
 }

@@ -40,7 +40,9 @@ fn word(one: &Difference) -> String {
         Verdict::Better => better.into(),
         Verdict::Worse => worse.into(),
         Verdict::NoDifference => match one.detectable_percent {
-            Some(seen) if seen > 0.0 => format!("no difference (≥ {} % would show)", short_count(round_up(seen))),
+            Some(seen) if seen > 0.0 => {
+                format!("no difference (≥ {} % would show)", short_count(round_up(seen)))
+            }
             _ => "no difference".into(),
         },
         Verdict::Untold => "one value a side".into(),
@@ -58,7 +60,9 @@ fn round_up(percent: f64) -> f64 {
 fn keys(rows: &[&Difference]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let names = first.keys.iter().map(|(name, _)| name.clone());
-    let of = |row: &Difference, name: &str| row.keys.iter().find(|(key, _)| key == name).map(|(_, text)| text.clone());
+    let of = |row: &Difference, name: &str| {
+        row.keys.iter().find(|(key, _)| key == name).map(|(_, text)| text.clone())
+    };
     let same_names = rows.iter().all(|row| row.keys.len() == first.keys.len());
     // A single question gets its full name.
     if !same_names || rows.len() == 1 {
@@ -71,7 +75,8 @@ fn keys(rows: &[&Difference]) -> Vec<String> {
 fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let differences: Vec<&Difference> = comparison.of(measure).collect();
     let keys = keys(&differences);
-    let mut head: Vec<String> = if keys.is_empty() { vec!["question".into()] } else { keys.clone() };
+    let mut head: Vec<String> =
+        if keys.is_empty() { vec!["question".into()] } else { keys.clone() };
     let left = head.len();
     let told = differences.iter().any(|one| one.interval_95_percent.is_some());
     let unit = measure.heading();
@@ -85,7 +90,10 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
             false => keys
                 .iter()
                 .map(|name| {
-                    one.keys.iter().find(|(key, _)| key == name).map_or(String::new(), |(_, text)| printable(text))
+                    one.keys
+                        .iter()
+                        .find(|(key, _)| key == name)
+                        .map_or(String::new(), |(_, text)| printable(text))
                 })
                 .collect(),
         };
@@ -163,7 +171,11 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
             (true, false) => format!("{}│{drawn}{pad}", " ".repeat(bar)),
         };
         let range = one.interval_95_percent.map_or(String::new(), |_| {
-            format!("  (geometric {}, {})", signed(one.geometric_mean_percent), interval(one.interval_95_percent))
+            format!(
+                "  (geometric {}, {})",
+                signed(one.geometric_mean_percent),
+                interval(one.interval_95_percent)
+            )
         });
         out.push_str(&format!("{kind:name$}  {side}  {} %{range}\n", signed(percent)));
     }
@@ -185,7 +197,10 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
         lines(if place == 0 { Tone::Strong } else { Tone::Plain }, sentence);
     }
     if let Some(measure) = comparison.main_measure() {
-        lines(Tone::Quiet, &format!("A: {}. B: {}. {}", comparison.a, comparison.b, method(comparison)));
+        lines(
+            Tone::Quiet,
+            &format!("A: {}. B: {}. {}", comparison.a, comparison.b, method(comparison)),
+        );
         out.push('\n');
         let (head, rows, left) = rows(comparison, measure);
         out.push_str(&table(&head, &rows, left, width, colour));
@@ -193,8 +208,11 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     }
     for (what, names) in lists(comparison) {
         let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
-        let more =
-            if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
+        let more = if names.len() > MAX_NAMED {
+            format!(" and {} more", names.len() - MAX_NAMED)
+        } else {
+            String::new()
+        };
         for line in wrap(&format!("{what}: {}{more}", named.join("; ")), width) {
             out.push_str(&paint(Tone::Quiet, &line, colour));
             out.push('\n');
@@ -217,7 +235,10 @@ fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
 
 /// Escapes Markdown in a table cell or a line.
 fn escaped(text: &str) -> String {
-    printable(text).chars().flat_map(|c| "\\`*_{}[]<>#|".contains(c).then_some('\\').into_iter().chain([c])).collect()
+    printable(text)
+        .chars()
+        .flat_map(|c| "\\`*_{}[]<>#|".contains(c).then_some('\\').into_iter().chain([c]))
+        .collect()
 }
 
 /// The comparison as Markdown for a pull request: the conclusion, and folded tables.
@@ -227,18 +248,29 @@ pub fn markdown(comparison: &Comparison) -> String {
         let text = escaped(sentence);
         out.push_str(&if place == 0 { format!("**{text}**\n\n") } else { format!("{text}\n\n") });
     }
-    comparison.warnings.iter().for_each(|warning| out.push_str(&format!("> ⚠ {}\n\n", escaped(warning))));
+    comparison
+        .warnings
+        .iter()
+        .for_each(|warning| out.push_str(&format!("> ⚠ {}\n\n", escaped(warning))));
     for measure in Measure::ALL {
         let (head, rows, left) = rows(comparison, measure);
         if rows.is_empty() {
             continue;
         }
-        out.push_str(&format!("<details><summary>{}: {} points</summary>\n\n", measure.heading(), rows.len()));
+        out.push_str(&format!(
+            "<details><summary>{}: {} points</summary>\n\n",
+            measure.heading(),
+            rows.len()
+        ));
         let line = |cells: &[String]| {
-            format!("| {} |\n", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
+            format!(
+                "| {} |\n",
+                cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | ")
+            )
         };
         out.push_str(&line(&head));
-        let rule: Vec<&str> = (0..head.len()).map(|place| if place < left { "---" } else { "---:" }).collect();
+        let rule: Vec<&str> =
+            (0..head.len()).map(|place| if place < left { "---" } else { "---:" }).collect();
         out.push_str(&format!("| {} |\n", rule.join(" | ")));
         rows.iter().for_each(|row| out.push_str(&line(row)));
         out.push_str("\n</details>\n\n");
@@ -293,7 +325,8 @@ pub fn html(comparison: &Comparison) -> Result<String, Error> {
                 // A kind with a single point would repeat it.
                 kinds: (!by_kind.is_empty() && by_kind.len() < differences.len())
                     .then(|| plot::changes::changes(&by_kind, measure.is_rate())),
-                chart: (differences.len() <= plot::changes::MOST).then(|| plot::changes::of_differences(&differences)),
+                chart: (differences.len() <= plot::changes::MOST)
+                    .then(|| plot::changes::of_differences(&differences)),
                 runs: plot::changes::runs(&differences, |number| value(measure, number)),
             }
         })

@@ -9,8 +9,9 @@ use results::{Axis, CostModel, CostScope, Finding, FindingStep, Fixed, HalfPower
 pub(crate) fn grouped(value: f64) -> String {
     let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
     let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (whole, fraction) =
-        rest.split_once('.').map_or((rest, String::new()), |(whole, fraction)| (whole, format!(".{fraction}")));
+    let (whole, fraction) = rest
+        .split_once('.')
+        .map_or((rest, String::new()), |(whole, fraction)| (whole, format!(".{fraction}")));
     if whole.len() <= 4 || !whole.bytes().all(|b| b.is_ascii_digit()) {
         return text;
     }
@@ -36,7 +37,11 @@ pub(crate) fn short_count(value: f64) -> String {
 
 /// Removes zeros at the end of a fraction: `1.50` becomes `1.5`, `2.0` becomes `2`.
 pub(crate) fn trim_zeros(text: &str) -> String {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text.into() }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text.into()
+    }
 }
 
 /// Bytes: exact if a unit fits, else rounded.
@@ -71,7 +76,8 @@ pub(crate) fn range(low: &str, high: &str) -> String {
 /// Half an interval in percent of its value: `± 2.1 %`.
 pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<String> {
     let [low, high] = interval?;
-    (value != 0.0).then(|| format!("± {} %", percent((high - low).abs() / 2.0 / value.abs() * 100.0)))
+    (value != 0.0)
+        .then(|| format!("± {} %", percent((high - low).abs() / 2.0 / value.abs() * 100.0)))
 }
 
 /// Percent with significant digits only: `0.4`, `3.1`, `12`.
@@ -104,10 +110,14 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
 pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     match axis {
         Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => size(value),
-        Axis::Depth | Axis::Threads | Axis::Completions | Axis::Members => trim_zeros(&significant(value, 3)),
+        Axis::Depth | Axis::Threads | Axis::Completions | Axis::Members => {
+            trim_zeros(&significant(value, 3))
+        }
         Axis::Position | Axis::MissShare => format!("{} %", trim_zeros(&percent(value * 100.0))),
         Axis::Gain => format!("×{}", significant(value, 3)),
-        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => show_time(value),
+        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => {
+            show_time(value)
+        }
         Axis::BytesPerS => rate(value),
         Axis::Iops => format!("{} /s", grouped(value)),
     }
@@ -133,7 +143,9 @@ pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
 
 /// A half-power point's setting: `13.2 KiB`, `≤ 4 KiB`, `not reached`.
 pub(crate) fn half_power_value(half: &HalfPower) -> String {
-    let show = |value: f64| if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { size(value) };
+    let show = |value: f64| {
+        if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { size(value) }
+    };
     match (half.at_or_below, half.crossing, half.smallest) {
         (true, _, Some(smallest)) => format!("≤ {}", show(smallest)),
         (true, Some(crossing), None) => format!("≤ {}", show(crossing)),
@@ -147,7 +159,11 @@ pub(crate) fn half_power_value(half: &HalfPower) -> String {
 pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
     let [low, high] = half.interval_95.filter(|_| !half.at_or_below)?;
     let show = |value: f64| {
-        if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { show_size_rounded(value) }
+        if half.of == Varied::Depth {
+            trim_zeros(&significant(value, 2))
+        } else {
+            show_size_rounded(value)
+        }
     };
     Some(range(&show(low), &show(high)))
 }
@@ -164,7 +180,8 @@ pub(crate) struct HalfPowerLine {
 
 /// Half-power points as a list that merges neighbours with the same answer.
 pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
-    let answer = |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
+    let answer =
+        |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
     let alike = halves.chunk_by(|one, next| answer(one) == answer(next));
     let line = |alike: &[&HalfPower]| {
         let (value, interval) = answer(alike[0]);
@@ -181,7 +198,8 @@ pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     alike.map(line).collect()
 }
 
-/// A range of settings, with common words once: `depth 1 to 8`, `512 B to 2 KiB requests`; the words before and after only if wanted.
+/// A range of settings, with common words once: `depth 1 to 8`, `512 B to 2 KiB requests`; the
+/// words before and after only if wanted.
 pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -> String {
     let value = |fixed: Fixed| match fixed {
         Fixed::Depth(depth) => depth.to_string(),
@@ -204,19 +222,21 @@ pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -
 pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostModel>) {
     costs.iter().partition(|cost| {
         cost.whose == CostScope::Machine
-            || !costs.iter().any(|other| other.mode == cost.mode && other.whose == CostScope::Machine)
+            || !costs
+                .iter()
+                .any(|other| other.mode == cost.mode && other.whose == CostScope::Machine)
     })
 }
 
 /// Effect of a change on processor time and the slowest requests: `processor 1.2 ms a MiB, was 0.4
 /// ms; p99 2 ms, was 90 us`.
 pub(crate) fn finding_costs(finding: &Finding) -> String {
-    let cpu = finding
-        .cpu_ns_per_mib
-        .map(|[before, after]| format!("processor {} a MiB, was {}", show_time(after), show_time(before)));
-    let p99 = finding
-        .p99_ns
-        .map(|[before, after]| format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64)));
+    let cpu = finding.cpu_ns_per_mib.map(|[before, after]| {
+        format!("processor {} a MiB, was {}", show_time(after), show_time(before))
+    });
+    let p99 = finding.p99_ns.map(|[before, after]| {
+        format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64))
+    });
     cpu.into_iter().chain(p99).collect::<Vec<_>>().join("; ")
 }
 
@@ -237,7 +257,11 @@ pub(crate) fn finding_steps(finding: &Finding) -> String {
         said.join(", ")
     };
     let steps: Vec<String> = finding.steps.iter().map(step).collect();
-    if steps.is_empty() { String::new() } else { format!("step by step: {}", steps.join("; then ")) }
+    if steps.is_empty() {
+        String::new()
+    } else {
+        format!("step by step: {}", steps.join("; then "))
+    }
 }
 
 pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
@@ -292,11 +316,13 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
 /// order, which their colours show.
 pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<&'a str>, &'a str)> {
     let first = *names.first()?;
-    let starts = first
-        .char_indices()
-        .filter(|(at, c)| c.is_ascii_digit() && !first[..*at].ends_with(|c: char| c.is_ascii_digit() || c == '.'));
+    let starts = first.char_indices().filter(|(at, c)| {
+        c.is_ascii_digit() && !first[..*at].ends_with(|c: char| c.is_ascii_digit() || c == '.')
+    });
     for (start, _) in starts {
-        let length = first[start..].find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(first.len() - start);
+        let length = first[start..]
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(first.len() - start);
         let (before, after) = (&first[..start], &first[start + length..]);
         let numbers: Option<Vec<&str>> = names
             .iter()
@@ -354,12 +380,14 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
 
 /// A share of an advertised rate; `None` without one.
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
-    (whole > 0.0 && part.is_finite()).then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
+    (whole > 0.0 && part.is_finite())
+        .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
 /// A stage's important settings, in a line: `scheduler none, nr_requests 128`.
 pub(crate) fn stage_settings(stage: &results::Stage) -> String {
-    let one = |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
+    let one =
+        |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
     stage.settings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -367,8 +395,11 @@ pub(crate) fn stage_settings(stage: &results::Stage) -> String {
 /// completion 5 % (by trace points)`.
 pub(crate) fn request_times(times: &RequestTimes) -> String {
     let whole: f64 = times.stages.iter().map(|stage| stage.mean_ns).sum();
-    let stages: Vec<String> =
-        times.stages.iter().map(|one| format!("{} {} %", one.stage.name(), percent(one.percent))).collect();
+    let stages: Vec<String> = times
+        .stages
+        .iter()
+        .map(|one| format!("{} {} %", one.stage.name(), percent(one.percent)))
+        .collect();
     let by = match times.source {
         TimesSource::TracePoints => "trace points",
         TimesSource::DeviceCounters => "the devices' counters",
@@ -402,7 +433,9 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
 }
 
 /// The buses of a simulated machine with known phases, at the peak of each operation.
-pub(crate) fn buses_at_peaks(results: &results::Results) -> Vec<(workload::OpKind, &machine::ResourceUse)> {
+pub(crate) fn buses_at_peaks(
+    results: &results::Results,
+) -> Vec<(workload::OpKind, &machine::ResourceUse)> {
     let peaks = results.answer.iter().flat_map(|answer| &answer.peaks);
     let of = |peak: &results::Peak| {
         let numbers = results.points.get(peak.point).and_then(|point| point.numbers.as_ref());
@@ -439,7 +472,10 @@ mod tests {
 
     #[test]
     fn families_differ_in_one_number() {
-        assert_eq!(family(&["depth 1", "depth 8", "depth 32"]), Some(("depth ", vec!["1", "8", "32"], "")));
+        assert_eq!(
+            family(&["depth 1", "depth 8", "depth 32"]),
+            Some(("depth ", vec!["1", "8", "32"], ""))
+        );
         assert_eq!(family(&["2 x 4 KiB", "2 x 16 KiB"]), Some(("2 x ", vec!["4", "16"], " KiB")));
         assert_eq!(family(&["read", "write"]), None);
         assert_eq!(family(&["4 KiB read", "8 KiB write"]), None);
@@ -496,10 +532,15 @@ mod tests {
         };
         let all = [at(512, None), at(2048, None), at(4096, Some(8.0)), at(1048576, Some(1.0))];
         let lines = half_power_lines(&all.iter().collect::<Vec<_>>());
-        let said: Vec<_> = lines.iter().map(|line| (line.value.as_str(), line.at.as_str())).collect();
+        let said: Vec<_> =
+            lines.iter().map(|line| (line.value.as_str(), line.at.as_str())).collect();
         assert_eq!(
             said,
-            [("not reached", "512 B to 2 KiB requests"), ("≤ 8", "4 KiB requests"), ("≤ 1", "1 MiB requests")]
+            [
+                ("not reached", "512 B to 2 KiB requests"),
+                ("≤ 8", "4 KiB requests"),
+                ("≤ 1", "1 MiB requests")
+            ]
         );
         assert_eq!(fixed_span([Fixed::Depth(1), Fixed::Depth(8)], true, true), "depth 1 to 8");
         let sizes = [Fixed::RequestBytes(65_536), Fixed::RequestBytes(262_144)];

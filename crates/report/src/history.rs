@@ -44,7 +44,9 @@ const MAX_FACTS: usize = 4;
 fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Throughput => format!("{} MiB/s", mib_per_s(value)),
-        measure if measure.is_rate() => format!("{} {}", crate::format::short_count(value), measure.heading()),
+        measure if measure.is_rate() => {
+            format!("{} {}", crate::format::short_count(value), measure.heading())
+        }
         _ => machine::units::show_time(value),
     }
 }
@@ -58,17 +60,31 @@ fn sentences(told: &Told) -> Vec<(Tone, String)> {
         .iter()
         .map(|one| {
             let percent = (one.change.ratio - 1.0) * 100.0;
-            let interval =
-                format!("{:+.1} to {:+.1} %", (one.change.low - 1.0) * 100.0, (one.change.high - 1.0) * 100.0);
+            let interval = format!(
+                "{:+.1} to {:+.1} %",
+                (one.change.low - 1.0) * 100.0,
+                (one.change.high - 1.0) * 100.0
+            );
             let entry = trend.values[one.at].entry;
-            (one.at, Tone::Strong, format!("From {} on (entry {entry}): {percent:+.1} % ({interval}).", day(one.at)))
+            (
+                one.at,
+                Tone::Strong,
+                format!("From {} on (entry {entry}): {percent:+.1} % ({interval}).", day(one.at)),
+            )
         })
         .collect();
     said.extend(machine.iter().map(|(place, facts)| {
-        let more =
-            if facts.len() > MAX_FACTS { format!(" and {} more", facts.len() - MAX_FACTS) } else { String::new() };
+        let more = if facts.len() > MAX_FACTS {
+            format!(" and {} more", facts.len() - MAX_FACTS)
+        } else {
+            String::new()
+        };
         let facts: Vec<&str> = facts.iter().take(MAX_FACTS).map(String::as_str).collect();
-        (*place, Tone::Quiet, format!("Machine changed before {}: {}{more}.", day(*place), facts.join("; ")))
+        (
+            *place,
+            Tone::Quiet,
+            format!("Machine changed before {}: {}{more}.", day(*place), facts.join("; ")),
+        )
     }));
     said.sort_by_key(|(place, _, _)| *place);
     said.into_iter().map(|(_, tone, text)| (tone, text)).collect()
@@ -103,8 +119,10 @@ pub fn trends(all: &[Told], measure: Measure, width: usize, colour: bool) -> Str
         // Only the newest readings if not all fit.
         let shown = &values[values.len().saturating_sub(width)..];
         let most = shown.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-        let bars: String =
-            shown.iter().map(|value| BARS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1]).collect();
+        let bars: String = shown
+            .iter()
+            .map(|value| BARS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1])
+            .collect();
         out.push_str(&paint(Tone::Strong, &fit(&printable(&told.trend.label), width), colour));
         out.push('\n');
         out.push_str(&bars);
@@ -153,7 +171,9 @@ struct View {
 
 fn view(told: &Told, measure: Measure) -> View {
     let values = &told.trend.values;
-    let top = values.iter().map(|one| one.interval_95.map_or(one.value, |[_, high]| high.min(one.value * 2.0)));
+    let top = values
+        .iter()
+        .map(|one| one.interval_95.map_or(one.value, |[_, high]| high.min(one.value * 2.0)));
     let most = top.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let step = (SIZE[0] - LEFT - 10.0) / (values.len().max(2) - 1) as f64;
     let x = |place: f64| tenth(LEFT + place * step);
@@ -170,7 +190,12 @@ fn view(told: &Told, measure: Measure) -> View {
         dots.push((
             at,
             y(one.value),
-            format!("{}: {}, entry {}", date(one.began_unix_s), value(measure, one.value), one.entry),
+            format!(
+                "{}: {}, entry {}",
+                date(one.began_unix_s),
+                value(measure, one.value),
+                one.entry
+            ),
         ));
     }
     let mut ends: Vec<usize> = vec![0];
@@ -209,7 +234,12 @@ fn view(told: &Told, measure: Measure) -> View {
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.
-pub fn trends_html(target: &str, all: &[Told], measure: Measure, program: &str) -> Result<String, Error> {
+pub fn trends_html(
+    target: &str,
+    all: &[Told],
+    measure: Measure,
+    program: &str,
+) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("trend.html", include_str!("../templates/trend.html"))?;
     let context = context! {

@@ -22,7 +22,9 @@ pub use html::html;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A template of this crate does not fit the document.
-    #[error("the report cannot be drawn: {0}; this is a bug in halfpower, please report it with the results.json")]
+    #[error(
+        "the report cannot be drawn: {0}; this is a bug in halfpower, please report it with the results.json"
+    )]
     Template(#[from] minijinja::Error),
     /// The values under the figures cannot be serialised as JSON.
     #[error(

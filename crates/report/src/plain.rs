@@ -14,8 +14,11 @@ pub(crate) fn rates(all: &[PlainRate], room: usize) -> Vec<String> {
     let line = |op: OpKind| {
         let of_op: Vec<&PlainRate> = all.iter().filter(|one| one.op == op).collect();
         let said = |spread: bool, whole: bool| {
-            let parts: Vec<String> =
-                of_op.iter().enumerate().map(|(at, one)| part(one, spread, whole && at == 0)).collect();
+            let parts: Vec<String> = of_op
+                .iter()
+                .enumerate()
+                .map(|(at, one)| part(one, spread, whole && at == 0))
+                .collect();
             format!("{:<5} {}", op.name(), parts.join(", "))
         };
         let lines = [said(true, true), said(false, true), said(false, false)];
@@ -29,7 +32,8 @@ pub(crate) fn rates(all: &[PlainRate], room: usize) -> Vec<String> {
 fn part(one: &PlainRate, spread: bool, whole: bool) -> String {
     let size = show_size(u64::from(one.request_bytes));
     let mut figure = rate(one.throughput_bytes_per_s);
-    if let Some(spread) = plus_minus(one.throughput_bytes_per_s, one.interval_95).filter(|_| spread) {
+    if let Some(spread) = plus_minus(one.throughput_bytes_per_s, one.interval_95).filter(|_| spread)
+    {
         figure += &format!(" {spread}");
     }
     match one.share_of_peak {
@@ -54,17 +58,21 @@ pub(crate) fn enough(all: &[PlainRate], room: usize) -> Vec<String> {
     let mut groups: Vec<(Goal, String, [f64; 2])> = Vec::new();
     for op in [OpKind::Read, OpKind::Write] {
         let of_op: Vec<&PlainRate> = all.iter().filter(|one| one.op == op).collect();
-        let Some(goal) =
-            [Goal::NinetyPercent, Goal::Half].into_iter().find(|goal| reach(&of_op, *goal).next().is_some())
+        let Some(goal) = [Goal::NinetyPercent, Goal::Half]
+            .into_iter()
+            .find(|goal| reach(&of_op, *goal).next().is_some())
         else {
             continue;
         };
         let reached: Vec<&PlainRate> = reach(&of_op, goal).collect();
         let every = reached.len() == of_op.len();
-        let sizes: Vec<String> = reached.iter().map(|one| show_size(u64::from(one.request_bytes))).collect();
-        let subject = if every { format!("{op}s") } else { format!("{op}s of {}", sizes.join(" and ")) };
+        let sizes: Vec<String> =
+            reached.iter().map(|one| show_size(u64::from(one.request_bytes))).collect();
+        let subject =
+            if every { format!("{op}s") } else { format!("{op}s of {}", sizes.join(" and ")) };
         let shares = reached.iter().filter_map(|one| one.share_of_peak);
-        let range = shares.fold([f64::MAX, 0.0], |[low, high]: [f64; 2], one| [low.min(one), high.max(one)]);
+        let range = shares
+            .fold([f64::MAX, 0.0], |[low, high]: [f64; 2], one| [low.min(one), high.max(one)]);
         match groups.last_mut() {
             Some((known, words, [low, high])) if *known == goal && every && *words == "reads" => {
                 (*low, *high) = (low.min(range[0]), high.max(range[1]));
@@ -75,16 +83,27 @@ pub(crate) fn enough(all: &[PlainRate], room: usize) -> Vec<String> {
     }
     let said = |(goal, subject, [low, high]): (Goal, String, [f64; 2])| {
         let [low, high] = [low, high].map(percent);
-        let share = if low == high { low } else { format!("{} to {high}", low.trim_end_matches(" %")) };
-        let ending = if goal == Goal::Half { "more than half without a change" } else { "nothing to change" };
-        let whole = format!("{subject}: a plain program already gets {share} of the peak: {ending}");
-        if whole.width() <= room { whole } else { format!("plain {subject} get {share} of the peak: {ending}") }
+        let share =
+            if low == high { low } else { format!("{} to {high}", low.trim_end_matches(" %")) };
+        let ending = if goal == Goal::Half {
+            "more than half without a change"
+        } else {
+            "nothing to change"
+        };
+        let whole =
+            format!("{subject}: a plain program already gets {share} of the peak: {ending}");
+        if whole.width() <= room {
+            whole
+        } else {
+            format!("plain {subject} get {share} of the peak: {ending}")
+        }
     };
     groups.into_iter().map(said).collect()
 }
 
 fn reach<'a>(all: &'a [&PlainRate], goal: Goal) -> impl Iterator<Item = &'a PlainRate> {
-    let enough = move |one: &&PlainRate| one.reaches.is_some_and(|reached| reached.share() >= goal.share());
+    let enough =
+        move |one: &&PlainRate| one.reaches.is_some_and(|reached| reached.share() >= goal.share());
     all.iter().copied().filter(enough)
 }
 
@@ -125,8 +144,11 @@ mod tests {
 
     #[test]
     fn a_plain_programs_rates_are_a_line_for_each_operation() {
-        let all =
-            [plain(OpKind::Read, 65_536, 1.0), plain(OpKind::Read, 4096, 0.6), plain(OpKind::Write, 65_536, 0.05)];
+        let all = [
+            plain(OpKind::Read, 65_536, 1.0),
+            plain(OpKind::Read, 4096, 0.6),
+            plain(OpKind::Write, 65_536, 0.05),
+        ];
         assert_eq!(
             rates(&all, 92),
             [
@@ -134,8 +156,14 @@ mod tests {
                 "write 5.0 % of the peak with 64 KiB (6.25 MiB/s ± 2.0 %)",
             ]
         );
-        assert_eq!(rates(&all, 80)[0], "read  100 % of the peak with 64 KiB (125 MiB/s), 60 % with 4 KiB (75 MiB/s)");
-        assert_eq!(rates(&all, 72)[0], "read  100 % with 64 KiB (125 MiB/s), 60 % with 4 KiB (75 MiB/s)");
+        assert_eq!(
+            rates(&all, 80)[0],
+            "read  100 % of the peak with 64 KiB (125 MiB/s), 60 % with 4 KiB (75 MiB/s)"
+        );
+        assert_eq!(
+            rates(&all, 72)[0],
+            "read  100 % with 64 KiB (125 MiB/s), 60 % with 4 KiB (75 MiB/s)"
+        );
     }
 
     #[test]
@@ -175,7 +203,10 @@ mod tests {
             rule("enough buses and links", RuleState::NotApplicable),
         ];
         assert_eq!(rules(&all, true).as_deref(), Some("1 of 2 hold; broken: preallocate files"));
-        assert_eq!(rules(&all, false).as_deref(), Some("1 of 2 hold; broken: 1, named in the report"));
+        assert_eq!(
+            rules(&all, false).as_deref(),
+            Some("1 of 2 hold; broken: 1, named in the report")
+        );
         assert_eq!(rules(&all[..1], true).as_deref(), Some("the one that applies holds"));
         assert_eq!(rules(&all[2..], true), None);
     }

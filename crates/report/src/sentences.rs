@@ -24,8 +24,8 @@ impl Versions {
     }
 }
 
-/// A limit with the experiment that would refute it if no trial was decisive. The experiment is the first to go, then the trial, at last the
-/// figures in brackets.
+/// A limit with the experiment that would refute it if no trial was decisive. The experiment is the
+/// first to go, then the trial, at last the figures in brackets.
 pub(crate) fn limit(limit: &Limit) -> Versions {
     let mut clauses = limit.clauses();
     clauses.extend(limit.would_refute.clone());
@@ -36,7 +36,8 @@ pub(crate) fn limit(limit: &Limit) -> Versions {
 
 /// Results of a limit's trials that its sentence does not mention.
 pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
-    let others = limit.trials.iter().filter(|trial| !trial.tests_verdict && !trial.outcome.is_empty());
+    let others =
+        limit.trials.iter().filter(|trial| !trial.tests_verdict && !trial.outcome.is_empty());
     others.map(|trial: &LimitTrial| trial.outcome.clone()).collect()
 }
 

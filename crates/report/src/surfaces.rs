@@ -63,12 +63,15 @@ pub fn of_iozone(results: &Results, own: &iozone::IozoneResult) -> Result<String
 fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
     let cell = |file_bytes: u64, record_bytes: u64| {
         let same = |cell: &&iozone::Measured| {
-            cell.test == surface.test && cell.cell.file_bytes == file_bytes && cell.cell.record_bytes == record_bytes
+            cell.test == surface.test
+                && cell.cell.file_bytes == file_bytes
+                && cell.cell.record_bytes == record_bytes
         };
         result.cells.iter().find(same).and_then(iozone::Measured::spread_percent)
     };
     let cliff = result.cliffs.iter().find(|cliff| cliff.test == surface.test).and_then(|cliff| {
-        let first_slow_row = surface.file_bytes.iter().position(|bytes| *bytes == cliff.first_slow_file_bytes)?;
+        let first_slow_row =
+            surface.file_bytes.iter().position(|bytes| *bytes == cliff.first_slow_file_bytes)?;
         Some(Cliff { first_slow_row, sentence: cliff.sentence.clone() })
     });
     Surface {
@@ -97,8 +100,13 @@ pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;
     environment.add_template("surface.svg", include_str!("../templates/surface.svg"))?;
-    let views: Vec<View> = surfaces.iter().enumerate().map(|(place, surface)| view(place, surface)).collect();
-    let values = surfaces.iter().enumerate().map(|(place, surface)| (format!("s{place}"), values(surface))).collect();
+    let views: Vec<View> =
+        surfaces.iter().enumerate().map(|(place, surface)| view(place, surface)).collect();
+    let values = surfaces
+        .iter()
+        .enumerate()
+        .map(|(place, surface)| (format!("s{place}"), values(surface)))
+        .collect();
     let context = context! {
         bands => plot::surface::bands().iter().map(|pair| (pair.light.clone(), pair.dark.clone())).collect::<Vec<_>>(),
         values => Value::from_safe_string(html::shown_json(values)?),
@@ -117,7 +125,11 @@ pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error
 /// Every value with its row and column.
 fn cells(surface: &Surface) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
     let row = |(row, rates): (usize, &'_ Vec<Option<f64>>)| {
-        rates.iter().enumerate().filter_map(move |(column, rate)| Some((row, column, (*rate)?))).collect::<Vec<_>>()
+        rates
+            .iter()
+            .enumerate()
+            .filter_map(move |(column, rate)| Some((row, column, (*rate)?)))
+            .collect::<Vec<_>>()
     };
     surface
         .bytes_per_s
@@ -142,7 +154,8 @@ fn view(place: usize, surface: &Surface) -> View {
     let best = cells(surface).max_by(|a, b| a.2.total_cmp(&b.2)).map(at);
     let worst = cells(surface).min_by(|a, b| a.2.total_cmp(&b.2)).map(at);
     let band = |value: f64| {
-        ((value / most.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize).min(plot::surface::BANDS - 1)
+        ((value / most.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize)
+            .min(plot::surface::BANDS - 1)
     };
     let row = |(index, bytes): (usize, &u64)| Row {
         file: show_size(*bytes),
@@ -176,9 +189,15 @@ fn values(surface: &Surface) -> Vec<html::ShownCurve> {
         let name = format!("file {}", show_size(*bytes));
         let of_row = cells(surface).filter(move |cell| cell.0 == row);
         let values = of_row.map(|(_, column, value)| {
-            let spread = surface.spread_percent.get(row).and_then(|row| row.get(column).copied().flatten());
-            let lines = spread.map(|percent| format!("repeats within {} %", significant(percent, 2)));
-            (format!("record {}", show_size(surface.columns[column])), rate(value), lines.into_iter().collect())
+            let spread =
+                surface.spread_percent.get(row).and_then(|row| row.get(column).copied().flatten());
+            let lines =
+                spread.map(|percent| format!("repeats within {} %", significant(percent, 2)));
+            (
+                format!("record {}", show_size(surface.columns[column])),
+                rate(value),
+                lines.into_iter().collect(),
+            )
         });
         (name, values.collect())
     };

@@ -21,7 +21,10 @@ fn head(names: &[&str]) -> Vec<String> {
 pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
-    tuning.warnings.iter().for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
+    tuning
+        .warnings
+        .iter()
+        .for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
     let values = if tuning.plan.len() == 1 { "value" } else { "values" };
     let title = format!(
         "Plan for {}: {} {values} to try, each interleaved with the current one",
@@ -34,26 +37,42 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     }
     if !tuning.plan.is_empty() {
         out.push('\n');
-        let rows: Vec<Vec<String>> =
-            tuning.plan.chunk_by(|a, b| (&a.knob, &a.of) == (&b.knob, &b.of)).map(planned).collect();
+        let rows: Vec<Vec<String>> = tuning
+            .plan
+            .chunk_by(|a, b| (&a.knob, &a.of) == (&b.knob, &b.of))
+            .map(planned)
+            .collect();
         let names = ["knob", "of", "from", "to", "what it is"];
         out.push_str(&table(&head(&names), &rows, names.len(), width, colour));
     }
     if !tuning.left_out.is_empty() {
         out.push_str("\nNot tried:\n");
         for one in &tuning.left_out {
-            say(&mut out, Tone::Quiet, &format!("{} of {}: {}", one.knob, one.of, one.why), width, colour);
+            say(
+                &mut out,
+                Tone::Quiet,
+                &format!("{} of {}: {}", one.knob, one.of, one.why),
+                width,
+                colour,
+            );
         }
     }
     out.push('\n');
-    let minimum = tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
+    let minimum =
+        tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
     let most = tuning.budget_ns.max(tuning.least_ns.unwrap_or(0));
     let time = format!(
         "It takes {minimum}at most about {}, and stops early once every trial is decided. Every setting is restored at the end.",
         duration(most)
     );
     say(&mut out, Tone::Plain, &time, width, colour);
-    say(&mut out, Tone::Strong, "Dry run. Nothing was touched. Add --yes to run these trials.", width, colour);
+    say(
+        &mut out,
+        Tone::Strong,
+        "Dry run. Nothing was touched. Add --yes to run these trials.",
+        width,
+        colour,
+    );
     out
 }
 
@@ -61,21 +80,29 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
 fn planned(steps: &[tune::Step]) -> Vec<String> {
     let first = &steps[0];
     let to: Vec<&str> = steps.iter().map(|step| step.to.as_str()).collect();
-    let risks: String =
-        steps.iter().filter_map(|step| Some(format!("; {} CAN LOSE DATA: {}", step.to, step.risk.as_ref()?))).collect();
+    let risks: String = steps
+        .iter()
+        .filter_map(|step| Some(format!("; {} CAN LOSE DATA: {}", step.to, step.risk.as_ref()?)))
+        .collect();
     let about = format!("{}{risks}", first.about);
-    [&first.knob, &first.of, &first.from, &to.join(", "), &about].map(|text| printable(text)).to_vec()
+    [&first.knob, &first.of, &first.from, &to.join(", "), &about]
+        .map(|text| printable(text))
+        .to_vec()
 }
 
 /// The results: conclusions, the table of all trials, the lines to keep and the commands.
 pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
-    tuning.warnings.iter().for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
+    tuning
+        .warnings
+        .iter()
+        .for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
     for (place, sentence) in tuning.sentences.iter().enumerate() {
         say(&mut out, if place == 0 { Tone::Strong } else { Tone::Plain }, sentence, width, colour);
     }
-    let mut rows: Vec<Vec<String>> = tuning.tried.iter().flat_map(|one| rows_of(&one.knob, one)).collect();
+    let mut rows: Vec<Vec<String>> =
+        tuning.tried.iter().flat_map(|one| rows_of(&one.knob, one)).collect();
     rows.extend(tuning.combination.iter().flat_map(|one| rows_of("combination", one)));
     if !rows.is_empty() {
         out.push('\n');
@@ -93,7 +120,10 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     }
     if !tuning.prove.is_empty() {
         out.push_str("\nTo measure the change again:\n");
-        tuning.prove.iter().for_each(|command| out.push_str(&format!("    {}\n", printable(command))));
+        tuning
+            .prove
+            .iter()
+            .for_each(|command| out.push_str(&format!("    {}\n", printable(command))));
     }
     out
 }
@@ -122,7 +152,11 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
     let row = |rate: &&Difference| {
         let other = |measure, percent: fn(&Tried, &Difference) -> f64| {
             let of = |one: &&Difference| one.measure == measure && one.question == rate.question;
-            tried.differences.iter().find(of).map_or(String::new(), |one| signed(percent(tried, one)))
+            tried
+                .differences
+                .iter()
+                .find(of)
+                .map_or(String::new(), |one| signed(percent(tried, one)))
         };
         let interval = match rate.interval_95_percent {
             Some([low, high]) if low == high => "exact".into(),
@@ -131,7 +165,9 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
         };
         let word = match (several, tried.outcome) {
             (true, _) => format!("{}; {}", tried.outcome.word(), printable(&rate.label)),
-            (false, Outcome::NoDifference | Outcome::Undecided) => would_show(tried.outcome.word(), rate),
+            (false, Outcome::NoDifference | Outcome::Undecided) => {
+                would_show(tried.outcome.word(), rate)
+            }
             (false, outcome) => outcome.word().into(),
         };
         let cells = vec![

@@ -62,9 +62,15 @@ pub fn page(page: &Page) -> Result<String, Error> {
     let mut figures = Vec::new();
     let mut sections = Vec::with_capacity(page.sections.len());
     for (number, section) in page.sections.iter().enumerate() {
-        let view =
-            html::section_view(number, place, [&section.title, &section.question, &section.sentence], &section.figures);
-        figures.extend(section.figures.iter().enumerate().map(|(index, figure)| (place + index, figure)));
+        let view = html::section_view(
+            number,
+            place,
+            [&section.title, &section.question, &section.sentence],
+            &section.figures,
+        );
+        figures.extend(
+            section.figures.iter().enumerate().map(|(index, figure)| (place + index, figure)),
+        );
         place += section.figures.len();
         sections.push(SectionView { view, tables: section.tables.clone() });
     }
@@ -87,11 +93,19 @@ mod tests {
     fn figure(id: &str) -> Figure {
         let series = |name: &str, by: f64| Series {
             name: name.into(),
-            values: [4096.0, 65536.0].map(|x| Point { x, y: Some(x * by), interval_95: None, point: None }).to_vec(),
+            values: [4096.0, 65536.0]
+                .map(|x| Point { x, y: Some(x * by), interval_95: None, point: None })
+                .to_vec(),
             half_power: None,
         };
         let series = vec![series("read, measured", 100.0), series("read, simulated", 110.0)];
-        Figure { id: id.into(), title: "Reading <fast>".into(), x: Axis::RequestBytes, y: Axis::BytesPerS, series }
+        Figure {
+            id: id.into(),
+            title: "Reading <fast>".into(),
+            x: Axis::RequestBytes,
+            y: Axis::BytesPerS,
+            series,
+        }
     }
 
     #[test]
@@ -108,14 +122,27 @@ mod tests {
             tables: vec![table.clone()],
             ..Section::default()
         };
-        let sections = vec![section("One", vec![figure("a"), figure("b")]), section("Two", vec![figure("a")])];
-        let html =
-            page(&Page { kind: "validate".into(), title: "twin".into(), sections, ..Page::default() }).expect("a page");
+        let sections =
+            vec![section("One", vec![figure("a"), figure("b")]), section("Two", vec![figure("a")])];
+        let html = page(&Page {
+            kind: "validate".into(),
+            title: "twin".into(),
+            sections,
+            ..Page::default()
+        })
+        .expect("a page");
         for anchor in ["f0-a", "f1-b", "f2-a"] {
             assert!(html.contains(&format!("<figure id=\"{anchor}\"")), "{anchor}");
-            assert!(html.contains(&format!("\"{anchor}\":{{\"curves\"")), "{anchor} has values to point at");
+            assert!(
+                html.contains(&format!("\"{anchor}\":{{\"curves\"")),
+                "{anchor} has values to point at"
+            );
         }
         assert_eq!(html.matches("<svg").count(), 6, "each for a wide room and a narrow one");
-        assert!(html.contains("Reading &lt;fast&gt;") && html.contains("mean &amp; more") && !html.contains("<fast>"));
+        assert!(
+            html.contains("Reading &lt;fast&gt;")
+                && html.contains("mean &amp; more")
+                && !html.contains("<fast>")
+        );
     }
 }

@@ -13,7 +13,10 @@ use support::browser::{self, browse, look_at, text};
 fn browser() -> Option<PathBuf> {
     browser::browser()
         .inspect_err(|why| {
-            assert!(std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "HALFPOWER_REQUIRE=all and {why}");
+            assert!(
+                std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"),
+                "HALFPOWER_REQUIRE=all and {why}"
+            );
             eprintln!("skipped: {why}");
         })
         .ok()
@@ -53,11 +56,16 @@ fn a_study_in_both_widths_and_themes() {
                 .iter()
                 .find(|figure| text(&figure["id"]).contains("unbuffered"));
             let hover = text(&unbuffered.expect("the figure is there")["hover"]).to_string();
-            for wanted in ["requests", "MiB/s", "95 % interval", "runs; latency p50", "p99", "direct"] {
+            for wanted in
+                ["requests", "MiB/s", "95 % interval", "runs; latency p50", "p99", "direct"]
+            {
                 assert!(hover.contains(wanted), "{wanted} is among the values: {hover}");
             }
-            let themes: Vec<&str> = seen["theme"].as_array().expect("themes").iter().map(text).collect();
-            let [system, light, night, again] = themes[..] else { panic!("four looks: {themes:?}") };
+            let themes: Vec<&str> =
+                seen["theme"].as_array().expect("themes").iter().map(text).collect();
+            let [system, light, night, again] = themes[..] else {
+                panic!("four looks: {themes:?}")
+            };
             assert_eq!(system, if dark { night } else { light }, "the system's theme is followed");
             assert_eq!(again, system, "the button comes round");
             assert_ne!(light, night, "the themes differ");
@@ -103,11 +111,13 @@ fn surfaces_in_both_widths_and_themes() {
                 && hover.contains("repeats within"),
             "{hover}"
         );
-        let themes: Vec<&str> = seen["theme"].as_array().expect("themes").iter().map(text).collect();
+        let themes: Vec<&str> =
+            seen["theme"].as_array().expect("themes").iter().map(text).collect();
         assert_ne!(themes[1], themes[2], "the themes differ");
     }
     let directory = tempfile::tempdir().expect("a directory");
-    let (file, pdf) = (directory.path().join("surfaces.html"), directory.path().join("surfaces.pdf"));
+    let (file, pdf) =
+        (directory.path().join("surfaces.html"), directory.path().join("surfaces.pdf"));
     fs::write(&file, page).expect("the page is written");
     browse(&browser, &file, directory.path(), &[&format!("--print-to-pdf={}", pdf.display())]);
     let bytes = fs::read(&pdf).expect("a PDF");
@@ -119,7 +129,8 @@ fn it_prints() {
     let Some(browser) = browser() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let page = directory.path().join("report.html");
-    fs::write(&page, report::html(&support::study()).expect("a page")).expect("the page is written");
+    fs::write(&page, report::html(&support::study()).expect("a page"))
+        .expect("the page is written");
     let pdf = directory.path().join("report.pdf");
     browse(
         &browser,

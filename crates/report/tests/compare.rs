@@ -38,7 +38,11 @@ fn example() -> Comparison {
             ("sequential", "2 MiB", &[2.0e9, 2.1e9, 1.9e9]),
         ],
     );
-    let program = Program { name: "halfpower".into(), version: "0.1.0".into(), arguments: vec!["compare".into()] };
+    let program = Program {
+        name: "halfpower".into(),
+        version: "0.1.0".into(),
+        arguments: vec!["compare".into()],
+    };
     compare(&a, &b, program, 2.0)
 }
 
@@ -57,7 +61,9 @@ fn as_a_page() {
     let page = html(&example()).unwrap();
     // Per measure: changes by kind, changes by point, and runs.
     assert_eq!(page.matches("<svg class=\"changes\"").count(), 6);
-    assert!(page.contains("class=\"better\"") && page.contains("2 MiB") && page.contains("</html>"));
+    assert!(
+        page.contains("class=\"better\"") && page.contains("2 MiB") && page.contains("</html>")
+    );
 }
 
 #[test]
@@ -76,5 +82,8 @@ fn names_are_never_markup() {
     assert!(!page.contains("<script>alert") && !page.contains('\u{1b}'));
     assert!(!terminal(&hostile, 80, false).contains('\u{1b}'));
     let text = markdown(&hostile);
-    assert!(!text.contains("<script>") && !text.contains('\u{1b}') && !text.contains("|`x`"), "{text}");
+    assert!(
+        !text.contains("<script>") && !text.contains('\u{1b}') && !text.contains("|`x`"),
+        "{text}"
+    );
 }

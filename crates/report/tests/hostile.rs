@@ -156,7 +156,10 @@ fn assert_well_formed(page: &str) {
     }
     assert!(open.is_empty(), "never closed: {open:?}");
     assert_eq!(page.matches("<script").count(), 2, "no name became a script");
-    assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "no control character reaches the page");
+    assert!(
+        !page.chars().any(|c| c.is_control() && c != '\n'),
+        "no control character reaches the page"
+    );
 }
 
 /// Cells of a CSV text, by RFC 4180.
@@ -165,7 +168,9 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut quoted, mut chars) = (false, text.chars().peekable());
     while let Some(c) = chars.next() {
         match (quoted, c) {
-            (true, '"') if chars.peek() == Some(&'"') => cell.push(chars.next().unwrap_or_default()),
+            (true, '"') if chars.peek() == Some(&'"') => {
+                cell.push(chars.next().unwrap_or_default())
+            }
             (true, '"') => quoted = false,
             (false, '"') if cell.is_empty() => quoted = true,
             (false, ',') => row.push(std::mem::take(&mut cell)),

@@ -15,11 +15,17 @@ fn the_page_has_every_trial_and_exclusion() {
     for wanted in [TRIED, EXCLUDED, UNDECIDED] {
         assert!(page.contains(&format!("{wanted}</li>")), "{wanted}");
     }
-    assert_eq!(page.matches("<details open>").count(), 1, "an unidentified limit is reported at once");
+    assert_eq!(
+        page.matches("<details open>").count(),
+        1,
+        "an unidentified limit is reported at once"
+    );
     // A trial in the sentence is not repeated.
     let limits = &mut results.answer.as_mut().expect("an answer").limits;
-    let unknown =
-        limits.iter_mut().find(|limit| limit.what == results::Bottleneck::Unknown).expect("a limit with a trial");
+    let unknown = limits
+        .iter_mut()
+        .find(|limit| limit.what == results::Bottleneck::Unknown)
+        .expect("a limit with a trial");
     unknown.trials[0].tests_verdict = true;
     *unknown = unknown.clone().with_sentences();
     assert_eq!(report::html(&results).expect("a page").matches(TRIED).count(), 1);
@@ -29,10 +35,18 @@ fn the_page_has_every_trial_and_exclusion() {
 fn the_ladder_lists_exclusions_of_an_unknown_limit() {
     let results = support::study();
     let text = ladder(&results, 140, false);
-    for wanted in ["Limit    plain writes of 64 KiB", &format!("Tried    {TRIED}"), &format!("Excluded {EXCLUDED}")] {
+    for wanted in [
+        "Limit    plain writes of 64 KiB",
+        &format!("Tried    {TRIED}"),
+        &format!("Excluded {EXCLUDED}"),
+    ] {
         assert!(text.contains(wanted), "{wanted}:\n{text}");
     }
-    assert_eq!(text.matches("Excluded").count(), 1, "a limit with a name needs no more than its sentence");
+    assert_eq!(
+        text.matches("Excluded").count(),
+        1,
+        "a limit with a name needs no more than its sentence"
+    );
 }
 
 #[test]
@@ -44,7 +58,8 @@ fn the_answer_has_the_experiment_if_it_fits() {
     crowded.answer.as_mut().expect("an answer").doubts = vec!["a reason to doubt ".repeat(30); 9];
     let narrow = answer(&crowded, 60, false);
     assert!(
-        narrow.lines().count() <= 22 && narrow.contains("writes are limited by the time of each request"),
+        narrow.lines().count() <= 22
+            && narrow.contains("writes are limited by the time of each request"),
         "{narrow}"
     );
 }

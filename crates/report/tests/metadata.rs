@@ -17,14 +17,27 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 #[test]
 fn rates_and_latencies_are_those_of_the_clock() {
     let files = MemoryFiles::new(1_000_000);
-    let plan = MetadataPlan { files: 100, directories: 7, rounds: 2, file_bytes: 10, ..MetadataPlan::default() };
+    let plan = MetadataPlan {
+        files: 100,
+        directories: 7,
+        rounds: 2,
+        file_bytes: 10,
+        ..MetadataPlan::default()
+    };
     let mut phases = Vec::new();
-    let result = run(&files, &plan, &NEVER, &mut |round, operation| phases.push((round, operation))).unwrap();
+    let result =
+        run(&files, &plan, &NEVER, &mut |round, operation| phases.push((round, operation)))
+            .unwrap();
     assert_eq!(files.left(), 0);
     assert_eq!(phases.len(), 12);
     for operation in &result.operations {
         let count = if operation.operation == Operation::List { 7 } else { 100 };
-        assert_eq!((operation.count, operation.latency.count), (count, 2 * count), "{:?}", operation.operation);
+        assert_eq!(
+            (operation.count, operation.latency.count),
+            (count, 2 * count),
+            "{:?}",
+            operation.operation
+        );
         assert_eq!(operation.elapsed_ns, [count * 1_000_000; 2]);
         assert_eq!((operation.rate_per_s, operation.latency.max_ns), (1000.0, 1_000_000));
         assert_eq!(operation.rate_interval_per_s.unwrap().relative_half_width, 0.0);
@@ -40,7 +53,8 @@ fn rates_and_latencies_are_those_of_the_clock() {
 fn threads_share_all_files_and_directories() {
     for (threads, directories) in [(2, 1), (3, 7), (16, 100)] {
         let files = MemoryFiles::new(1000);
-        let plan = MetadataPlan { files: 101, directories, threads, rounds: 1, ..MetadataPlan::default() };
+        let plan =
+            MetadataPlan { files: 101, directories, threads, rounds: 1, ..MetadataPlan::default() };
         let result = run(&files, &plan, &NEVER, &mut |_, _| {}).unwrap();
         for operation in &result.operations {
             assert_eq!(operation.latency.count, operation.count);
@@ -77,7 +91,9 @@ fn a_value_out_of_range_is_named() {
 #[test]
 fn on_this_computer() {
     let here = tempfile::tempdir().unwrap();
-    for (engine, sync) in [(FileEngine::Syscalls, FileSync::None), (FileEngine::Stdio, FileSync::All)] {
+    for (engine, sync) in
+        [(FileEngine::Syscalls, FileSync::None), (FileEngine::Stdio, FileSync::All)]
+    {
         let plan = MetadataPlan {
             location: here.path().into(),
             files: 200,
@@ -108,6 +124,10 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
     let left_out = "a run was left out and repeated: the program was stopped for 1.0 s";
     assert_eq!(result.warnings[..2], [left_out, left_out]);
     for operation in result.operations.iter().filter(|one| one.operation != Operation::List) {
-        assert_eq!((operation.latency.count, operation.elapsed_ns.len()), (200, 2), "of the last run only");
+        assert_eq!(
+            (operation.latency.count, operation.elapsed_ns.len()),
+            (200, 2),
+            "of the last run only"
+        );
     }
 }

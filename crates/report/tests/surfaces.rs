@@ -17,8 +17,15 @@ fn hostile_names_and_odd_tables_become_no_markup() {
     };
     let results = support::run();
     let page = surfaces(&results, &[surface]).expect("a page");
-    assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)") && page.contains("a &amp; b"));
-    assert!(page.contains("954 MiB/s") && page.contains("repeats within 3"), "the value and its spread");
+    assert!(
+        !page.contains("<script>alert")
+            && page.contains("&lt;script&gt;alert(1)")
+            && page.contains("a &amp; b")
+    );
+    assert!(
+        page.contains("954 MiB/s") && page.contains("repeats within 3"),
+        "the value and its spread"
+    );
     assert!(!surfaces(&results, &[]).expect("a page").contains("<figure"));
 }
 
@@ -27,8 +34,13 @@ fn every_value_is_in_the_table_and_under_the_pointer() {
     let all = support::surfaces();
     let page = surfaces(&support::sweep(), &all).expect("a page");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    let values: usize = all.iter().flat_map(|surface| &surface.bytes_per_s).flatten().flatten().count();
-    assert_eq!(page.matches("class=\"peak\"").count(), 2 * values, "in a wide room and a narrow one");
+    let values: usize =
+        all.iter().flat_map(|surface| &surface.bytes_per_s).flatten().flatten().count();
+    assert_eq!(
+        page.matches("class=\"peak\"").count(),
+        2 * values,
+        "in a wide room and a narrow one"
+    );
     let cells: usize = all.iter().map(|surface| surface.rows.len() * surface.columns.len()).sum();
     assert_eq!(page.matches("<td>").count(), cells);
     assert_eq!(page.matches("class=\"cliff\"").count(), 2, "the one surface that has a cliff");

@@ -45,10 +45,22 @@ fn an_answer_fits_one_screen() {
                     doubts
                 ];
             let text = answer(&results, width, false);
-            assert!(text.lines().count() <= most, "{} lines at {width} columns", text.lines().count());
-            assert!(text.lines().all(|line| line.width() <= width), "no line is wider than {width}:\n{text}");
-            for wanted in ["Plain   read  94 % ", "get", "1672 MiB/s", "×1.73 (1.64–1.83)", "×2.08", "×1.38"] {
-                assert!(text.contains(wanted), "{wanted} is in the answer at {width} columns:\n{text}");
+            assert!(
+                text.lines().count() <= most,
+                "{} lines at {width} columns",
+                text.lines().count()
+            );
+            assert!(
+                text.lines().all(|line| line.width() <= width),
+                "no line is wider than {width}:\n{text}"
+            );
+            for wanted in
+                ["Plain   read  94 % ", "get", "1672 MiB/s", "×1.73 (1.64–1.83)", "×2.08", "×1.38"]
+            {
+                assert!(
+                    text.contains(wanted),
+                    "{wanted} is in the answer at {width} columns:\n{text}"
+                );
             }
         }
     }
@@ -57,7 +69,11 @@ fn an_answer_fits_one_screen() {
 #[test]
 fn the_page_shows_plain_rates() {
     let page = report::html(&support::study()).expect("a page");
-    for wanted in ["plain read", "94 % of the peak with 64 KiB", "a plain program already gets 94 % of the peak"] {
+    for wanted in [
+        "plain read",
+        "94 % of the peak with 64 KiB",
+        "a plain program already gets 94 % of the peak",
+    ] {
         assert!(page.contains(wanted), "{wanted}");
     }
 }
@@ -124,7 +140,8 @@ fn a_failed_point_has_an_error_and_no_number() {
     let (_, text) = results::csv(&support::sweep()).remove(0);
     let header: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
     let row: Vec<&str> = text.lines().nth(10).expect("the failed point").split(',').collect();
-    let cell = |name: &str| row[header.iter().position(|column| *column == name).expect("a column")];
+    let cell =
+        |name: &str| row[header.iter().position(|column| *column == name).expect("a column")];
     assert_eq!(cell("throughput_bytes_per_s"), "");
     assert_eq!(cell("latency_p99_ns"), "");
     assert!(cell("error").contains("Input/output error"));

@@ -139,14 +139,18 @@ impl CpuPerRequest {
 
     pub(crate) fn from_samples(samples: &[&Sample]) -> CpuPerRequest {
         let each = |part: fn(&Sample) -> u64| -> Vec<f64> {
-            samples.iter().map(|sample| part(sample) as f64 / sample.requests_with_ramp.max(1) as f64).collect()
+            samples
+                .iter()
+                .map(|sample| part(sample) as f64 / sample.requests_with_ramp.max(1) as f64)
+                .collect()
         };
         let process = each(|sample| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns);
         CpuPerRequest {
             user: mean(&each(|sample| sample.usage.cpu.user_ns)),
             system: mean(&each(|sample| sample.usage.cpu.system_ns)),
             machine: mean(&each(|sample| sample.usage.cpu.machine_ns)),
-            process_interval_95: stats::estimate_values(&process).map(|interval| [interval.low, interval.high]),
+            process_interval_95: stats::estimate_values(&process)
+                .map(|interval| [interval.low, interval.high]),
         }
     }
 }
@@ -166,7 +170,8 @@ fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
         let all = if op == 0 { device.read_bytes.max(own) } else { device.write_bytes };
         Some(all.saturating_sub(sample.usage.others_direct_bytes[op]) as f64)
     };
-    let asked = |sample: &Sample| sample.bytes_by_op()[op] + sample.usage.others_cached_bytes[op] as f64;
+    let asked =
+        |sample: &Sample| sample.bytes_by_op()[op] + sample.usage.others_cached_bytes[op] as f64;
     let own: f64 = samples.iter().map(|sample| sample.bytes_by_op()[op]).sum();
     let moved = samples.iter().map(|sample| moved(sample)).sum::<Option<f64>>()?;
     cached_percent(samples.iter().map(|sample| asked(sample)).sum(), moved).filter(|_| own > 0.0)
@@ -180,24 +185,34 @@ impl Achieved {
 
     pub(crate) fn from_samples(workload: &Workload, samples: &[&Sample]) -> Achieved {
         let runs = samples.len() as f64;
-        let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
+        let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 {
+            samples.iter().map(|sample| part(sample)).sum()
+        };
         let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
         // Machine and device counters include the final flush.
         let counted = elapsed + sum(&|sample| sample.usage.sync_ns.unwrap_or(0) as f64);
         let asked = sum(&|sample| sample.bytes_with_ramp as f64);
         let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
-            samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
+            samples
+                .iter()
+                .map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64))
+                .sum()
         };
         let device_requests = total(|device| device.reads + device.writes);
         let device_bytes = total(|device| device.read_bytes + device.write_bytes);
-        let own: Option<f64> =
-            samples.iter().map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64)).sum();
+        let own: Option<f64> = samples
+            .iter()
+            .map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64))
+            .sum();
         let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
-        let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
+        let parity: Option<f64> =
+            samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
         let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
         let through_cache = !workload.buffering.is_direct();
-        let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
-        let (request_times, request_times_unknown) = match measure::counted_times(workload, samples) {
+        let synced: Option<f64> =
+            samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
+        let (request_times, request_times_unknown) = match measure::counted_times(workload, samples)
+        {
             Ok(times) => (Some(times), None),
             Err(why) => (None, Some(why)),
         };
@@ -207,14 +222,22 @@ impl Achieved {
             bytes: samples.iter().map(|sample| sample.bytes).sum(),
             mean_depth: sum(&|sample| sample.mean_depth) / runs,
             mean_service_ns: sum(&|sample| sample.mean_service_ns) / runs,
-            little_error_percent: samples.iter().map(|sample| sample.little_error()).fold(0.0, f64::max) * 100.0,
+            little_error_percent: samples
+                .iter()
+                .map(|sample| sample.little_error())
+                .fold(0.0, f64::max)
+                * 100.0,
             device_request_bytes: device_requests
                 .zip(device_bytes)
                 .filter(|(requests, _)| *requests > 0.0)
                 .map(|(requests, bytes)| bytes / requests),
-            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / counted),
-            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / counted * 100.0).min(100.0)),
-            device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),
+            device_mean_depth: total(|device| device.weighted_ns)
+                .map(|weighted| weighted / counted),
+            device_busy_percent: total(|device| device.busy_ns)
+                .map(|busy| (busy / counted * 100.0).min(100.0)),
+            device_bytes_foreign_share: device_bytes
+                .zip(own)
+                .map(|(device, own)| (device - own).max(0.0) / asked),
             from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
             direct: workload.buffering.is_direct(),
             busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / counted,
@@ -245,7 +268,11 @@ impl Achieved {
                 .max(),
             parity_ns_per_mib: parity.map(|ns| ns / (asked / MIB as f64)),
             parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
-            polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
+            polled: samples
+                .iter()
+                .filter_map(|sample| sample.usage.waits)
+                .map(|waits| waits.polled)
+                .max(),
             sync_ns: synced.map(|ns| ns / runs),
             synced_bytes_per_s: None,
             synced_interval_95: None,
@@ -269,10 +296,17 @@ fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();
     for one in &mut all {
-        let same = samples.iter().flat_map(|sample| &sample.usage.resources).filter(|other| other.name == one.name);
-        one.busy_percent = same.clone().map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
+        let same = samples
+            .iter()
+            .flat_map(|sample| &sample.usage.resources)
+            .filter(|other| other.name == one.name);
+        one.busy_percent =
+            same.clone().map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
         for phase in &mut one.phases {
-            let of_runs = same.clone().flat_map(|other| &other.phases).filter(|other| other.name == phase.name);
+            let of_runs = same
+                .clone()
+                .flat_map(|other| &other.phases)
+                .filter(|other| other.name == phase.name);
             phase.percent = of_runs.map(|other| other.percent).sum::<f64>() / samples.len() as f64;
         }
     }

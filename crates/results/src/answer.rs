@@ -146,7 +146,8 @@ impl Answer {
         self.peaks.iter().find(|peak| peak.op == op)
     }
 
-    /// The half-power size of single requests, or of this many outstanding, relative to the measured peak.
+    /// The half-power size of single requests, or of this many outstanding, relative to the
+    /// measured peak.
     pub fn half_power_size(&self, op: OpKind, depth: u32) -> Option<&HalfPower> {
         self.half_power.iter().find(|half| {
             (half.op, half.of, half.peak_from) == (op, Varied::RequestBytes, PeakSource::Measured)
@@ -310,7 +311,8 @@ impl std::fmt::Display for Fixed {
 }
 
 impl HalfPower {
-    /// The setting: where the curve crosses half of the peak, or the smallest measured one that reaches it.
+    /// The setting: where the curve crosses half of the peak, or the smallest measured one that
+    /// reaches it.
     pub fn setting(&self) -> Option<f64> {
         self.crossing.or(self.smallest)
     }

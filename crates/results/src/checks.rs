@@ -18,7 +18,8 @@ const STEAL_PERCENT: f64 = 3.0;
 /// The project's bound for Little's law, in percent.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Nearer to the driver's own ceiling than this, in percent, and it takes a noticeable part of each request's time.
+/// Nearer to the driver's own ceiling than this, in percent, and it takes a noticeable part of each
+/// request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
 /// A change within a run smaller than this is left to the interval.
@@ -27,7 +28,8 @@ const CHANGE_PERCENT: f64 = 15.0;
 /// A difference between points by less than this factor is left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// A run that goes in order over more than this share of a rotating disk meets tracks of different length.
+/// A run that goes in order over more than this share of a rotating disk meets tracks of different
+/// length.
 const ACROSS_SHARE: f64 = 0.05;
 /// The innermost track of a disk holds at least about so much of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
@@ -36,7 +38,12 @@ const INNERMOST_SHARE: f64 = 0.45;
 const FEW_REQUESTS: u64 = 10;
 
 /// Everything that makes a result less than trustworthy, one sentence each.
-pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
+pub(crate) fn warnings(
+    workload: &Workload,
+    facts: &TargetFacts,
+    samples: &[Sample],
+    numbers: &Numbers,
+) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     let achieved = &numbers.achieved;
     if !workload.engine.does_io() {
@@ -54,7 +61,10 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         ));
     }
     if workload.engine.does_io() && !facts.in_memory {
-        warnings.extend(cache_doubts(workload, [achieved.cached_read_percent, achieved.cached_write_percent]));
+        warnings.extend(cache_doubts(
+            workload,
+            [achieved.cached_read_percent, achieved.cached_write_percent],
+        ));
     }
     if let Some(share) = achieved.device_bytes_foreign_share
         && share > FOREIGN_SHARE
@@ -66,8 +76,10 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         ));
     }
     if achieved.steal_percent > STEAL_PERCENT {
-        warnings
-            .push(format!("the hypervisor took {:.0} % of a processor away during the runs", achieved.steal_percent));
+        warnings.push(format!(
+            "the hypervisor took {:.0} % of a processor away during the runs",
+            achieved.steal_percent
+        ));
     }
     if achieved.little_error_percent > LITTLE_PERCENT {
         warnings.push(format!(
@@ -76,7 +88,9 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         ));
     }
     // The flush after the last request delays none.
-    let returned = achieved.returned_bytes_per_s.map_or(1.0, |rate| rate / numbers.throughput_bytes_per_s.max(1e-9));
+    let returned = achieved
+        .returned_bytes_per_s
+        .map_or(1.0, |rate| rate / numbers.throughput_bytes_per_s.max(1e-9));
     let issued = numbers.iops * returned;
     if workload.rate_iops.is_some_and(|wanted| issued < wanted * 0.98) {
         warnings.push(format!(
@@ -87,7 +101,8 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
     }
     let fewest = samples.iter().map(|sample| sample.requests).min().unwrap_or(0);
     if matches!(workload.stop, Stop::AfterNs(_)) && fewest < FEW_REQUESTS {
-        warnings.push(format!("a run had only {fewest} requests, too few for a rate: run it longer"));
+        warnings
+            .push(format!("a run had only {fewest} requests, too few for a rate: run it longer"));
     }
     if workload.data.verify {
         warnings.push(
@@ -105,15 +120,17 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
     warnings
 }
 
-/// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes read and still had this share of the bytes
-/// written at the end, in percent.
+/// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes
+/// read and still had this share of the bytes written at the end, in percent.
 pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<String> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
         return doubts;
     }
     let asked_warm = workload.cache == CacheState::Warm;
-    if let Some(read) = read.filter(|read| workload.read_percent > 0 && !asked_warm && *read > CACHED_PERCENT) {
+    if let Some(read) =
+        read.filter(|read| workload.read_percent > 0 && !asked_warm && *read > CACHED_PERCENT)
+    {
         doubts.push(format!(
             "{read:.0} % of the bytes read came from the page cache and not from a device: the rate is in part that of memory"
         ));
@@ -154,19 +171,25 @@ pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64)
     })
 }
 
-/// A hint from the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs give one.
+/// A hint from the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary
+/// runs give one.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
     let (change, said) = match longest.verdict {
         Verdict::Drifting { percent } => (
             1.0 + percent / 100.0,
-            format!("the rate may have drifted by {percent:+.0} % within a run: longer runs would show it"),
+            format!(
+                "the rate may have drifted by {percent:+.0} % within a run: longer runs would show it"
+            ),
         ),
         Verdict::BurstExhausted { before, after, .. } => {
             let left = after / before * 100.0;
-            let left_out =
-                if longest.warm_up_ns > 0 { "; the reported rate excludes the faster beginning" } else { "" };
+            let left_out = if longest.warm_up_ns > 0 {
+                "; the reported rate excludes the faster beginning"
+            } else {
+                ""
+            };
             (
                 after / before,
                 format!(
@@ -177,7 +200,9 @@ fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Opt
         }
         Verdict::WarmingUp { percent } => (
             1.0 + percent / 100.0,
-            format!("the rate may have been still rising at the end of a run (by {percent:.0} %): use longer runs"),
+            format!(
+                "the rate may have been still rising at the end of a run (by {percent:.0} %): use longer runs"
+            ),
         ),
         _ => return None,
     };
@@ -217,15 +242,22 @@ pub(crate) fn rate_change(
 
 /// The rate of the slowest eighth of a run as a share of that of the fastest.
 fn slowest_share(rates: &[f64]) -> f64 {
-    let parts = rates.chunks(rates.len().div_ceil(8).max(1)).map(|part| part.iter().sum::<f64>() / part.len() as f64);
-    let (least, most) = parts.fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+    let parts = rates
+        .chunks(rates.len().div_ceil(8).max(1))
+        .map(|part| part.iter().sum::<f64>() / part.len() as f64);
+    let (least, most) = parts
+        .fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
     if most > 0.0 { least / most } else { 1.0 }
 }
 
-/// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for others.
+/// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for
+/// others.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
-    if !rotating || !matches!(workload.pattern, Pattern::Seq | Pattern::Backward) || facts.size_bytes == 0 {
+    if !rotating
+        || !matches!(workload.pattern, Pattern::Seq | Pattern::Backward)
+        || facts.size_bytes == 0
+    {
         return 0.0;
     }
     let bytes = sample.requests_with_ramp as f64 * f64::from(workload.request_bytes);

@@ -39,8 +39,8 @@ pub struct Column<T> {
     pub unit: Unit,
     /// The column is part of the request, not of the results.
     pub asked: bool,
-    /// A narrow terminal drops columns with higher values first, and never those with 0. `None`: not
-    /// shown in terminals.
+    /// A narrow terminal drops columns with higher values first, and never those with 0. `None`:
+    /// not shown in terminals.
     pub readily: Option<u8>,
     /// The row's cell; `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
@@ -164,7 +164,8 @@ pub const POINT: &[Column<Point>] = &[
     ask("duplicate_percent", Unit::Percent, |p| count(p.workload.data.duplicate_percent)),
     ask("verify", Unit::Plain, |p| text(p.workload.data.verify.to_string())),
     ask("seed", Unit::Plain, |p| count(p.workload.seed)),
-    of!("throughput_bytes_per_s", BytesPerS, |n| number(n.throughput_bytes_per_s)).headed("MiB/s", 0),
+    of!("throughput_bytes_per_s", BytesPerS, |n| number(n.throughput_bytes_per_s))
+        .headed("MiB/s", 0),
     of!("throughput_bytes_per_s_low_95", BytesPerS, |n| number(n.interval_95?[0])),
     of!("throughput_bytes_per_s_high_95", BytesPerS, |n| number(n.interval_95?[1])),
     of!("", Percent, |n| match n.relative_half_width {
@@ -187,14 +188,16 @@ pub const POINT: &[Column<Point>] = &[
     of!("", CpuNs, |n| number(n.cpu_ns_per_request.process())).headed("CPU us", 1),
     of!("cpu_user_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.user)),
     of!("cpu_system_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.system)),
-    of!("cpu_machine_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.machine)).on_page("machine us"),
+    of!("cpu_machine_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.machine))
+        .on_page("machine us"),
     achieved!("measured_ns", Ns, |a| count(a.measured_ns)),
     achieved!("requests", Plain, |a| count(a.requests)),
     achieved!("bytes", Bytes, |a| count(a.bytes)),
     achieved!("mean_depth", Plain, |a| number(a.mean_depth)).on_page("in flight"),
     achieved!("mean_service_ns", Ns, |a| number(a.mean_service_ns)),
     achieved!("little_error_percent", Percent, |a| number(a.little_error_percent)),
-    achieved!("device_request_bytes", Bytes, |a| number(a.device_request_bytes)).on_page("at device"),
+    achieved!("device_request_bytes", Bytes, |a| number(a.device_request_bytes))
+        .on_page("at device"),
     achieved!("device_mean_depth", Plain, |a| number(a.device_mean_depth)),
     achieved!("device_busy_percent", Percent, |a| number(a.device_busy_percent)),
     achieved!("device_bytes_foreign_share", Plain, |a| number(a.device_bytes_foreign_share)),
@@ -208,7 +211,8 @@ pub const POINT: &[Column<Point>] = &[
     achieved!("steal_percent", Percent, |a| number(a.steal_percent)),
     achieved!("sync_ns", Ns, |a| number(a.sync_ns)),
     achieved!("synced_bytes_per_s", BytesPerS, |a| number(a.synced_bytes_per_s)),
-    achieved!("returned_bytes_per_s", BytesPerS, |a| number(a.returned_bytes_per_s)).headed("returned", 4),
+    achieved!("returned_bytes_per_s", BytesPerS, |a| number(a.returned_bytes_per_s))
+        .headed("returned", 4),
     achieved!("cached_read_percent", Percent, |a| number(a.cached_read_percent)),
     achieved!("cached_write_percent", Percent, |a| number(a.cached_write_percent)),
     achieved!("warm_up_ns", Ns, |a| number(a.warm_up_ns)),
@@ -222,22 +226,37 @@ pub const POINT: &[Column<Point>] = &[
 
 /// The columns of an operation rate, in order.
 pub const OPERATION: &[Column<OperationRate>] = &[
-    Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation)).headed("operation", 0).asked(),
-    Column::new("settings", Unit::Plain, |r: &OperationRate| text(&r.settings)).headed("settings", 0).asked(),
+    Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
+        .headed("operation", 0)
+        .asked(),
+    Column::new("settings", Unit::Plain, |r: &OperationRate| text(&r.settings))
+        .headed("settings", 0)
+        .asked(),
     Column::new("count", Unit::Plain, |r: &OperationRate| count(r.count)).headed("count", 0),
-    Column::new("operations_per_s", Unit::Plain, |r: &OperationRate| number(r.per_s)).headed("per s", 0),
-    Column::new("operations_per_s_low_95", Unit::Plain, |r: &OperationRate| number(r.interval_95?[0])),
-    Column::new("operations_per_s_high_95", Unit::Plain, |r: &OperationRate| number(r.interval_95?[1])),
+    Column::new("operations_per_s", Unit::Plain, |r: &OperationRate| number(r.per_s))
+        .headed("per s", 0),
+    Column::new("operations_per_s_low_95", Unit::Plain, |r: &OperationRate| {
+        number(r.interval_95?[0])
+    }),
+    Column::new("operations_per_s_high_95", Unit::Plain, |r: &OperationRate| {
+        number(r.interval_95?[1])
+    }),
     Column::new("", Unit::Percent, |r: &OperationRate| {
         let [low, high] = r.interval_95?;
         number((r.per_s > 0.0).then(|| (high - low) / 2.0 / r.per_s * 100.0))
     })
     .headed("± %", 0),
-    Column::new("latency_mean_ns", Unit::Ns, |r: &OperationRate| number(r.latency_ns.as_ref()?.mean)).headed("mean", 0),
-    Column::new("latency_p50_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.p50)).headed("p50", 0),
-    Column::new("latency_p99_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.p99)).headed("p99", 0),
+    Column::new("latency_mean_ns", Unit::Ns, |r: &OperationRate| {
+        number(r.latency_ns.as_ref()?.mean)
+    })
+    .headed("mean", 0),
+    Column::new("latency_p50_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.p50))
+        .headed("p50", 0),
+    Column::new("latency_p99_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.p99))
+        .headed("p99", 0),
     Column::new("latency_max_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.max)),
-    Column::new("cpu_ns_per_operation", Unit::CpuNs, |r: &OperationRate| number(r.cpu_ns)).headed("CPU us", 0),
+    Column::new("cpu_ns_per_operation", Unit::CpuNs, |r: &OperationRate| number(r.cpu_ns))
+        .headed("CPU us", 0),
 ];
 
 #[cfg(test)]

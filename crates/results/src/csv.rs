@@ -14,18 +14,25 @@ use std::collections::BTreeSet;
 /// Lines end in CR LF; fields with a comma, quote or line break are quoted (RFC 4180). A failed
 /// point has its reason in the column `error` and no numbers. Warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
-    let mut files = vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
+    let mut files =
+        vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
     let mut taken = BTreeSet::from(["points".to_string(), "operations".to_string()]);
     if !results.rates.is_empty() {
         files.push(("operations.csv".to_string(), rows(columns::OPERATION, &results.rates, None)));
     }
     for experiment in &results.experiments {
         if !experiment.figures.is_empty() {
-            files.push((file_name(&experiment.id, &mut taken), figures(experiment, &results.points)));
+            files.push((
+                file_name(&experiment.id, &mut taken),
+                figures(experiment, &results.points),
+            ));
         }
         if !experiment.memory.is_empty() {
-            let name =
-                if experiment.figures.is_empty() { experiment.id.clone() } else { format!("{}_rates", experiment.id) };
+            let name = if experiment.figures.is_empty() {
+                experiment.id.clone()
+            } else {
+                format!("{}_rates", experiment.id)
+            };
             files.push((file_name(&name, &mut taken), memory(experiment)));
         }
     }
@@ -34,8 +41,11 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
 
 /// A unique name that is valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
-    let plain: String =
-        id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).take(60).collect();
+    let plain: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .take(60)
+        .collect();
     let plain = if plain.is_empty() { "experiment".to_string() } else { plain };
     let mut name = plain.clone();
     let mut number = 2;
@@ -67,7 +77,11 @@ impl Table {
 }
 
 fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\r', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.into() }
+    if cell.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.into()
+    }
 }
 
 /// All digits of a number, or an empty string.
@@ -81,7 +95,8 @@ fn ends(interval: Option<[f64; 2]>) -> [String; 2] {
 
 fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     let named: Vec<&Column<T>> = columns.iter().filter(|column| !column.name.is_empty()).collect();
-    let header: Vec<&str> = first.into_iter().chain(named.iter().map(|column| column.name)).collect();
+    let header: Vec<&str> =
+        first.into_iter().chain(named.iter().map(|column| column.name)).collect();
     let mut table = Table::new(&header);
     for (index, row) in rows.iter().enumerate() {
         let number = first.map(|_| index.to_string());
@@ -92,11 +107,16 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
 
 /// Column names of an exported history: those of the entry, then those of the point.
 pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
-    ["entry", "began_unix_s", "kind", "target", "machine"].into_iter().chain(named_columns().map(|column| column.name))
+    ["entry", "began_unix_s", "kind", "target", "machine"]
+        .into_iter()
+        .chain(named_columns().map(|column| column.name))
 }
 
 /// The cells of each point of an entry, in the order of [`history_columns`].
-pub(crate) fn history_rows(entry: &Entry, results: &Results) -> impl Iterator<Item = Vec<Option<Cell>>> {
+pub(crate) fn history_rows(
+    entry: &Entry,
+    results: &Results,
+) -> impl Iterator<Item = Vec<Option<Cell>>> {
     results.points.iter().map(|point| {
         let of_entry = [
             Cell::Count(entry.id.unsigned_abs()),
@@ -105,7 +125,11 @@ pub(crate) fn history_rows(entry: &Entry, results: &Results) -> impl Iterator<It
             Cell::Text(entry.target.clone()),
             Cell::Text(entry.machine.clone()),
         ];
-        of_entry.into_iter().map(Some).chain(named_columns().map(|column| (column.get)(point))).collect()
+        of_entry
+            .into_iter()
+            .map(Some)
+            .chain(named_columns().map(|column| (column.get)(point)))
+            .collect()
     })
 }
 
@@ -189,7 +213,10 @@ fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     };
     [
         value.point.map(|index| index.to_string()).unwrap_or_default(),
-        point.and_then(|point| point.numbers.as_ref()).map(|numbers| numbers.repeats.to_string()).unwrap_or_default(),
+        point
+            .and_then(|point| point.numbers.as_ref())
+            .map(|numbers| numbers.repeats.to_string())
+            .unwrap_or_default(),
         point.map(warnings).unwrap_or_default(),
         error,
     ]
@@ -199,7 +226,12 @@ fn memory(experiment: &Experiment) -> String {
     let mut table = Table::new(&["kind", "threads", "repeat", "rate_bytes_per_s"]);
     for usage in &experiment.memory {
         for (repeat, rate) in usage.rates_bytes_per_s.iter().enumerate() {
-            table.row([usage.kind.clone(), usage.threads.to_string(), (repeat + 1).to_string(), number(Some(*rate))]);
+            table.row([
+                usage.kind.clone(),
+                usage.threads.to_string(),
+                (repeat + 1).to_string(),
+                number(Some(*rate)),
+            ]);
         }
     }
     table.0

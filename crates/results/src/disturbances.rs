@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// Other programs that keep more processors busy than this are more than the housekeeping of an idle system.
+/// Other programs that keep more processors busy than this are more than the housekeeping of an
+/// idle system.
 const OTHERS_MATTER: f64 = 0.1;
 /// Periods of a processor quota in which the program was held, in percent, that are worth a doubt.
 const THROTTLED_PERCENT: f64 = 5.0;
@@ -19,17 +20,20 @@ const IO_PERCENT: f64 = 20.0;
 /// Bytes from a cache, in percent, from which this program does not wait for storage.
 const CACHED_PERCENT: f64 = 95.0;
 
-/// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the program's control group, or of the system if it is in
-/// the root group (pressure stall information).
+/// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
+/// program's control group, or of the system if it is in the root group (pressure stall
+/// information).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbances {
     /// Processors that other programs kept busy, mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_processors: Option<f64>,
-    /// Time in which a thread that issues requests was runnable and not scheduled, in percent; only if other programs kept processors busy.
+    /// Time in which a thread that issues requests was runnable and not scheduled, in percent; only
+    /// if other programs kept processors busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention_percent: Option<f64>,
-    /// Periods in which a processor quota held the program, in percent of those in which it wanted a processor.
+    /// Periods in which a processor quota held the program, in percent of those in which it wanted
+    /// a processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_throttled_percent: Option<f64>,
     /// Periods in which a processor quota held the program.
@@ -67,13 +71,17 @@ impl Disturbances {
         let runs = samples.len().max(1) as f64;
         let asked_ns: u64 = samples.iter().map(|sample| sample.usage.elapsed_ns).sum();
         // The kernel's counts go on until the final flush is over.
-        let counted_ns = asked_ns + samples.iter().map(|sample| sample.usage.sync_ns.unwrap_or(0)).sum::<u64>();
+        let counted_ns =
+            asked_ns + samples.iter().map(|sample| sample.usage.sync_ns.unwrap_or(0)).sum::<u64>();
         let percent = |ns: u64| ns as f64 / counted_ns.max(1) as f64 * 100.0;
         let others = each().map(|one| one.others_processors).sum::<f64>() / runs;
         let unserved_ns: Option<u64> = samples.iter().map(|sample| sample.usage.unserved_ns).sum();
-        let contention = unserved_ns.map(|ns| ns as f64 / asked_ns.max(1) as f64 * 100.0 / threads(workload));
+        let contention =
+            unserved_ns.map(|ns| ns as f64 / asked_ns.max(1) as f64 * 100.0 / threads(workload));
         let quotas: Vec<QuotaUse> = each().filter_map(|one| one.quota).collect();
-        let quota = |of: fn(&QuotaUse) -> u64| (!quotas.is_empty()).then(|| quotas.iter().map(of).sum::<u64>());
+        let quota = |of: fn(&QuotaUse) -> u64| {
+            (!quotas.is_empty()).then(|| quotas.iter().map(of).sum::<u64>())
+        };
         let (periods, throttled) = (quota(|one| one.periods), quota(|one| one.throttled));
         let pressures: Option<Vec<PressureUse>> = each().map(|one| one.pressure).collect();
         let pressure = |of: fn(&PressureUse) -> u64| {
@@ -96,7 +104,8 @@ impl Disturbances {
         }
     }
 
-    /// A sentence for each that makes the figures doubtful; `cached_percent` of the bytes came from a cache.
+    /// A sentence for each that makes the figures doubtful; `cached_percent` of the bytes came from
+    /// a cache.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<String> {
         let mut said = Vec::new();
         let held = self.quota_throttled_percent.filter(|held| *held >= THROTTLED_PERCENT);
@@ -106,7 +115,8 @@ impl Disturbances {
                  of the quota; raise it (cpu.max) to measure the target"
             ));
         }
-        let contention = self.contention_percent.filter(|share| held.is_none() && *share >= CONTENTION_PERCENT);
+        let contention =
+            self.contention_percent.filter(|share| held.is_none() && *share >= CONTENTION_PERCENT);
         if let Some(contention) = contention {
             said.push(format!(
                 "CPU contention: its threads were runnable but not scheduled for {contention:.0} % of the time; other programs kept {:.1} \
@@ -137,16 +147,27 @@ mod tests {
     #[test]
     fn each_cause_has_words_of_its_own() {
         let said = |disturbances: Disturbances| disturbances.doubts(Some(100.0)).join("; ");
-        let contended =
-            Disturbances { contention_percent: Some(40.0), others_processors: Some(1.9), ..Disturbances::default() };
-        assert!(said(contended).starts_with("CPU contention: its threads were runnable but not scheduled for 40 %"));
+        let contended = Disturbances {
+            contention_percent: Some(40.0),
+            others_processors: Some(1.9),
+            ..Disturbances::default()
+        };
+        assert!(
+            said(contended).starts_with(
+                "CPU contention: its threads were runnable but not scheduled for 40 %"
+            )
+        );
         let held = Disturbances {
             quota_throttled_percent: Some(95.0),
             quota_throttled_periods: Some(105),
             quota_held_percent: Some(80.0),
             ..contended
         };
-        assert!(said(held).starts_with("the processor quota") && !said(held).contains("contention"), "{}", said(held));
+        assert!(
+            said(held).starts_with("the processor quota") && !said(held).contains("contention"),
+            "{}",
+            said(held)
+        );
         let short = Disturbances { memory_pressure_percent: Some(23.0), ..Disturbances::default() };
         assert!(said(short).starts_with("memory was short: tasks waited for it for 23 %"));
         let storage = Disturbances { io_pressure_percent: Some(50.0), ..Disturbances::default() };

@@ -138,7 +138,8 @@ pub enum Kind {
 /// One experiment: a question, the points that answer it, and the conclusion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
-    /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`, `streams`, `location`, `stripe`, `device_cache`.
+    /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`,
+    /// `streams`, `location`, `stripe`, `device_cache`.
     pub id: String,
     pub title: String,
     /// The question.

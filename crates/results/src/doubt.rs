@@ -13,11 +13,13 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// Splits a warning into words and numbers. A number within a name (`nvme0n1`, `/sys/block/sda1`) belongs to the words; `2 to 3` is a range.
+    /// Splits a warning into words and numbers. A number within a name (`nvme0n1`,
+    /// `/sys/block/sda1`) belongs to the words; `2 to 3` is a range.
     pub fn new(warning: &str) -> Doubt {
         let (mut words, mut ranges) = (vec![String::new()], Vec::<[String; 2]>::new());
         for word in warning.split_inclusive(' ') {
-            let number = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '/');
+            let number =
+                word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '/');
             let last = words.last_mut().expect("there is always one");
             let finite = number.parse::<f64>().is_ok_and(f64::is_finite);
             if !finite || !number.starts_with(|c: char| c.is_ascii_digit()) {
@@ -101,17 +103,32 @@ mod tests {
 
     #[test]
     fn warnings_that_differ_only_in_a_number_are_one() {
-        let busy = |number: &str| format!("other programs kept {number} processors busy: stop them");
-        let all = [busy("1.5"), "nvme0n1 was 70 % busy".to_owned(), busy("2.0"), busy("1.7 to 1.9"), busy("1.1")];
+        let busy =
+            |number: &str| format!("other programs kept {number} processors busy: stop them");
+        let all = [
+            busy("1.5"),
+            "nvme0n1 was 70 % busy".to_owned(),
+            busy("2.0"),
+            busy("1.7 to 1.9"),
+            busy("1.1"),
+        ];
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         assert_eq!(said(&all), [busy("1.1 to 2.0"), "nvme0n1 was 70 % busy".to_owned()]);
         assert_eq!(merged(all)[0].count(), 4);
-        assert_eq!(said(&["9 of 10", "10 of 10", "9 of 10"]), ["9 to 10 of 10"], "by value, not by letters");
+        assert_eq!(
+            said(&["9 of 10", "10 of 10", "9 of 10"]),
+            ["9 to 10 of 10"],
+            "by value, not by letters"
+        );
     }
 
     #[test]
     fn a_number_in_a_name_or_between_other_words_makes_another_kind() {
-        assert_eq!(said(&["sda 1 was slow", "sdb 1 was slow", "/dev/sd1 was slow", "/dev/sd2 was slow"]).len(), 4);
+        assert_eq!(
+            said(&["sda 1 was slow", "sdb 1 was slow", "/dev/sd1 was slow", "/dev/sd2 was slow"])
+                .len(),
+            4
+        );
         let text = "held (at 12 %, not 3.5, of nvme0n1)";
         assert_eq!(said(&[text]), [text]);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Settings worth changing, gains that are uncertain, and doubts that the points give; each with its words.
+//! Settings worth changing, gains that are uncertain, and doubts that the points give; each with
+//! its words.
 
 use crate::answer::Goal;
 use crate::point::Point;
@@ -102,7 +103,9 @@ impl fmt::Display for UncertainGain {
         write!(f, "{} ({} times", self.title, two(self.gain))?;
         match self.gain_interval_95 {
             None => f.write_str(" in one run)"),
-            Some([low, high]) if high < low * UNKNOWN => write!(f, ", {} to {})", two(low), two(high)),
+            Some([low, high]) if high < low * UNKNOWN => {
+                write!(f, ", {} to {})", two(low), two(high))
+            }
             Some(_) => f.write_str(", not settled)"),
         }
     }
@@ -134,14 +137,19 @@ impl fmt::Display for PeakDoubt {
                 show_rate(*before_bytes_per_s)
             ),
             PeakDoubt::NotSettled { op, percent } => {
-                write!(f, "the best {op} is not settled: ± {percent:.0} % when the time was up (--budget gives more)")
+                write!(
+                    f,
+                    "the best {op} is not settled: ± {percent:.0} % when the time was up (--budget gives more)"
+                )
             }
             PeakDoubt::FasterElsewhere { op, throughput_bytes_per_s, workload, .. } => write!(
                 f,
                 "the best {op} may be better: {} with {workload} at another time of the study, for the target's rate moves (--budget gives it more time)",
                 show_rate(*throughput_bytes_per_s)
             ),
-            PeakDoubt::Failed { failed, of } => write!(f, "{failed} of {of} points failed; they are shown as failed"),
+            PeakDoubt::Failed { failed, of } => {
+                write!(f, "{failed} of {of} points failed; they are shown as failed")
+            }
             PeakDoubt::Uncertain { uncertain, of } => write!(
                 f,
                 "{uncertain} of {of} points are uncertain by more than 25 %: the time went to those on which the answer hangs (--budget gives the others more)"

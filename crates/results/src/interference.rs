@@ -66,11 +66,13 @@ pub fn measure_interference<M: Machine>(
     on_run: impl FnMut(usize, usize),
 ) -> Result<(Vec<Point>, std::result::Result<Interference, String>)> {
     let samples = runner.run(request, on_run)?;
-    let point =
-        |(part, alone): (&RequestPart, &Measured)| Point::of(&part.workload, &samples.facts[part.target], alone);
+    let point = |(part, alone): (&RequestPart, &Measured)| {
+        Point::of(&part.workload, &samples.facts[part.target], alone)
+    };
     let points: Vec<Point> = request.parts.iter().zip(&samples.parts).map(point).collect();
     let mut each = samples.parts.iter().zip(&samples.together);
-    let failed = each.find_map(|(alone, together)| alone.failure.as_ref().or(together.failure.as_ref()));
+    let failed =
+        each.find_map(|(alone, together)| alone.failure.as_ref().or(together.failure.as_ref()));
     let found = match failed {
         Some(error) => Err(error.clone()),
         None => of(&request.parts, &samples, &points).ok_or_else(|| "they were not run".to_owned()),
@@ -118,17 +120,30 @@ fn of(parts: &[RequestPart], samples: &RunSamples, points: &[Point]) -> Option<I
             warnings: together.warnings,
         });
     }
-    let rounds = each().map(|(alone, together)| alone.samples.len().min(together.samples.len())).min()?;
-    let sum = |of: &[Measured], round: usize| -> f64 { of.iter().map(|one| rate(&one.samples[round])).sum() };
-    let (alone, together): (Vec<f64>, Vec<f64>) =
-        (0..rounds).map(|round| (sum(&samples.parts, round), sum(&samples.together, round))).unzip();
+    let rounds =
+        each().map(|(alone, together)| alone.samples.len().min(together.samples.len())).min()?;
+    let sum = |of: &[Measured], round: usize| -> f64 {
+        of.iter().map(|one| rate(&one.samples[round])).sum()
+    };
+    let (alone, together): (Vec<f64>, Vec<f64>) = (0..rounds)
+        .map(|round| (sum(&samples.parts, round), sum(&samples.together, round)))
+        .unzip();
     // When all run concurrently, each sample holds the processor time of the whole process.
     let all_ns: f64 = samples.together[0].samples.iter().map(process_ns).sum();
     let elapsed_ns = |sample: &Sample| sample.usage.elapsed_ns as f64;
     let longest: f64 = (0..samples.together[0].samples.len())
-        .map(|run| samples.together.iter().filter_map(|one| one.samples.get(run)).map(elapsed_ns).fold(0.0, f64::max))
+        .map(|run| {
+            samples
+                .together
+                .iter()
+                .filter_map(|one| one.samples.get(run))
+                .map(elapsed_ns)
+                .fold(0.0, f64::max)
+        })
         .sum();
-    let mib = |one: &Measured| one.samples.iter().map(|sample| sample.bytes_with_ramp as f64).sum::<f64>() / 1048576.0;
+    let mib = |one: &Measured| {
+        one.samples.iter().map(|sample| sample.bytes_with_ramp as f64).sum::<f64>() / 1048576.0
+    };
     let all_mib: f64 = samples.together.iter().map(mib).sum();
     let alone_ns: f64 = samples.parts.iter().flat_map(|one| &one.samples).map(process_ns).sum();
     let alone_mib: f64 = samples.parts.iter().map(mib).sum();
@@ -164,7 +179,9 @@ impl Interference {
             None => Some(one.latency_ns.p99 as f64 / alone(one)?.latency_ns.p99.max(1) as f64),
         };
         match worst(&p99).filter(|(_, times)| *times > 1.0) {
-            Some((one, times)) => parts.push(format!("the p99 of {} is {times:.1} times that alone", name(one))),
+            Some((one, times)) => {
+                parts.push(format!("the p99 of {} is {times:.1} times that alone", name(one)))
+            }
             None => parts.push("no p99 rises by more than its interval".into()),
         }
         let lost = |one: &ConcurrentWorkload| match one.throughput_ratio {
@@ -174,7 +191,12 @@ impl Interference {
         if let Some((one, share)) = worst(&lost).filter(|(_, share)| *share > 0.0) {
             parts.push(format!("{} keeps {:.0} % of its rate", name(one), (1.0 - share) * 100.0));
         }
-        let sum: f64 = self.workloads.iter().filter_map(alone).map(|numbers| numbers.throughput_bytes_per_s).sum();
+        let sum: f64 = self
+            .workloads
+            .iter()
+            .filter_map(alone)
+            .map(|numbers| numbers.throughput_bytes_per_s)
+            .sum();
         let together = show_rate(self.throughput_bytes_per_s);
         parts.push(match self.throughput_ratio {
             Some(ratio) if !ratio.is_different() => {

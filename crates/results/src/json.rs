@@ -39,7 +39,11 @@ pub fn to_json(results: &Results) -> serde_json::Result<String> {
 ///
 /// # Errors
 /// A value that JSON cannot represent.
-pub fn to_json_with(results: &Results, command: &str, own: &impl Serialize) -> serde_json::Result<String> {
+pub fn to_json_with(
+    results: &Results,
+    command: &str,
+    own: &impl Serialize,
+) -> serde_json::Result<String> {
     let mut document = serde_json::to_value(results)?;
     let mut own = serde_json::to_value(own)?;
     if let (Some(fields), Some(own_fields)) = (document.as_object_mut(), own.as_object_mut()) {
@@ -63,7 +67,8 @@ pub fn read(path: &Path) -> Result<Results, Error> {
 /// # Errors
 /// Not a halfpower document, or another schema version.
 pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
-    let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
+    let malformed =
+        |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
     let Header { schema } = serde_json::from_str(text).map_err(malformed)?;
     match schema.as_deref() {
         Some(SCHEMA) => {

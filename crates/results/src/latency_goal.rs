@@ -125,7 +125,9 @@ pub fn measure_within_p99<M: Machine>(
         }
         depth = (depth * 2).min(most);
     }
-    while let Some(deep) = too_deep.filter(|&deep| holds > 0 && deep - holds > (holds / NEAR).max(1)) {
+    while let Some(deep) =
+        too_deep.filter(|&deep| holds > 0 && deep - holds > (holds / NEAR).max(1))
+    {
         let middle = holds + (deep - holds) / 2;
         match measure(middle)? {
             Some((_, p99)) if p99 <= p99_ns => holds = middle,
@@ -144,14 +146,20 @@ fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
 }
 
 fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: bool) -> LatencyGoal {
-    let measured: Vec<(usize, &Numbers)> =
-        points.iter().enumerate().filter_map(|(at, point)| Some((at, point.numbers.as_ref()?))).collect();
+    let measured: Vec<(usize, &Numbers)> = points
+        .iter()
+        .enumerate()
+        .filter_map(|(at, point)| Some((at, point.numbers.as_ref()?)))
+        .collect();
     let depth = |at: usize| points[at].workload.depth;
-    let holding = || measured.iter().copied().filter(|(_, numbers)| numbers.latency_ns.p99 <= p99_ns);
+    let holding =
+        || measured.iter().copied().filter(|(_, numbers)| numbers.latency_ns.p99 <= p99_ns);
     let rate = |numbers: &Numbers| numbers.throughput_bytes_per_s;
     let greatest = holding().map(|(_, numbers)| rate(numbers)).fold(0.0, f64::max);
     let fewest = |share: f64| {
-        holding().filter(|(_, numbers)| rate(numbers) >= share * greatest).min_by_key(|(at, _)| depth(*at))
+        holding()
+            .filter(|(_, numbers)| rate(numbers) >= share * greatest)
+            .min_by_key(|(at, _)| depth(*at))
     };
     let best = fewest(1.0 - SAME);
     let beyond = measured
@@ -179,7 +187,10 @@ fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: boo
         throughput_bytes_per_s: best.map(|(_, numbers)| rate(numbers)),
         interval_95: best.and_then(|(_, numbers)| numbers.interval_95),
         p99_interval_95_ns: best.and_then(|(_, numbers)| p99_interval(numbers)),
-        unlimited_bytes_per_s: measured.iter().map(|(_, numbers)| rate(numbers)).max_by(f64::total_cmp),
+        unlimited_bytes_per_s: measured
+            .iter()
+            .map(|(_, numbers)| rate(numbers))
+            .max_by(f64::total_cmp),
         half_depth: fewest(0.5).map(|(at, _)| depth(at)),
         sure,
         sentence: String::new(),
@@ -220,7 +231,9 @@ impl LatencyGoal {
             p99(numbers)
         );
         said += &match beyond {
-            Some((at, numbers)) => format!("; with {} outstanding it is {}", outstanding(at), p99(numbers)),
+            Some((at, numbers)) => {
+                format!("; with {} outstanding it is {}", outstanding(at), p99(numbers))
+            }
             None => "; more outstanding gain nothing".to_owned(),
         };
         if let Some(half) = self.half_depth.filter(|&half| half < points[at].workload.depth) {
@@ -230,7 +243,8 @@ impl LatencyGoal {
             said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
         }
         if !self.sure {
-            said += "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
+            said +=
+                "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
         }
         said
     }

@@ -35,8 +35,8 @@ mod words;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
-    Advertised, Answer, CostMode, CostModel, CostScope, Fixed, Goal, HalfPower, Peak, PeakSource, PlainRate, Predicted,
-    Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, CostMode, CostModel, CostScope, Fixed, Goal, HalfPower, Peak, PeakSource,
+    PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};
@@ -50,8 +50,8 @@ pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99};
 pub use limit::{
-    Bottleneck, BusyPart, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange, LimitOf, LimitTrial,
-    Meaning, PlainWrite, ReadAhead, Refutation, WriteBackWait,
+    Bottleneck, BusyPart, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange,
+    LimitOf, LimitTrial, Meaning, PlainWrite, ReadAhead, Refutation, WriteBackWait,
 };
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
@@ -59,7 +59,8 @@ pub use output::{Output, OutputError, append};
 #[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;
 pub use point::{
-    LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points, points_of,
+    LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points,
+    points_of,
 };
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};

@@ -82,14 +82,22 @@ fn once<F: FileSystem>(
     let mut elapsed = run(system, plan, interrupt, progress, records)?;
     let after = system.usage();
     let operations = Operation::ALL.map(|operation| {
-        operation_result(plan, operation, &latencies, std::mem::take(&mut elapsed[operation as usize]))
+        operation_result(
+            plan,
+            operation,
+            &latencies,
+            std::mem::take(&mut elapsed[operation as usize]),
+        )
     });
     let mut result = MetadataResult {
         plan: plan.clone(),
         operations: operations.into(),
         cpu_user_ns: after.user_ns.saturating_sub(before.user_ns),
         cpu_system_ns: after.system_ns.saturating_sub(before.system_ns),
-        device_read_bytes: before.block_bytes.zip(after.block_bytes).map(|(was, is)| is.0.saturating_sub(was.0)),
+        device_read_bytes: before
+            .block_bytes
+            .zip(after.block_bytes)
+            .map(|(was, is)| is.0.saturating_sub(was.0)),
         warnings: Vec::new(),
     };
     result.warnings = warnings(&result);
@@ -113,7 +121,8 @@ fn operation_result(
         count,
         rate_per_s: rate(count * u64::from(plan.rounds), total),
         files_per_s: rate(u64::from(plan.files) * u64::from(plan.rounds), total),
-        rate_interval_per_s: estimate_values(&times).and_then(|time| time.rate_of(count as f64 * 1e9)),
+        rate_interval_per_s: estimate_values(&times)
+            .and_then(|time| time.rate_of(count as f64 * 1e9)),
         latency: Latency::of(&latency),
         elapsed_ns,
     }
@@ -129,7 +138,10 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
     }
     if !short.is_empty() {
         let limit = SHORT_NS / 1_000_000;
-        warnings.push(format!("{} took under {limit} ms a round: ask for more files", short.join(", ")));
+        warnings.push(format!(
+            "{} took under {limit} ms a round: ask for more files",
+            short.join(", ")
+        ));
     }
     if result.device_read_bytes == Some(0) && result.plan.sync == FileSync::None {
         warnings.push(
@@ -149,7 +161,10 @@ impl MetadataResult {
             settings: settings.clone(),
             count: operation.count * u64::from(self.plan.rounds),
             per_s: operation.rate_per_s,
-            interval_95: operation.rate_interval_per_s.as_ref().map(|interval| [interval.low, interval.high]),
+            interval_95: operation
+                .rate_interval_per_s
+                .as_ref()
+                .map(|interval| [interval.low, interval.high]),
             latency_ns: Some(LatencySummary::from(&operation.latency.histogram)),
             cpu_ns: None,
         };

@@ -56,7 +56,12 @@ impl Output {
     ///
     /// # Errors
     /// The location is not writable, the file belongs to the user, or it is one of `targets`.
-    pub fn new(option: &str, path: &Path, force: bool, targets: &[PathBuf]) -> Result<Output, OutputError> {
+    pub fn new(
+        option: &str,
+        path: &Path,
+        force: bool,
+        targets: &[PathBuf],
+    ) -> Result<Output, OutputError> {
         let output = Output::at(option, path, force)?;
         if let Some(target) = targets.iter().find(|target| output.is_target(target)) {
             return Err(output.refused(format!(
@@ -64,7 +69,9 @@ impl Output {
                 target.display()
             )));
         }
-        if let (Place::Free | Place::Replaceable(_), Some((directory, _))) = (output.place()?, &output.at) {
+        if let (Place::Free | Place::Replaceable(_), Some((directory, _))) =
+            (output.place()?, &output.at)
+        {
             part::remove_leftovers(directory);
             drop(output.temporary(directory)?);
         }
@@ -75,8 +82,10 @@ impl Output {
     fn at(option: &str, path: &Path, force: bool) -> Result<Output, OutputError> {
         let mut output = Output { option: option.into(), path: path.into(), at: None, force };
         if !is_own_open_file(path) {
-            let name = path.file_name().ok_or_else(|| output.refused("it is a directory; name a file"))?;
-            let directory = Directory::held(parent(path)).map_err(|error| output.unusable(parent(path), &error))?;
+            let name =
+                path.file_name().ok_or_else(|| output.refused("it is a directory; name a file"))?;
+            let directory = Directory::held(parent(path))
+                .map_err(|error| output.unusable(parent(path), &error))?;
             output.at = Some((directory, name.to_owned()));
         }
         Ok(output)
@@ -125,7 +134,11 @@ impl Output {
         .map_err(failed)?;
         // Make the rename durable, too. A failed directory sync is not an error: the file exists.
         let _ = directory.sync();
-        if directory.is_in_place() { Ok(()) } else { Err(OutputError::Moved { path: self.path.clone() }) }
+        if directory.is_in_place() {
+            Ok(())
+        } else {
+            Err(OutputError::Moved { path: self.path.clone() })
+        }
     }
 
     /// Appends to a file, which is created if missing.
@@ -158,13 +171,22 @@ impl Output {
     }
 
     fn refused(&self, why: impl Into<String>) -> OutputError {
-        OutputError::Refused { option: self.option.clone(), path: self.path.clone(), why: why.into() }
+        OutputError::Refused {
+            option: self.option.clone(),
+            path: self.path.clone(),
+            why: why.into(),
+        }
     }
 
     fn unusable(&self, directory: &Path, error: &io::Error) -> OutputError {
         self.refused(match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no directory {}; make it first", directory.display()),
-            _ => format!("no file can be made in {}: {error}; name another place", directory.display()),
+            io::ErrorKind::NotFound => {
+                format!("there is no directory {}; make it first", directory.display())
+            }
+            _ => format!(
+                "no file can be made in {}: {error}; name another place",
+                directory.display()
+            ),
         })
     }
 
@@ -205,9 +227,10 @@ impl Output {
         let written = match (self.path.to_str(), &self.at) {
             (Some("/dev/stdout"), _) => write_and_flush(&mut io::stdout().lock(), bytes),
             (Some("/dev/stderr"), _) => write_and_flush(&mut io::stderr().lock(), bytes),
-            (_, None) => {
-                OpenOptions::new().append(true).open(&self.path).and_then(|mut file| write_and_flush(&mut file, bytes))
-            }
+            (_, None) => OpenOptions::new()
+                .append(true)
+                .open(&self.path)
+                .and_then(|mut file| write_and_flush(&mut file, bytes)),
             (_, Some((directory, name))) => {
                 directory.open_stream(name).and_then(|mut file| write_and_flush(&mut file, bytes))
             }
@@ -259,7 +282,11 @@ mod tests {
             "j: (groupid=0, jobs=1): err= 0:\n  read: IOPS=1\n",
         ];
         // Content alone does not make a file ours.
-        let looks = ["{\"schema\": \"halfpower.results/1\"}", "point,op,read_percent\r\n", "# halfpower 0.1.0\n"];
+        let looks = [
+            "{\"schema\": \"halfpower.results/1\"}",
+            "point,op,read_percent\r\n",
+            "# halfpower 0.1.0\n",
+        ];
         for content in ["data", "{"].into_iter().chain(fio).chain(looks) {
             fs::write(&path, content).unwrap();
             assert!(refusal(&path, false, &[]).contains("--force"));
@@ -274,8 +301,10 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         for name in ["results.json", "l_slat.1.log", "trace", "sheet.xls"] {
             let path = here.path().join(name);
-            let write =
-                |text: &str| Output::new("--json", &path, false, &[]).and_then(|output| output.write(text.as_bytes()));
+            let write = |text: &str| {
+                Output::new("--json", &path, false, &[])
+                    .and_then(|output| output.write(text.as_bytes()))
+            };
             // An empty file may be replaced.
             fs::write(&path, "").unwrap();
             write("fio version 3 iolog\n").unwrap();
@@ -293,7 +322,10 @@ mod tests {
             write("1, 2, 6\n").unwrap();
         }
         let left = fs::read_dir(here.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        assert_eq!(left.filter(|name| !name.to_string_lossy().ends_with(".halfpower-output")).count(), 4);
+        assert_eq!(
+            left.filter(|name| !name.to_string_lossy().ends_with(".halfpower-output")).count(),
+            4
+        );
     }
 
     #[test]
@@ -304,7 +336,10 @@ mod tests {
         fs::write(&target, "").unwrap();
         fs::hard_link(&target, &link).unwrap();
         for output in [&target, &link, &not_there] {
-            assert!(refusal(output, true, &[target.clone(), not_there.clone()]).contains("what is measured"));
+            assert!(
+                refusal(output, true, &[target.clone(), not_there.clone()])
+                    .contains("what is measured")
+            );
         }
     }
 
@@ -335,7 +370,9 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(append("run", &link, b"x", true).unwrap_err().to_string().contains("symbolic link"));
+        assert!(
+            append("run", &link, b"x", true).unwrap_err().to_string().contains("symbolic link")
+        );
         assert!(append("run", here.path(), b"x", true).is_err());
         append("run", Path::new("/dev/null"), b"x", false).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");

@@ -32,12 +32,17 @@ impl HistoryTable {
     /// The table is too large for a Parquet file.
     pub fn to_parquet(&self) -> Result<Vec<u8>> {
         let names: Vec<&str> = history_columns().collect();
-        let columns: Vec<Vec<Option<&Cell>>> =
-            (0..names.len()).map(|place| self.rows.iter().map(|row| row[place].as_ref()).collect()).collect();
-        let fields: Vec<TypePtr> =
-            names.iter().zip(&columns).map(|(name, cells)| field(name, cells)).collect::<Result<_>>()?;
+        let columns: Vec<Vec<Option<&Cell>>> = (0..names.len())
+            .map(|place| self.rows.iter().map(|row| row[place].as_ref()).collect())
+            .collect();
+        let fields: Vec<TypePtr> = names
+            .iter()
+            .zip(&columns)
+            .map(|(name, cells)| field(name, cells))
+            .collect::<Result<_>>()?;
         let schema = Arc::new(Type::group_type_builder("points").with_fields(fields).build()?);
-        let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::default()))?;
+        let mut writer =
+            SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::default()))?;
         let mut group = writer.next_row_group()?;
         let mut columns = columns.iter();
         while let Some(mut column) = group.next_column()? {
@@ -112,7 +117,9 @@ mod tests {
             };
             names.iter().map(cell).collect::<Vec<_>>()
         };
-        let table = HistoryTable { rows: vec![row(1, None), row(u64::MAX, Some(1.5e9)), row(3, Some(2.25))] };
+        let table = HistoryTable {
+            rows: vec![row(1, None), row(u64::MAX, Some(1.5e9)), row(3, Some(2.25))],
+        };
         let reader = SerializedFileReader::new(written(&table)).unwrap();
         let columns = |row: &::parquet::record::Row| -> Vec<(String, Field)> {
             row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect()
@@ -120,7 +127,9 @@ mod tests {
         let rows: Vec<Vec<(String, Field)>> =
             reader.get_row_iter(None).unwrap().map(|row| columns(&row.unwrap())).collect();
         assert_eq!(rows.len(), 3);
-        let of = |row: usize, name: &str| rows[row].iter().find(|(known, _)| known == name).unwrap().1.clone();
+        let of = |row: usize, name: &str| {
+            rows[row].iter().find(|(known, _)| known == name).unwrap().1.clone()
+        };
         assert_eq!(rows[0].iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
         assert_eq!(of(1, "entry"), Field::ULong(u64::MAX));
         assert_eq!(of(2, "target"), Field::Str("/data, \u{e9}".into()));

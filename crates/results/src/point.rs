@@ -8,8 +8,8 @@ use machine::units::MIB;
 use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{
-    Ceiling, Measured, Repeats, RunSamples, Runner, Sample, Verification, counted, ends_with_flush, rate_estimate,
-    stats,
+    Ceiling, Measured, Repeats, RunSamples, Runner, Sample, Verification, counted, ends_with_flush,
+    rate_estimate, stats,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,14 +161,21 @@ impl From<&Histogram> for LatencySummary {
 impl Point {
     /// A point that could not be measured.
     pub fn failed(workload: Workload, error: impl ToString) -> Point {
-        Point { workload: workload.into(), numbers: None, error: Some(error.to_string()), verification: None }
+        Point {
+            workload: workload.into(),
+            numbers: None,
+            error: Some(error.to_string()),
+            verification: None,
+        }
     }
 
     /// A point from the measurement of a workload.
     pub fn of(workload: &Workload, facts: &TargetFacts, measured: &Measured) -> Point {
         match &measured.failure {
             Some(error) => Point::failed(workload.clone(), error),
-            None => Point::from_samples(workload, facts, &measured.samples).beside(measured.ceiling),
+            None => {
+                Point::from_samples(workload, facts, &measured.samples).beside(measured.ceiling)
+            }
         }
     }
 
@@ -197,7 +204,11 @@ impl Point {
             numbers.achieved.driver_ceiling_iops = Some(ceiling.generator_iops);
             numbers.achieved.no_op_ceiling_iops = ceiling.no_op_iops;
             numbers.achieved.of_ceiling_percent = Some(percent);
-            numbers.warnings.extend(checks::near_ceiling(&self.workload, percent, ceiling.lowest_iops()));
+            numbers.warnings.extend(checks::near_ceiling(
+                &self.workload,
+                percent,
+                ceiling.lowest_iops(),
+            ));
         }
         self
     }
@@ -245,7 +256,8 @@ impl Point {
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;
-        let returns_early = workload.writes() && !workload.buffering.is_direct() && !workload.buffering.is_dsync();
+        let returns_early =
+            workload.writes() && !workload.buffering.is_direct() && !workload.buffering.is_dsync();
         match numbers.achieved.returned_bytes_per_s {
             Some(_) if workload.writes() => Some("until stable storage"),
             None if returns_early => Some("until the last write returned"),
@@ -297,7 +309,9 @@ impl Numbers {
     pub fn differs(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         let apart = match (self.interval_95, other.interval_95) {
-            (Some([low, high]), Some([other_low, other_high])) => low > other_high || high < other_low,
+            (Some([low, high]), Some([other_low, other_high])) => {
+                low > other_high || high < other_low
+            }
             _ => false,
         };
         apart && !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)
@@ -321,7 +335,8 @@ impl Numbers {
         let mix = !latency[0].is_empty() && !latency[1].is_empty();
         let mut achieved = Achieved::from_samples(workload, samples);
         if ends_with_flush(samples) {
-            let returned: Vec<f64> = samples.iter().map(|sample| sample.returned_iops() * request).collect();
+            let returned: Vec<f64> =
+                samples.iter().map(|sample| sample.returned_iops() * request).collect();
             achieved.returned_bytes_per_s = Some(mean(&returned));
         }
         let mut numbers = Numbers {
@@ -361,7 +376,11 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
 /// The points of workloads that were measured on one target.
 pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
     let facts = &samples.facts[0];
-    workloads.iter().zip(&samples.parts).map(|(workload, measured)| Point::of(workload, facts, measured)).collect()
+    workloads
+        .iter()
+        .zip(&samples.parts)
+        .map(|(workload, measured)| Point::of(workload, facts, measured))
+        .collect()
 }
 
 /// Measures several workloads on one target in turn: one point each.
@@ -430,14 +449,17 @@ mod tests {
     }
 
     fn numbers(samples: &[Sample]) -> Numbers {
-        Point::from_samples(&Workload::default(), &facts(), samples).numbers.expect("it was measured")
+        Point::from_samples(&Workload::default(), &facts(), samples)
+            .numbers
+            .expect("it was measured")
     }
 
     #[test]
     fn equally_long_runs_have_equal_weight() {
         // The slow run has empty slices, so its slices are fewer and wider.
         let slow = run(100.0, 1000, 0);
-        let slices: Vec<f64> = slow.slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
+        let slices: Vec<f64> =
+            slow.slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         let slow = Sample { slice_ns: slow.slice_ns * 2, slice_rates: slices, ..slow };
         let iops = numbers(&[run(300.0, 1000, 0), slow]).iops;
         assert!((iops - 200.0).abs() < 1e-6, "{iops}");
@@ -459,7 +481,10 @@ mod tests {
             let [low, high] = found.interval_95.expect("99 slices give one");
             assert!((low..=high).contains(&found.throughput_bytes_per_s), "{rates:?}: {found:?}");
             let half = (high - found.throughput_bytes_per_s) / found.throughput_bytes_per_s;
-            assert!((half - found.relative_half_width.unwrap()).abs() < 1e-9, "the width is that of the same interval");
+            assert!(
+                (half - found.relative_half_width.unwrap()).abs() < 1e-9,
+                "the width is that of the same interval"
+            );
         }
     }
 
@@ -467,14 +492,25 @@ mod tests {
     fn a_limit_drop_between_runs_is_reported() {
         let found = numbers(&[run(640.0, 1000, 0), run(64.0, 1000, 0)]);
         let said = "the rate changed: 40.0 MiB/s, then 4.00 MiB/s from 0 ns on (after 40.0 MiB)";
-        assert!(found.warnings.iter().any(|warning| warning.starts_with(said)), "{:?}", found.warnings);
-        assert!(found.rate_change.is_some_and(|change| change.phases.len() == 2 && !change.within_run));
-        assert_eq!(numbers(&[run(640.0, 1000, 0), run(630.0, 1000, 0)]).warnings, Vec::<String>::new());
+        assert!(
+            found.warnings.iter().any(|warning| warning.starts_with(said)),
+            "{:?}",
+            found.warnings
+        );
+        assert!(
+            found.rate_change.is_some_and(|change| change.phases.len() == 2 && !change.within_run)
+        );
+        assert_eq!(
+            numbers(&[run(640.0, 1000, 0), run(630.0, 1000, 0)]).warnings,
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn measurements_differ_if_their_intervals_do() {
-        let at = |rate: f64| numbers(&[run(rate, 1000, 0), run(rate * 1.01, 1000, 0), run(rate * 0.99, 1000, 0)]);
+        let at = |rate: f64| {
+            numbers(&[run(rate, 1000, 0), run(rate * 1.01, 1000, 0), run(rate * 0.99, 1000, 0)])
+        };
         assert!(at(640.0).differs(&at(160.0)) && at(160.0).differs(&at(640.0)));
         assert!(!at(640.0).differs(&at(600.0)), "too near");
         let wide = numbers(&[run(100.0, 1000, 0), run(500.0, 1000, 0)]);
@@ -485,8 +521,15 @@ mod tests {
     fn rate_and_latencies_are_of_the_same_runs() {
         let warming = run(50.0, 1_000_000, 300_000_000);
         let found = numbers(&[warming.clone(), run(100.0, 1000, 0), run(100.0, 1000, 0)]);
-        assert_eq!((found.repeats, found.runs_bytes_per_s.len(), found.latency_ns.count), (2, 2, 2));
+        assert_eq!(
+            (found.repeats, found.runs_bytes_per_s.len(), found.latency_ns.count),
+            (2, 2, 2)
+        );
         assert!(found.latency_ns.max < 1_000_000 && (found.iops - 100.0).abs() < 1e-6, "{found:?}");
-        assert_eq!(numbers(&[warming, run(100.0, 1000, 0)]).repeats, 2, "a single run gives no interval between runs");
+        assert_eq!(
+            numbers(&[warming, run(100.0, 1000, 0)]).repeats,
+            2,
+            "a single run gives no interval between runs"
+        );
     }
 }

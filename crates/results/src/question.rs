@@ -94,7 +94,8 @@ fn mix(mix: &SizeMix) -> String {
     match mix {
         SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
         SizeMix::Shares(shares) => {
-            let each: Vec<String> = shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent)).collect();
+            let each: Vec<String> =
+                shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent)).collect();
             each.join("+")
         }
     }
@@ -109,7 +110,12 @@ mod tests {
     #[test]
     fn length_and_seed_are_ignored() {
         let one = Workload::default();
-        let other = Workload { seed: 7, stop: Stop::AfterBytes(1 << 20), limit_bytes: Some(1 << 30), ..one.clone() };
+        let other = Workload {
+            seed: 7,
+            stop: Stop::AfterBytes(1 << 20),
+            limit_bytes: Some(1 << 30),
+            ..one.clone()
+        };
         assert_ne!(one, other);
         assert_eq!(Question::of(&one), Question::of(&other));
         assert_eq!(Question::of(&one).text(), "read seq 65536 1x1 sync direct");
@@ -133,7 +139,10 @@ mod tests {
             Workload { sizes: sizes(512, 1024), ..base() },
             Workload { sizes: sizes(1024, 512), ..base() },
             Workload {
-                sizes: Some(Sizes { read: SizeMix::Range { least_bytes: 512, most_bytes: 1024 }, write: shares(512) }),
+                sizes: Some(Sizes {
+                    read: SizeMix::Range { least_bytes: 512, most_bytes: 1024 },
+                    write: shares(512),
+                }),
                 ..base()
             },
             Workload { align_bytes: Some(512), ..base() },

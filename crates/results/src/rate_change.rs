@@ -5,7 +5,8 @@ use measure::Course;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the rate changed from the first run of a point to its last: its mean is the rate of no phase.
+/// How the rate changed from the first run of a point to its last: its mean is the rate of no
+/// phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChange {
     /// The rates in the order of time: two or more.
@@ -48,12 +49,14 @@ impl RateChange {
         [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]
     }
 
-    /// The rates with the time at which each began: `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
+    /// The rates with the time at which each began:
+    /// `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
     pub fn rates(&self) -> String {
         let mut said = String::new();
         for (number, phase) in self.phases.iter().enumerate() {
             let rate = show_rate(phase.throughput_bytes_per_s);
-            let (at, after) = (show_time(phase.from_s * 1e9), show_size_rounded(phase.after_bytes as f64));
+            let (at, after) =
+                (show_time(phase.from_s * 1e9), show_size_rounded(phase.after_bytes as f64));
             said += &match (number, self.gradual) {
                 (0, true) => format!("{rate} at {at}"),
                 (0, false) => rate,
@@ -68,7 +71,8 @@ impl RateChange {
     pub fn said(&self) -> String {
         let within = if self.within_run { " within a run" } else { "" };
         let first_last = self.phases.first().zip(self.phases.last());
-        let fell = first_last.is_some_and(|(a, b)| b.throughput_bytes_per_s < a.throughput_bytes_per_s);
+        let fell =
+            first_last.is_some_and(|(a, b)| b.throughput_bytes_per_s < a.throughput_bytes_per_s);
         let cause = match (self.within_run, self.gradual, fell) {
             (true, false, true) => ": a burst credit or a cache ran out, or a limit changed",
             _ => "",

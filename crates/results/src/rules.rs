@@ -93,15 +93,24 @@ impl Checks<'_> {
     fn is_rate(&mut self, name: &str, point: usize, rate: f64, interval: Option<[f64; 2]>) {
         let numbers = self.points.get(point).and_then(|point| point.numbers.as_ref());
         let Some(numbers) = numbers else {
-            return self.add(Rule::OneValue, format!("{name} is that of points[{point}], which has no figures"));
+            return self.add(
+                Rule::OneValue,
+                format!("{name} is that of points[{point}], which has no figures"),
+            );
         };
         if !same(rate, numbers.throughput_bytes_per_s) {
             let of_point = numbers.throughput_bytes_per_s;
-            self.add(Rule::OneValue, format!("{name} is {rate} bytes/s, and points[{point}] has {of_point}"));
+            self.add(
+                Rule::OneValue,
+                format!("{name} is {rate} bytes/s, and points[{point}] has {of_point}"),
+            );
         }
         if interval.is_some_and(|ends| Some(ends) != numbers.interval_95) {
             let [of, is] = [numbers.interval_95, interval];
-            self.add(Rule::OneValue, format!("the interval of {name} is {is:?}, and points[{point}] has {of:?}"));
+            self.add(
+                Rule::OneValue,
+                format!("the interval of {name} is {is:?}, and points[{point}] has {of:?}"),
+            );
         }
     }
 
@@ -122,7 +131,10 @@ impl Checks<'_> {
             );
             let numbers = self.points.get(peak.point).and_then(|point| point.numbers.as_ref());
             let high = peak.interval_95.map_or(rate, |[_, high]| high);
-            let faster = self.points.iter().position(|point| settled_low(point, op).is_some_and(|low| low > high));
+            let faster = self
+                .points
+                .iter()
+                .position(|point| settled_low(point, op).is_some_and(|low| low > high));
             if let Some(index) = faster.filter(|_| !doubted && !bursty) {
                 let other = self.points[index].rate().unwrap_or_default();
                 self.add(
@@ -130,12 +142,18 @@ impl Checks<'_> {
                     format!("points[{index}] has {other} bytes/s, and the peak of {op}s is {rate}"),
                 );
             }
-            let cap = peak.advertised.as_ref().filter(|cap| rate > cap.throughput_bytes_per_s * ABOVE_CAP);
-            let explained =
-                numbers.is_some_and(|numbers| !numbers.warnings.is_empty()) || !self.answer.doubts.is_empty();
+            let cap = peak
+                .advertised
+                .as_ref()
+                .filter(|cap| rate > cap.throughput_bytes_per_s * ABOVE_CAP);
+            let explained = numbers.is_some_and(|numbers| !numbers.warnings.is_empty())
+                || !self.answer.doubts.is_empty();
             if let Some(cap) = cap.filter(|_| !explained) {
                 let (layer, admits) = (&cap.layer, cap.throughput_bytes_per_s);
-                self.add(Rule::BelowCap, format!("the peak of {op}s is {rate} bytes/s, and {layer} admits {admits}"));
+                self.add(
+                    Rule::BelowCap,
+                    format!("the peak of {op}s is {rate} bytes/s, and {layer} admits {admits}"),
+                );
             }
         }
     }
@@ -152,13 +170,19 @@ impl Checks<'_> {
     fn limits(&mut self) {
         for limit in &self.answer.limits {
             if let Some((point, rate)) = limit.point.zip(limit.throughput_bytes_per_s) {
-                self.is_rate(&format!("the rate of a limit of {} {}s", limit.of, limit.op), point, rate, None);
+                self.is_rate(
+                    &format!("the rate of a limit of {} {}s", limit.of, limit.op),
+                    point,
+                    rate,
+                    None,
+                );
             }
         }
     }
 
     fn half_power(&mut self) {
-        let measured = self.answer.half_power.iter().filter(|half| half.peak_from == PeakSource::Measured);
+        let measured =
+            self.answer.half_power.iter().filter(|half| half.peak_from == PeakSource::Measured);
         for half in measured.filter(|half| half.fixed.is_some()) {
             self.is_peak(
                 half.op,
@@ -173,26 +197,42 @@ impl Checks<'_> {
             let title = &finding.title;
             let [before, after] = finding.points.map(|index| self.points.get(index));
             let Some((before, after)) = before.zip(after) else {
-                self.add(Rule::FindingAgrees, format!("\"{title}\" compares points that do not exist"));
+                self.add(
+                    Rule::FindingAgrees,
+                    format!("\"{title}\" compares points that do not exist"),
+                );
                 continue;
             };
             let known = Finding::rates([before, after]).map(|rates| rates.full);
             if known.as_ref() != Some(&finding.evidence) {
                 self.add(Rule::FindingAgrees, format!("\"{title}\" says {}", finding.evidence));
             }
-            if finding.gain_interval_95.is_some_and(|[low, high]| !(low..=high).contains(&finding.gain)) {
-                self.add(Rule::FindingAgrees, format!("the gain of \"{title}\" is outside its interval"));
+            if finding
+                .gain_interval_95
+                .is_some_and(|[low, high]| !(low..=high).contains(&finding.gain))
+            {
+                self.add(
+                    Rule::FindingAgrees,
+                    format!("the gain of \"{title}\" is outside its interval"),
+                );
             }
             let peak = self.answer.peak(after.workload.op).map(|peak| peak.throughput_bytes_per_s);
-            let goal = finding.reaches.zip(peak).map(|(goal, peak)| goal.share() * peak * (1.0 - ROUNDING));
+            let goal = finding
+                .reaches
+                .zip(peak)
+                .map(|(goal, peak)| goal.share() * peak * (1.0 - ROUNDING));
             if goal.zip(after.rate()).is_some_and(|(goal, rate)| rate < goal) {
-                self.add(Rule::FindingAgrees, format!("\"{title}\" does not reach its share of the peak"));
+                self.add(
+                    Rule::FindingAgrees,
+                    format!("\"{title}\" does not reach its share of the peak"),
+                );
             }
         }
     }
 }
 
-/// The low end of the interval of a point that measures the whole target, past caches, and is settled.
+/// The low end of the interval of a point that measures the whole target, past caches, and is
+/// settled.
 fn settled_low(point: &Point, op: OpKind) -> Option<f64> {
     let workload = &point.workload;
     let whole = workload.op == op
@@ -200,6 +240,7 @@ fn settled_low(point: &Point, op: OpKind) -> Option<f64> {
         && workload.allocation == Allocation::Written
         && workload.region_bytes.is_none()
         && workload.limit_bytes.is_none();
-    let numbers = point.numbers.as_ref().filter(|numbers| whole && numbers.repeats >= SETTLED_RUNS)?;
+    let numbers =
+        point.numbers.as_ref().filter(|numbers| whole && numbers.repeats >= SETTLED_RUNS)?;
     numbers.interval_95.map(|[low, _]| low)
 }

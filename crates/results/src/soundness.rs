@@ -1,4 +1,5 @@
-//! Whether a document's figures agree with each other. Damage and edits by hand are found here, before anybody believes a figure.
+//! Whether a document's figures agree with each other. Damage and edits by hand are found here,
+//! before anybody believes a figure.
 
 use crate::document::Results;
 use crate::operation::OperationRate;
@@ -22,16 +23,19 @@ pub(crate) fn check(results: &Results) -> Check {
         check_point(point).map_err(|why| format!("points[{index}]: {why}"))?;
     }
     for (index, rate) in results.rates.iter().enumerate() {
-        check_operation(rate).map_err(|why| format!("rates[{index}] ({}): {why}", rate.operation))?;
+        check_operation(rate)
+            .map_err(|why| format!("rates[{index}] ({}): {why}", rate.operation))?;
     }
     Ok(())
 }
 
 fn check_point(point: &Point) -> Check {
     let workload = &point.workload.workload;
-    for (field, value) in
-        [("request_bytes", workload.request_bytes), ("depth", workload.depth), ("threads", workload.threads)]
-    {
+    for (field, value) in [
+        ("request_bytes", workload.request_bytes),
+        ("depth", workload.depth),
+        ("threads", workload.threads),
+    ] {
         if value == 0 {
             return Err(format!("{field} is 0"));
         }
@@ -43,7 +47,9 @@ fn check_point(point: &Point) -> Check {
         (Some(numbers), None) => check_numbers(point, numbers),
         (None, Some(_)) => Ok(()),
         (Some(_), Some(_)) => Err("it has numbers and an error".into()),
-        (None, None) => Err("it has no error, and its numbers are incomplete or of another type".into()),
+        (None, None) => {
+            Err("it has no error, and its numbers are incomplete or of another type".into())
+        }
     }
 }
 
@@ -69,26 +75,36 @@ fn check_numbers(point: &Point, numbers: &Numbers) -> Check {
     for run in &numbers.runs {
         let [p50, p99, p999] = [run.latency_p50_ns, run.latency_p99_ns, run.latency_p999_ns];
         if !(p50 <= p99 && p99 <= p999) {
-            return Err(format!("runs: the percentiles {p50}, {p99} and {p999} ns are out of order"));
+            return Err(format!(
+                "runs: the percentiles {p50}, {p99} and {p999} ns are out of order"
+            ));
         }
         not_negative("runs: cpu_ns_per_request", run.cpu_ns_per_request)?;
     }
     let request = f64::from(point.workload.request_bytes);
-    if point.workload.sizes.is_none() && (numbers.iops * request - rate).abs() > rate.max(request) * ROUNDING {
+    if point.workload.sizes.is_none()
+        && (numbers.iops * request - rate).abs() > rate.max(request) * ROUNDING
+    {
         let iops = numbers.iops;
-        return Err(format!("throughput_bytes_per_s is {rate}, and iops is {iops} with requests of {request} bytes"));
+        return Err(format!(
+            "throughput_bytes_per_s is {rate}, and iops is {iops} with requests of {request} bytes"
+        ));
     }
     let latencies = [
         ("latency_ns", Some(&numbers.latency_ns)),
         ("read_latency_ns", numbers.read_latency_ns.as_ref()),
         ("write_latency_ns", numbers.write_latency_ns.as_ref()),
     ];
-    latencies.iter().filter_map(|(field, one)| Some((field, (*one)?))).try_for_each(|(field, one)| latency(field, one))
+    latencies
+        .iter()
+        .filter_map(|(field, one)| Some((field, (*one)?)))
+        .try_for_each(|(field, one)| latency(field, one))
 }
 
 fn check_operation(rate: &OperationRate) -> Check {
     not_negative("per_s", rate.per_s)?;
-    // The rate counts all runs together, the interval is that of their mean: it may leave the rate out.
+    // The rate counts all runs together, the interval is that of their mean: it may leave the rate
+    // out.
     rate.interval_95.map_or(Ok(()), in_order)?;
     rate.latency_ns.as_ref().map_or(Ok(()), |one| latency("latency_ns", one))
 }
@@ -100,7 +116,8 @@ fn not_negative(field: &str, value: f64) -> Check {
 fn check_interval(rate: f64, interval: Option<[f64; 2]>) -> Check {
     let Some([low, high]) = interval else { return Ok(()) };
     in_order([low, high])?;
-    // Runs of different lengths weigh differently in the rate and in the mean that the interval is of.
+    // Runs of different lengths weigh differently in the rate and in the mean that the interval is
+    // of.
     let slack = rate * ROUNDING + (high - low) / 2.0;
     match (low - slack..=high + slack).contains(&rate) {
         true => Ok(()),
@@ -118,7 +135,9 @@ fn in_order([low, high]: [f64; 2]) -> Check {
 fn latency(field: &str, of: &LatencySummary) -> Check {
     let steps = [of.min, of.p50, of.p90, of.p99, of.p999, of.p9999, of.p99999, of.p999999, of.max];
     if !steps.is_sorted() {
-        return Err(format!("{field}: the percentiles {steps:?} ns, from min to max, are out of order"));
+        return Err(format!(
+            "{field}: the percentiles {steps:?} ns, from min to max, are out of order"
+        ));
     }
     let (low, high) = (of.min as f64 * (1.0 - ROUNDING), of.max as f64 * (1.0 + ROUNDING));
     if (low..=high).contains(&of.mean) {

@@ -38,7 +38,8 @@ pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
 }
 
 fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
-    let of = |bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting));
+    let of =
+        |bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting));
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
@@ -54,18 +55,23 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
             let Some(rate) = found.entries[before].point().rate() else { continue };
             let reaches = |goal: Goal| {
                 let wanted = goal.share() * peak;
-                let after = (rate < wanted).then(|| cheapest(found, op, before, wanted)).flatten()?;
+                let after =
+                    (rate < wanted).then(|| cheapest(found, op, before, wanted)).flatten()?;
                 Some((goal, after))
             };
             // Advice for larger requests usually also holds for smaller ones: report it once.
             let known = said;
             let new = |goal: Goal| known.is_none_or(|known| known.share() < goal.share());
-            let worth = worth_saying(found, before, reaches(Goal::Half), reaches(Goal::NinetyPercent));
+            let worth =
+                worth_saying(found, before, reaches(Goal::Half), reaches(Goal::NinetyPercent));
             for (goal, after) in worth.into_iter().filter(|(goal, _)| new(*goal)) {
-                let (change, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
-                let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, exact: false, point };
+                let (change, setting) =
+                    words(op, &found.entries[before].workload, &found.entries[after].workload);
+                let reading =
+                    |point| Reading { x: 0.0, y: 0.0, interval_95: None, exact: false, point };
                 let title = format!("{change}: {}", goal.words());
-                let comparison = Comparison::new(Change::Plain, reading(before), reading(after), title, setting);
+                let comparison =
+                    Comparison::new(Change::Plain, reading(before), reading(after), title, setting);
                 all.push(comparison.reaching(goal));
                 said = Some(goal);
             }
@@ -84,7 +90,8 @@ fn worth_saying(
 ) -> Vec<(Goal, usize)> {
     let (Some(half), Some(most)) = (half, most) else { return half.or(most).into_iter().collect() };
     let rate = |index: usize| found.entries[index].point().rate().unwrap_or(0.0);
-    let effort = |index: usize| changes(&found.entries[before].workload, &found.entries[index].workload);
+    let effort =
+        |index: usize| changes(&found.entries[before].workload, &found.entries[index].workload);
     if half.1 == most.1 || effort(most.1) <= effort(half.1) {
         vec![most]
     } else if rate(most.1) < rate(half.1) * WORTH_MORE {
@@ -101,8 +108,9 @@ fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<u
     let alike = |entry: &Entry| {
         let workload = &entry.workload;
         let direct = stands_for(entry, op, found.setting, false) && !workload.buffering.is_dsync();
-        let buffered = Workload { request_bytes: base.request_bytes, hint: base.hint, ..workload.clone() }
-            == Workload { limit_bytes: workload.limit_bytes, ..base.clone() };
+        let buffered =
+            Workload { request_bytes: base.request_bytes, hint: base.hint, ..workload.clone() }
+                == Workload { limit_bytes: workload.limit_bytes, ..base.clone() };
         workload.pattern == Pattern::Seq && workload.sizes.is_none() && (direct || buffered)
     };
     let good = found.entries.iter().enumerate().filter(|(index, entry)| {
@@ -136,13 +144,18 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
-    let changed: Vec<Aspect> = all.into_iter().filter(|aspect| aspect.of(from) != aspect.of(to)).collect();
+    let changed: Vec<Aspect> =
+        all.into_iter().filter(|aspect| aspect.of(from) != aspect.of(to)).collect();
     let alike = |entry: &Entry, wanted: &Workload| {
         let one = &entry.workload;
-        let kind = one.op() == wanted.op() && one.pattern == wanted.pattern && one.allocation == wanted.allocation;
+        let kind = one.op() == wanted.op()
+            && one.pattern == wanted.pattern
+            && one.allocation == wanted.allocation;
         let cold = one.buffering.is_direct() || one.sync_at_end || one.cache == from.cache;
-        let usual =
-            one.offset_bytes == 0 && one.region_start_bytes == 0 && one.think_ns == 0 && one.hint == wanted.hint;
+        let usual = one.offset_bytes == 0
+            && one.region_start_bytes == 0
+            && one.think_ns == 0
+            && one.hint == wanted.hint;
         kind && cold
             && usual
             && entry.shape == entries[after].shape
@@ -152,14 +165,23 @@ pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usiz
         let (mut at, mut workload, mut path) = (before, from.clone(), Vec::new());
         for (number, aspect) in order.iter().enumerate() {
             aspect.take(&mut workload, to);
-            let measured = |entry: &Entry| alike(entry, &workload) && entry.point().rate().is_some();
-            let next = if number + 1 == order.len() { after } else { entries.iter().position(measured)? };
+            let measured =
+                |entry: &Entry| alike(entry, &workload) && entry.point().rate().is_some();
+            let next = if number + 1 == order.len() {
+                after
+            } else {
+                entries.iter().position(measured)?
+            };
             path.push((at, next, aspect.words(to)));
             at = next;
         }
         Some(path)
     };
-    if changed.len() < 2 { Vec::new() } else { orders(&changed).into_iter().find_map(path).unwrap_or_default() }
+    if changed.len() < 2 {
+        Vec::new()
+    } else {
+        orders(&changed).into_iter().find_map(path).unwrap_or_default()
+    }
 }
 
 fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
@@ -167,8 +189,12 @@ fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
         return vec![Vec::new()];
     }
     let first = |index: usize| {
-        let rest: Vec<Aspect> =
-            all.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, one)| *one).collect();
+        let rest: Vec<Aspect> = all
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+            .map(|(_, one)| *one)
+            .collect();
         orders(&rest).into_iter().map(move |order| [vec![all[index]], order].concat())
     };
     (0..all.len()).flat_map(first).collect()
@@ -186,7 +212,10 @@ impl Aspect {
     /// that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
-            Aspect::Cache => (u32::from(workload.buffering.is_direct()), u32::from(workload.buffering.is_dsync())),
+            Aspect::Cache => (
+                u32::from(workload.buffering.is_direct()),
+                u32::from(workload.buffering.is_dsync()),
+            ),
             Aspect::Size => (workload.request_bytes, 0),
             Aspect::Outstanding => (workload.depth, workload.threads),
         }
@@ -215,15 +244,22 @@ fn words(op: OpKind, before: &Workload, after: &Workload) -> (String, String) {
     let mut how = Vec::new();
     if before.buffering != after.buffering {
         how.push(
-            if after.buffering == Buffering::Direct { "past the page cache" } else { "through the page cache" }
-                .to_owned(),
+            if after.buffering == Buffering::Direct {
+                "past the page cache"
+            } else {
+                "through the page cache"
+            }
+            .to_owned(),
         );
     }
     let size = show_size(u64::from(after.request_bytes));
     if before.request_bytes != after.request_bytes {
         let small = before.request_bytes < PLAIN_BYTES[0];
-        let instead =
-            if small { format!(", not {}", show_size(u64::from(before.request_bytes))) } else { String::new() };
+        let instead = if small {
+            format!(", not {}", show_size(u64::from(before.request_bytes)))
+        } else {
+            String::new()
+        };
         how.push(format!("in requests of {size}{instead}"));
     }
     if after.outstanding() > 1 {

@@ -46,7 +46,8 @@ pub(crate) fn answer(
         let peak = peaks.iter().find(|peak| peak.op == op)?;
         Some(peak.advertised.as_ref()?.throughput_bytes_per_s.into())
     };
-    found.advertised = PeakRates { read: advertised(OpKind::Read), write: advertised(OpKind::Write) };
+    found.advertised =
+        PeakRates { read: advertised(OpKind::Read), write: advertised(OpKind::Write) };
     let copy = found.memory_rate("copy");
     let limit = |case: &Case| {
         let peak = found.measured.of(case.op).map(|peak| peak.bytes_per_s);
@@ -72,8 +73,11 @@ pub(crate) fn answer(
     };
     let (mut experiments, mut comparisons) = (Vec::new(), Vec::new());
     for trial in found.trials {
-        let conclusion =
-            if trial.grid.skipped.is_some() { Conclusion::default() } else { (trial.experiment.conclude)(&found) };
+        let conclusion = if trial.grid.skipped.is_some() {
+            Conclusion::default()
+        } else {
+            (trial.experiment.conclude)(&found)
+        };
         let sentence = sentence(trial, &conclusion);
         answer.half_power.extend(conclusion.half_power);
         answer.costs.extend(conclusion.costs);
@@ -96,7 +100,9 @@ pub(crate) fn answer(
     answer.plain = advice::plain_rates(&found);
     let advices = advice::advice(&found);
     // Do not repeat advice for a plain program in the experiment that shows it.
-    comparisons.retain(|one| !advices.iter().any(|advice| (advice.before, advice.after) == (one.before, one.after)));
+    comparisons.retain(|one| {
+        !advices.iter().any(|advice| (advice.before, advice.after) == (one.before, one.after))
+    });
     comparisons.extend(advices);
     let setting = found.setting;
     let is_plain = |entry: &Entry| {
@@ -115,7 +121,8 @@ pub(crate) fn answer(
 pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
     let made = found.trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
-    let worth = compared.chain(advice::advice(found)).filter(|one| is_worth_a_word(one, found.entries));
+    let worth =
+        compared.chain(advice::advice(found)).filter(|one| is_worth_a_word(one, found.entries));
     let sides: BTreeSet<usize> = worth.flat_map(|one| [one.before, one.after]).collect();
     sides.into_iter().collect()
 }
@@ -123,7 +130,9 @@ pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
 fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     match &trial.grid.skipped {
         Some(reason) => format!("Skipped: {reason}."),
-        None if conclusion.sentences.is_empty() => "Too little could be measured to say anything.".into(),
+        None if conclusion.sentences.is_empty() => {
+            "Too little could be measured to say anything.".into()
+        }
         None => conclusion.sentences.join(" "),
     }
 }
@@ -133,8 +142,10 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
 fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
-    let warnings = |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
-    let warned = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
+    let warnings =
+        |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
+    let warned =
+        peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
     let known: Vec<Doubt> = doubts.iter().map(|doubt| Doubt::new(doubt)).collect();
     let is_new = |warning: &str| !known.iter().any(|doubt| doubt.is_like(&Doubt::new(warning)));
     let new = warned.filter(|(_, warning)| is_new(warning)).collect::<Vec<_>>();
@@ -146,7 +157,8 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<Stri
 /// Doubts that the points give, about the peaks and the whole study.
 fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt> {
     let points = found.points;
-    let mut doubts: Vec<PeakDoubt> = peaks.iter().filter_map(|peak| changed_since(peak, found)).collect();
+    let mut doubts: Vec<PeakDoubt> =
+        peaks.iter().filter_map(|peak| changed_since(peak, found)).collect();
     // Without noise, an interval is no reason for doubt: it shows how steady the one run was.
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
@@ -154,7 +166,8 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
     let (of, failed) = (points.len(), points.iter().filter(|point| point.error.is_some()).count());
     doubts.extend((failed > 0).then_some(PeakDoubt::Failed { failed, of }));
     let is_wide = |numbers: &Numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25);
-    let uncertain = points.iter().filter(|point| point.numbers.as_ref().is_some_and(is_wide)).count();
+    let uncertain =
+        points.iter().filter(|point| point.numbers.as_ref().is_some_and(is_wide)).count();
     doubts.extend((noisy && uncertain * 3 > of).then_some(PeakDoubt::Uncertain { uncertain, of }));
     doubts
 }
@@ -166,16 +179,27 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
 
 /// Another point is faster than the best one, beyond both intervals: the target was faster at that
 /// time, or it was luck.
-pub(crate) fn faster_elsewhere((op, best): (OpKind, usize), found: &Found<'_>) -> Option<PeakDoubt> {
+pub(crate) fn faster_elsewhere(
+    (op, best): (OpKind, usize),
+    found: &Found<'_>,
+) -> Option<PeakDoubt> {
     let high = found.points[best].numbers.as_ref()?.interval_95?[1];
     let bursty = found.entries[best].in_bursts;
     let alike = found.entries.iter().zip(found.points).enumerate();
     let (point, (_, faster)) = alike
-        .filter(|(_, (entry, point))| stands_for(entry, op, found.setting, bursty) && point.numbers.is_some())
-        .filter(|(_, (_, point))| {
-            point.numbers.as_ref().and_then(|numbers| numbers.interval_95).is_some_and(|[low, _]| low > high)
+        .filter(|(_, (entry, point))| {
+            stands_for(entry, op, found.setting, bursty) && point.numbers.is_some()
         })
-        .max_by(|(_, (_, a)), (_, (_, b))| a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0)))?;
+        .filter(|(_, (_, point))| {
+            point
+                .numbers
+                .as_ref()
+                .and_then(|numbers| numbers.interval_95)
+                .is_some_and(|[low, _]| low > high)
+        })
+        .max_by(|(_, (_, a)), (_, (_, b))| {
+            a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0))
+        })?;
     let workload = faster.workload.short();
     Some(PeakDoubt::FasterElsewhere { op, point, throughput_bytes_per_s: faster.rate()?, workload })
 }
@@ -203,23 +227,35 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     let mut said = Vec::new();
     for trial in trials {
         let cells = &trial.grid.cells;
-        let missed = cells.iter().filter_map(|cell| cell.point).filter(|&point| !sampler.entries[point].reached());
+        let missed = cells
+            .iter()
+            .filter_map(|cell| cell.point)
+            .filter(|&point| !sampler.entries[point].reached());
         let missed = missed.count();
         if missed > 0 {
             let title = trial.experiment.title;
-            said.push(format!("{title}: {missed} of {} points were not reached in the time", cells.len()));
+            said.push(format!(
+                "{title}: {missed} of {} points were not reached in the time",
+                cells.len()
+            ));
         }
     }
     said.extend(sampler.left_out.iter().cloned());
     if sampler.too_long > 0 {
-        said.push(format!("{} points whose requests take longer than several runs", sampler.too_long));
+        said.push(format!(
+            "{} points whose requests take longer than several runs",
+            sampler.too_long
+        ));
     }
     said
 }
 
 /// Removes entries that never ran from the experiments and the sampler; returns the new index of
 /// each entry.
-pub(crate) fn keep_reached<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &mut [Trial]) -> Vec<Option<usize>> {
+pub(crate) fn keep_reached<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    trials: &mut [Trial],
+) -> Vec<Option<usize>> {
     let indices = sampler.drop_unreached();
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
         cell.point = cell.point.and_then(|point| indices[point]);

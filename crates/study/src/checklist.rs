@@ -16,8 +16,16 @@ const LARGE: u32 = 1 << 20;
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
     let layers = &found.setting.facts.layers;
     let rules = [
-        ("use requests of 8 KiB or more, ideally 64 KiB", sizes(found), "too few sizes were measured"),
-        ("buffer small requests, bypass the cache for large ones", bypass(found), "not measured both ways here"),
+        (
+            "use requests of 8 KiB or more, ideally 64 KiB",
+            sizes(found),
+            "too few sizes were measured",
+        ),
+        (
+            "buffer small requests, bypass the cache for large ones",
+            bypass(found),
+            "not measured both ways here",
+        ),
         ("keep several requests outstanding", depth(found), "not measured at several depths here"),
         ("preallocate files", preallocate(found), "no file was made to grow here"),
         ("align partitions", align(layers), "the target is not on a partition"),
@@ -25,7 +33,8 @@ pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
         ("enough buses and links", buses(layers, limits), "no bus or link reports its rate"),
     ];
     let rule = |(rule, found, missing): (&str, Judged, &str)| {
-        let (state, evidence) = found.unwrap_or_else(|| (RuleState::NotApplicable, missing.to_owned()));
+        let (state, evidence) =
+            found.unwrap_or_else(|| (RuleState::NotApplicable, missing.to_owned()));
         Rule { rule: rule.into(), state, evidence }
     };
     rules.into_iter().map(rule).collect()
@@ -40,10 +49,16 @@ fn judged(holds: bool, evidence: String) -> Judged {
 fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f64, &'a Entry)> {
     let usual = |one: &&Entry| {
         let workload = &one.workload;
-        workload.pattern == Pattern::Seq && workload.threads == 1 && workload.offset_bytes == 0 && one.shape.is_none()
+        workload.pattern == Pattern::Seq
+            && workload.threads == 1
+            && workload.offset_bytes == 0
+            && one.shape.is_none()
     };
-    let entry =
-        found.entries.iter().filter(usual).find(|entry| pick(&entry.workload) && entry.point().rate().is_some())?;
+    let entry = found
+        .entries
+        .iter()
+        .filter(usual)
+        .find(|entry| pick(&entry.workload) && entry.point().rate().is_some())?;
     Some((entry.point().rate()?, entry))
 }
 
@@ -71,8 +86,13 @@ fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Opti
     if depth.is_some() {
         return rate(found, pick).map(|one| one.0);
     }
-    let all = found.entries.iter().filter(|one| one.workload.pattern == Pattern::Seq && pick(&one.workload));
-    all.filter(|one| one.shape.is_none()).filter_map(|one| one.point().rate()).max_by(f64::total_cmp)
+    let all = found
+        .entries
+        .iter()
+        .filter(|one| one.workload.pattern == Pattern::Seq && pick(&one.workload));
+    all.filter(|one| one.shape.is_none())
+        .filter_map(|one| one.point().rate())
+        .max_by(f64::total_cmp)
 }
 
 /// Direct writes at depth 1, each durable before the next.
@@ -89,8 +109,12 @@ fn written_through(found: &Found<'_>, bytes: u32) -> Option<f64> {
 }
 
 /// The pair of rates with the largest ratio: a rule is judged in its strongest case.
-fn strongest(pairs: impl IntoIterator<Item = (String, Option<(f64, f64)>)>) -> Option<(String, f64, f64)> {
-    let known = pairs.into_iter().filter_map(|(what, rates)| rates.map(|(small, large)| (what, small, large)));
+fn strongest(
+    pairs: impl IntoIterator<Item = (String, Option<(f64, f64)>)>,
+) -> Option<(String, f64, f64)> {
+    let known = pairs
+        .into_iter()
+        .filter_map(|(what, rates)| rates.map(|(small, large)| (what, small, large)));
     known.max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))
 }
 
@@ -101,7 +125,8 @@ fn sizes(found: &Found<'_>) -> Judged {
         ("direct reads".to_owned(), of(OpKind::Read)),
         ("direct writes".to_owned(), of(OpKind::Write)),
     ])?;
-    let evidence = format!("{what}: {} with 64 KiB, {} with 4 KiB", show_rate(large), show_rate(small));
+    let evidence =
+        format!("{what}: {} with 64 KiB, {} with 4 KiB", show_rate(large), show_rate(small));
     judged(large >= small * WORTH, evidence)
 }
 
@@ -133,20 +158,30 @@ fn preallocate(found: &Found<'_>) -> Judged {
     let grown = found.entries.iter().filter(|one| one.workload.allocation == Allocation::Extend);
     let pairs = grown.filter_map(|one| {
         let same = Workload { allocation: Allocation::Written, ..one.workload.clone() };
-        let like = found.entries.iter().find(|other| other.workload == same && other.shape == one.shape)?;
+        let like = found
+            .entries
+            .iter()
+            .find(|other| other.workload == same && other.shape == one.shape)?;
         Some((one.point().rate()?, like.point().rate()?, one.workload.request_bytes))
     });
     let (grown, written, bytes) = pairs.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
     let size = show_size(u64::from(bytes));
-    let evidence = format!("writes of {size}: {} as the file grows, {} in place", show_rate(grown), show_rate(written));
+    let evidence = format!(
+        "writes of {size}: {} as the file grows, {} in place",
+        show_rate(grown),
+        show_rate(written)
+    );
     judged(written >= grown * WORTH, evidence)
 }
 
 fn align(layers: &[Layer]) -> Judged {
-    let partitions: Vec<(&str, PartitionFacts)> =
-        layers.iter().filter_map(|layer| Some((layer.name.as_str(), layer.facts.partition?))).collect();
-    let start =
-        |(name, partition): &(&str, PartitionFacts)| format!("{name} starts at {}", show_size(partition.start_bytes));
+    let partitions: Vec<(&str, PartitionFacts)> = layers
+        .iter()
+        .filter_map(|layer| Some((layer.name.as_str(), layer.facts.partition?)))
+        .collect();
+    let start = |(name, partition): &(&str, PartitionFacts)| {
+        format!("{name} starts at {}", show_size(partition.start_bytes))
+    };
     if let Some(off) = partitions.iter().find(|(_, partition)| !partition.is_block_aligned()) {
         return judged(false, start(off));
     }
@@ -159,7 +194,8 @@ fn align(layers: &[Layer]) -> Judged {
 
 fn write_cache(found: &Found<'_>) -> Judged {
     let layers = &found.setting.facts.layers;
-    let devices = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
+    let devices =
+        layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
     let (layer, on) = devices.filter_map(|layer| Some((layer, layer.facts.write_cache?))).next()?;
     let mut evidence = format!("{}: write cache {}", layer.name, if on { "on" } else { "off" });
     if let Some(alone) = direct(found, OpKind::Write, 65_536, Some(1)) {
@@ -176,7 +212,10 @@ fn write_cache(found: &Found<'_>) -> Judged {
 fn buses(layers: &[Layer], limits: &[Limit]) -> Judged {
     let of_peak = |limit: &&Limit| {
         limit.of == LimitOf::Peak
-            && matches!(limit.what, Bottleneck::Bus | Bottleneck::Pci | Bottleneck::Link | Bottleneck::Adapter)
+            && matches!(
+                limit.what,
+                Bottleneck::Bus | Bottleneck::Pci | Bottleneck::Link | Bottleneck::Adapter
+            )
     };
     let paths = [LayerKind::Adapter, LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
     let layers_of_kind = layers.iter().filter(|layer| paths.contains(&layer.kind));

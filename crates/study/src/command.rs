@@ -50,8 +50,13 @@ impl Command {
     }
 
     pub(crate) fn options(&self, entry: &Entry) -> Vec<String> {
-        let mut options: Vec<String> = entry.workload.options().split(' ').map(str::to_string).collect();
-        let chunk = entry.shape.as_ref().filter(|shape| shape.members.len() > 1).map_or(self.chunk, |one| one.chunk);
+        let mut options: Vec<String> =
+            entry.workload.options().split(' ').map(str::to_string).collect();
+        let chunk = entry
+            .shape
+            .as_ref()
+            .filter(|shape| shape.members.len() > 1)
+            .map_or(self.chunk, |one| one.chunk);
         for (option, value) in [("--size", self.size.unwrap_or(0)), ("--chunk", chunk)] {
             if value > 0 {
                 options.extend([option.into(), show_size(value).replace(' ', "")]);
@@ -63,12 +68,18 @@ impl Command {
             && stop != Workload::default().stop
         {
             let us = ns.div_ceil(1000);
-            let length = if us.is_multiple_of(1000) { format!("{}ms", us / 1000) } else { format!("{us}us") };
+            let length = if us.is_multiple_of(1000) {
+                format!("{}ms", us / 1000)
+            } else {
+                format!("{us}us")
+            };
             options.extend(["--runtime".into(), length]);
         }
         if let Some(Raid5 { failed, rebuild }) = self.raid5 {
             options.extend(["--raid".into(), "5".into()]);
-            options.extend(failed.into_iter().flat_map(|member| ["--failed".into(), member.to_string()]));
+            options.extend(
+                failed.into_iter().flat_map(|member| ["--failed".into(), member.to_string()]),
+            );
             options.extend(rebuild.then(|| "--rebuild".into()));
         }
         options
@@ -78,8 +89,11 @@ impl Command {
     fn target(&self, entries: [&Entry; 2]) -> String {
         let all: Vec<u32> = (0..self.places.len() as u32).collect();
         let members = entries[0].shape.as_ref().map_or(&all, |StripeShape { members, .. }| members);
-        let named: Vec<&str> =
-            members.iter().filter_map(|&member| self.places.get(member as usize)).map(String::as_str).collect();
+        let named: Vec<&str> = members
+            .iter()
+            .filter_map(|&member| self.places.get(member as usize))
+            .map(String::as_str)
+            .collect();
         let named = if named.is_empty() { self.places.join(" ") } else { named.join(" ") };
         if entries.iter().any(|entry| entry.workload.writes()) && !self.destroy.is_empty() {
             return format!("{named} {}", self.destroy.join(" "));
@@ -91,18 +105,26 @@ impl Command {
     /// two runs.
     pub(crate) fn check(&self, before: &Entry, after: &Entry) -> String {
         let (a, b) = (self.options(before), self.options(after));
-        let differing: Vec<usize> = (0..a.len().min(b.len())).filter(|&index| a[index] != b[index]).collect();
-        let same_members =
-            before.shape.as_ref().map(|one| &one.members) == after.shape.as_ref().map(|one| &one.members);
+        let differing: Vec<usize> =
+            (0..a.len().min(b.len())).filter(|&index| a[index] != b[index]).collect();
+        let same_members = before.shape.as_ref().map(|one| &one.members)
+            == after.shape.as_ref().map(|one| &one.members);
         if a.len() == b.len()
             && let [one] = differing[..]
             && one > 0
             && LISTS.contains(&a[one - 1].as_str())
             && same_members
         {
-            let merged: Vec<String> =
-                a.iter().zip(&b).map(|(a, b)| if a == b { a.clone() } else { format!("{a},{b}") }).collect();
-            return format!("halfpower sweep {} {}", self.target([before, after]), merged.join(" "));
+            let merged: Vec<String> = a
+                .iter()
+                .zip(&b)
+                .map(|(a, b)| if a == b { a.clone() } else { format!("{a},{b}") })
+                .collect();
+            return format!(
+                "halfpower sweep {} {}",
+                self.target([before, after]),
+                merged.join(" ")
+            );
         }
         let run = |entry, options: Vec<String>| {
             format!("halfpower run {} {}", self.target([entry, entry]), options.join(" "))

@@ -42,12 +42,15 @@ pub(crate) fn confirm<M: Machine>(
         };
         confirmed.push((op, chosen));
     }
-    let all: Vec<usize> = confirmed.iter().flat_map(|(_, indices)| indices.iter().copied()).collect();
+    let all: Vec<usize> =
+        confirmed.iter().flat_map(|(_, indices)| indices.iter().copied()).collect();
     sampler.weigh(&all, PEAK_WEIGHT);
     sampler.rounds(&all, MIN_RUNS, Nanos::MAX)?;
     sampler.learn_spread();
     let best = |indices: &[usize]| {
-        let rated = indices.iter().filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
+        let rated = indices
+            .iter()
+            .filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
         rated.max_by(|a, b| a.1.total_cmp(&b.1))
     };
     let peaks: Vec<(OpKind, usize)> =
@@ -63,7 +66,10 @@ pub(crate) fn confirm<M: Machine>(
 ///
 /// # Errors
 /// The user's interrupt.
-pub(crate) fn measure_chosen<M: Machine>(sampler: &mut Sampler<'_, M>, chosen: &[usize]) -> Result<()> {
+pub(crate) fn measure_chosen<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    chosen: &[usize],
+) -> Result<()> {
     sampler.weigh(chosen, CHOSEN_WEIGHT);
     if sampler.noisy && sampler.machine.now() < sampler.at(CHOICE_SHARE) {
         sampler.begin_again(chosen);
@@ -92,13 +98,15 @@ pub(crate) fn candidates<M: Machine>(
 /// Whether an entry's rate is that of the whole target, and not of a cache in front of it.
 pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
-    let whole = entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
+    let whole =
+        entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
     let plain = workload.op() == op
         && workload.allocation == Allocation::Written
         && workload.region_bytes.is_none()
         && workload.limit_bytes.is_none();
     // A page-cache rate is not the target's rate, unless the target is in memory.
-    let from_cache = !setting.facts.in_memory && (workload.cache != CacheState::Cold || op == OpKind::Write);
+    let from_cache =
+        !setting.facts.in_memory && (workload.cache != CacheState::Cold || op == OpKind::Write);
     let cached = !workload.buffering.is_direct() && (setting.direct() || from_cache);
     // If requests are admitted in bursts, only runs of whole bursts give a rate.
     let of_bursts = !bursty || entry.in_bursts || setting.facts.in_memory;
@@ -106,17 +114,24 @@ pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, burs
 }
 
 /// Adds a copy of an entry with longer, steady-state runs.
-fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &StudyContext, plan: &Plan) -> usize {
+fn longer<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    index: usize,
+    setting: &StudyContext,
+    plan: &Plan,
+) -> usize {
     let entry = &sampler.entries[index];
     let round = entry.samples().last().map_or(0.0, |sample| sample.mean_service_ns);
     let in_bursts = entry.in_bursts;
     // A throttle's bursts only average out over a long run; otherwise more runs beat a longer one.
     let times = if in_bursts { 2.0 } else { 1.0 };
-    let longest = (plan.budget_ns as f64 * 0.005 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
+    let longest =
+        (plan.budget_ns as f64 * 0.005 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
     let wanted = (plan.budget_ns as f64 * 0.002 * times).max(round * ROUNDS_TO_CONFIRM * times);
     let wanted = wanted.max(setting.run_ns as f64);
     let run = (wanted.min(longest) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
-    let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
+    let (workload, shape) =
+        (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
     let index = sampler.push(workload, shape);
     let ramp = ((round * 2.0) as Nanos).min(run);
     let entry = &mut sampler.entries[index];

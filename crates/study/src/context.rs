@@ -137,7 +137,9 @@ impl StudyContext {
         let rich = [1, 192, 8192].map(|k| (kib(k), Rank::Rich));
         sizes.extend(core.into_iter().chain(usual).chain(rich));
         sizes.retain(|(size, _)| {
-            *size >= least && size.is_multiple_of(least) && u64::from(*size) * 4 <= self.facts.size_bytes
+            *size >= least
+                && size.is_multiple_of(least)
+                && u64::from(*size) * 4 <= self.facts.size_bytes
         });
         sizes.sort();
         sizes.dedup_by_key(|(size, _)| *size);
@@ -160,6 +162,9 @@ impl StudyContext {
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let most = (self.facts.size_bytes / 2).max(u64::from(request));
-        (bytes as u64).clamp(units::MIB.min(most), most).next_multiple_of(u64::from(request)).max(u64::from(request))
+        (bytes as u64)
+            .clamp(units::MIB.min(most), most)
+            .next_multiple_of(u64::from(request))
+            .max(u64::from(request))
     }
 }

@@ -53,24 +53,34 @@ pub(crate) fn bracket<M: Machine>(
         return Ok(());
     }
     let rate = |index: usize| sampler.entries[index].point().rate();
-    let halves: Vec<(OpKind, f64)> = peaks.iter().filter_map(|&(op, index)| Some((op, rate(index)? / 2.0))).collect();
-    let (single, deep) =
-        curves(trials, setting, plan, &halves).into_iter().partition(|one| one.like.workload.depth == 1);
+    let halves: Vec<(OpKind, f64)> =
+        peaks.iter().filter_map(|&(op, index)| Some((op, rate(index)? / 2.0))).collect();
+    let (single, deep) = curves(trials, setting, plan, &halves)
+        .into_iter()
+        .partition(|one| one.like.workload.depth == 1);
     bracket_curves(sampler, setting, trials, single, Nanos::MAX)?;
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
 /// The curves whose half-power point is reported, including those of which the grid left out every
 /// single-request cell.
-fn curves(trials: &[Trial], setting: &StudyContext, plan: &Plan, halves: &[(OpKind, f64)]) -> Vec<Curve> {
+fn curves(
+    trials: &[Trial],
+    setting: &StudyContext,
+    plan: &Plan,
+    halves: &[(OpKind, f64)],
+) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for (trial, whole) in wanted(setting, plan).into_iter().enumerate() {
         for cell in whole.grid.cells.into_iter().filter(|cell| cell.curve.set.half_of_peak) {
             let single = cell.workload.depth == 1;
-            let begun = single || trials[trial].grid.cells.iter().any(|one| one.curve == cell.curve);
+            let begun =
+                single || trials[trial].grid.cells.iter().any(|one| one.curve == cell.curve);
             let known = curves.iter().any(|one| one.trial == trial && one.like.curve == cell.curve);
             let half = halves.iter().find(|(op, _)| *op == cell.workload.op());
-            if let Some(&(_, half)) = half.filter(|_| begun && !known && cell.curve.set.x == Axis::RequestBytes) {
+            if let Some(&(_, half)) =
+                half.filter(|_| begun && !known && cell.curve.set.x == Axis::RequestBytes)
+            {
                 curves.push(Curve { trial, like: cell, half, tried: BTreeSet::new() });
             }
         }
@@ -92,9 +102,14 @@ fn bracket_curves<M: Machine>(
         for curve in &mut curves {
             let rates = rates(sampler, &trials[curve.trial], &curve.like);
             wanted.extend(around(&rates, curve.half).map(|place| rates[place].2));
-            let Some(size) = next_size(&rates, &sizes, curve.half, align, &curve.tried) else { continue };
+            let Some(size) = next_size(&rates, &sizes, curve.half, align, &curve.tried) else {
+                continue;
+            };
             curve.tried.insert(size as u64);
-            let Some(index) = add(sampler, setting, &mut trials[curve.trial], &curve.like, size) else { continue };
+            let Some(index) = add(sampler, setting, &mut trials[curve.trial], &curve.like, size)
+            else {
+                continue;
+            };
             wanted.push(index);
             added = true;
         }
@@ -103,7 +118,9 @@ fn bracket_curves<M: Machine>(
             entry.measured.failure.is_none() && entry.samples().len() < MIN_RUNS as usize
         });
         let ends = |sampler: &Sampler<'_, M>| -> usize {
-            let ended = |entry: &Entry| entry.samples().len() + usize::from(entry.measured.failure.is_some());
+            let ended = |entry: &Entry| {
+                entry.samples().len() + usize::from(entry.measured.failure.is_some())
+            };
             wanted.iter().map(|&index| ended(&sampler.entries[index])).sum()
         };
         let before = ends(sampler);
@@ -135,7 +152,11 @@ fn add<M: Machine>(
 
 /// Measured values of a curve by rising size: size, rate as used for the half-power point, entry
 /// index.
-fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Vec<(f64, f64, usize)> {
+fn rates<M: Machine>(
+    sampler: &Sampler<'_, M>,
+    trial: &Trial,
+    like: &Cell,
+) -> Vec<(f64, f64, usize)> {
     let cells = trial.grid.cells.iter().filter(|cell| cell.curve == like.curve);
     let rated = cells.filter_map(|cell| {
         let numbers = sampler.entries[cell.point?].point().numbers.as_ref()?;
@@ -146,7 +167,11 @@ fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Ve
     let mut rated: Vec<(stats::Point, usize)> = rated.collect();
     rated.sort_by(|a, b| a.0.x.total_cmp(&b.0.x));
     let points: Vec<stats::Point> = rated.iter().map(|one| one.0).collect();
-    rated.iter().zip(stats::smoothed(&points)).map(|(&(point, index), y)| (point.x, y, index)).collect()
+    rated
+        .iter()
+        .zip(stats::smoothed(&points))
+        .map(|(&(point, index), y)| (point.x, y, index))
+        .collect()
 }
 
 fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
@@ -158,7 +183,13 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
 
 /// The next size to measure; `None` if those around the crossing are close enough, or no other size
 /// exists.
-fn next_size(rates: &[(f64, f64, usize)], sizes: &[f64], half: f64, align: f64, tried: &BTreeSet<u64>) -> Option<f64> {
+fn next_size(
+    rates: &[(f64, f64, usize)],
+    sizes: &[f64],
+    half: f64,
+    align: f64,
+    tried: &BTreeSet<u64>,
+) -> Option<f64> {
     let known = |size: f64| tried.contains(&(size as u64)) || rates.iter().any(|one| one.0 == size);
     let open: Vec<f64> = sizes.iter().copied().filter(|&size| !known(size)).collect();
     let (Some(first), Some(last)) = (rates.first(), rates.last()) else {
@@ -177,7 +208,8 @@ fn next_size(rates: &[(f64, f64, usize)], sizes: &[f64], half: f64, align: f64, 
         Some(above) => {
             let (below, above) = (rates[above - 1].0, rates[above].0);
             let middle = ((below * above).sqrt() / align).round() * align;
-            (above / below > NEAR && middle > below && middle < above && !known(middle)).then_some(middle)
+            (above / below > NEAR && middle > below && middle < above && !known(middle))
+                .then_some(middle)
         }
     }
 }
@@ -187,11 +219,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SIZES: [f64; 8] = [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
+    const SIZES: [f64; 8] =
+        [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
     /// Measures until no size is missing; sizes that do not fit are `refused`.
-    fn measured(begun: &[usize], rate: impl Fn(f64) -> f64, half: f64, refused: f64) -> Vec<(f64, f64, usize)> {
-        let mut rates: Vec<(f64, f64, usize)> = begun.iter().map(|&at| (SIZES[at], rate(SIZES[at]), 0)).collect();
+    fn measured(
+        begun: &[usize],
+        rate: impl Fn(f64) -> f64,
+        half: f64,
+        refused: f64,
+    ) -> Vec<(f64, f64, usize)> {
+        let mut rates: Vec<(f64, f64, usize)> =
+            begun.iter().map(|&at| (SIZES[at], rate(SIZES[at]), 0)).collect();
         let mut tried = BTreeSet::new();
         while let Some(size) = next_size(&rates, &SIZES, half, 512.0, &tried) {
             assert!(tried.insert(size as u64), "{size} twice");

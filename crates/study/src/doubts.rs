@@ -3,8 +3,12 @@
 use results::{Doubt, Point};
 use workload::OpKind;
 
-/// The warnings of the best rates: those that differ only in their numbers become one, with the number of points that have such a warning.
-pub(crate) fn of_peaks<'a>(warnings: impl IntoIterator<Item = (OpKind, &'a str)>, points: &[Point]) -> Vec<String> {
+/// The warnings of the best rates: those that differ only in their numbers become one, with the
+/// number of points that have such a warning.
+pub(crate) fn of_peaks<'a>(
+    warnings: impl IntoIterator<Item = (OpKind, &'a str)>,
+    points: &[Point],
+) -> Vec<String> {
     let mut kinds: Vec<(Doubt, Vec<OpKind>)> = Vec::new();
     for (op, warning) in warnings {
         let doubt = Doubt::new(warning);
@@ -28,7 +32,9 @@ fn said(doubt: &Doubt, ops: &[OpKind], points: &[Point]) -> String {
         return text;
     }
     let like = |warning: &String| Doubt::new(warning).is_like(doubt);
-    let warned = |point: &&Point| point.numbers.as_ref().is_some_and(|numbers| numbers.warnings.iter().any(like));
+    let warned = |point: &&Point| {
+        point.numbers.as_ref().is_some_and(|numbers| numbers.warnings.iter().any(like))
+    };
     format!("{text} (so at {} of {} points)", points.iter().filter(warned).count(), points.len())
 }
 
@@ -38,9 +44,11 @@ mod tests {
 
     #[test]
     fn warnings_of_reads_and_writes_that_differ_only_in_a_number_are_one() {
-        let busy = |number: &str| format!("other programs kept {number} processors busy: stop them");
+        let busy =
+            |number: &str| format!("other programs kept {number} processors busy: stop them");
         let all = [busy("1.5"), busy("1.6"), busy("2.0"), "nvme0n1 was 70 % busy".to_owned()];
-        let mut warnings: Vec<(OpKind, &str)> = all.iter().map(|one| (OpKind::Read, one.as_str())).collect();
+        let mut warnings: Vec<(OpKind, &str)> =
+            all.iter().map(|one| (OpKind::Read, one.as_str())).collect();
         warnings.push((OpKind::Write, &all[1]));
         assert_eq!(
             of_peaks(warnings, &[]),

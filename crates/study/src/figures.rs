@@ -8,18 +8,28 @@ use results::{Axis, Figure, Point, Series, Value};
 
 pub(crate) fn draw(trial: &Trial, points: &[Point]) -> Vec<Figure> {
     let (sets, cells) = (trial.experiment.curves.iter(), &trial.grid.cells);
-    let figures = sets.flat_map(|set| set.figures.iter().map(move |figure| draw_one(set, figure, cells, points)));
+    let figures = sets
+        .flat_map(|set| set.figures.iter().map(move |figure| draw_one(set, figure, cells, points)));
     figures.filter(|figure| !figure.series.is_empty()).collect()
 }
 
-fn draw_one(set: &'static CurveSet, figure: &FigureDesign, cells: &[Cell], points: &[Point]) -> Figure {
+fn draw_one(
+    set: &'static CurveSet,
+    figure: &FigureDesign,
+    cells: &[Cell],
+    points: &[Point],
+) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for cell in cells.iter().filter(|cell| std::ptr::eq(cell.curve.set, set)) {
         let Some(point) = cell.point else { continue };
         let value = value(cell, figure.y, point, &points[point]);
         match series.iter_mut().find(|series| series.name == cell.curve.name) {
             Some(series) => series.values.push(value),
-            None => series.push(Series { name: cell.curve.name.to_string(), values: vec![value], half_power: None }),
+            None => series.push(Series {
+                name: cell.curve.name.to_string(),
+                values: vec![value],
+                half_power: None,
+            }),
         }
     }
     for one in &mut series {
@@ -37,7 +47,9 @@ pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Val
     let Some(numbers) = &point.numbers else { return empty };
     let request = f64::from(point.workload.request_bytes);
     let cpu = &numbers.cpu_ns_per_request;
-    let scaled = |interval: Option<[f64; 2]>, factor: f64| interval.map(|[low, high]| [low * factor, high * factor]);
+    let scaled = |interval: Option<[f64; 2]>, factor: f64| {
+        interval.map(|[low, high]| [low * factor, high * factor])
+    };
     let process = cpu.process();
     let (y, interval) = match axis {
         Axis::BytesPerS if !cell.synced && numbers.achieved.returned_bytes_per_s.is_some() => {
@@ -46,7 +58,9 @@ pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Val
         Axis::BytesPerS => (numbers.throughput_bytes_per_s, numbers.interval_95),
         Axis::Iops => (numbers.iops, scaled(numbers.interval_95, 1.0 / request)),
         Axis::CpuNsPerRequest => (process, cpu.process_interval_95),
-        Axis::CpuNsPerMib => (process * MIB as f64 / request, scaled(cpu.process_interval_95, MIB as f64 / request)),
+        Axis::CpuNsPerMib => {
+            (process * MIB as f64 / request, scaled(cpu.process_interval_95, MIB as f64 / request))
+        }
         Axis::ServiceNs => (numbers.achieved.mean_service_ns, None),
         _ => return empty,
     };

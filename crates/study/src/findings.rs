@@ -54,7 +54,14 @@ impl Comparison {
         setting: impl Into<String>,
     ) -> Comparison {
         let (title, setting) = (title.into(), setting.into());
-        Comparison { change, before: before.point, after: after.point, title, setting, reaches: None }
+        Comparison {
+            change,
+            before: before.point,
+            after: after.point,
+            title,
+            setting,
+            reaches: None,
+        }
     }
 
     pub(crate) fn reaching(self, goal: Goal) -> Comparison {
@@ -67,11 +74,16 @@ impl Comparison {
         let good = smallest(curve, ENOUGH)?;
         let size = size(good.x);
         let title = format!("{verb} in requests of {size}, not 4 KiB");
-        (good.x > small.x).then(|| Comparison::new(Change::Size, *small, good, title, format!("request size {size}")))
+        (good.x > small.x).then(|| {
+            Comparison::new(Change::Size, *small, good, title, format!("request size {size}"))
+        })
     }
 
     /// From depth 1 to the smallest sufficient depth; `None` if depth 1 suffices.
-    pub(crate) fn of_depths(curve: &[Reading], title: impl Fn(f64) -> String) -> Option<Comparison> {
+    pub(crate) fn of_depths(
+        curve: &[Reading],
+        title: impl Fn(f64) -> String,
+    ) -> Option<Comparison> {
         let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
         let setting = format!("{} requests outstanding", good.x);
         (good.x > one.x).then(|| Comparison::new(Change::Depth, *one, good, title(good.x), setting))
@@ -108,7 +120,9 @@ pub(crate) fn findings(
                 points: [comparison.before, comparison.after],
             }),
             Gain::Proven(ratio) => {
-                let Some(mut finding) = finding(comparison, ratio, entries, points, command) else { continue };
+                let Some(mut finding) = finding(comparison, ratio, entries, points, command) else {
+                    continue;
+                };
                 finding.from_plain = is_plain(&entries[comparison.before]);
                 found.push((comparison.change, finding));
             }
@@ -123,7 +137,9 @@ pub(crate) fn findings(
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
-    let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1])).max(1);
+    let cost = |finding: &Finding| {
+        changes(workload(finding.points[0]), workload(finding.points[1])).max(1)
+    };
     let worth = |finding: &Finding| low(finding).ln() / f64::from(cost(finding));
     // Common access comes before uncommon: sequential or deep direct requests, then small ones at
     // depth 1, cached files, and last writes that are synced one by one, whatever the gain.
@@ -145,7 +161,9 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let of_plain = |one: &(Change, Finding)| one.0 == Change::Plain && one.1.from_plain;
     let op = |finding: &Finding| workload(finding.points[0]).op();
     let worth_of_all = |one: &(Change, Finding)| {
-        let same = |other: &&(Change, Finding)| of_plain(one) && of_plain(other) && op(&one.1) == op(&other.1);
+        let same = |other: &&(Change, Finding)| {
+            of_plain(one) && of_plain(other) && op(&one.1) == op(&other.1)
+        };
         found.iter().filter(same).map(|other| worth(&other.1)).fold(worth(&one.1), f64::max)
     };
     let worths: Vec<f64> = found.iter().map(worth_of_all).collect();
@@ -170,7 +188,8 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
 /// rate of the target unless it is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
-    let served = if workload.writes() { !workload.sync_at_end } else { workload.cache != CacheState::Cold };
+    let served =
+        if workload.writes() { !workload.sync_at_end } else { workload.cache != CacheState::Cold };
     served && !entry.facts.in_memory
 }
 
@@ -222,7 +241,11 @@ fn finding(
     let numbers = |index: usize| points[index].numbers.as_ref();
     let cost = |index: usize| points[index].cpu_ns_per_mib();
     let p99 = |index: usize| Some(numbers(index)?.latency_ns.p99);
-    let steps = if comparison.change == Change::Plain { steps(entries, *before, *after) } else { Vec::new() };
+    let steps = if comparison.change == Change::Plain {
+        steps(entries, *before, *after)
+    } else {
+        Vec::new()
+    };
     let step = |(from, to, change): (usize, usize, String)| {
         let ratio = gain(&entries[from], &entries[to])?;
         Some(FindingStep {
@@ -254,10 +277,13 @@ fn finding(
 /// The ratio of two entries' bytes per second: from interleaved runs if there are several,
 /// otherwise from the two rates.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
-    let requests = f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);
+    let requests =
+        f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);
     let first = |entry: &Entry| entry.samples().first().map(Sample::iops);
-    let ratio = iops_ratio(before, after).or_else(|| exact(before, after, first(before)?, first(after)?))?;
-    let [median, mean, low, high] = [ratio.median, ratio.mean, ratio.low, ratio.high].map(|one| one * requests);
+    let ratio = iops_ratio(before, after)
+        .or_else(|| exact(before, after, first(before)?, first(after)?))?;
+    let [median, mean, low, high] =
+        [ratio.median, ratio.mean, ratio.low, ratio.high].map(|one| one * requests);
     Some(Ratio { median, mean, low, high, ..ratio })
 }
 

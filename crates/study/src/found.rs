@@ -43,7 +43,10 @@ impl PeakRates {
         let of = |op: OpKind| {
             let (_, point) = peaks.iter().find(|(of, _)| *of == op)?;
             let numbers = points[*point].numbers.as_ref()?;
-            Some(PeakRate { bytes_per_s: numbers.throughput_bytes_per_s, interval_95: numbers.interval_95 })
+            Some(PeakRate {
+                bytes_per_s: numbers.throughput_bytes_per_s,
+                interval_95: numbers.interval_95,
+            })
         };
         PeakRates { read: of(OpKind::Read), write: of(OpKind::Write) }
     }
@@ -112,14 +115,20 @@ pub(crate) struct Found<'a> {
 impl Found<'_> {
     /// Mean rate of one way of moving memory by one thread, in bytes per second.
     pub(crate) fn memory_rate(&self, kind: &str) -> Option<f64> {
-        let rates = self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
+        let rates =
+            self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
         let rates = &rates.rates_bytes_per_s;
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
     pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {
-        let cells = self.trials.iter().flat_map(|trial| &trial.grid.cells).filter(|cell| cell.curve == *curve);
-        let mut cells: Vec<(&Cell, usize)> = cells.filter_map(|cell| Some((cell, cell.point?))).collect();
+        let cells = self
+            .trials
+            .iter()
+            .flat_map(|trial| &trial.grid.cells)
+            .filter(|cell| cell.curve == *curve);
+        let mut cells: Vec<(&Cell, usize)> =
+            cells.filter_map(|cell| Some((cell, cell.point?))).collect();
         cells.sort_by(|a, b| a.0.x.total_cmp(&b.0.x));
         cells
     }

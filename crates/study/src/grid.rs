@@ -134,9 +134,23 @@ impl Grid {
         Grid { skipped: Some(why.into()), ..Grid::default() }
     }
 
-    pub(crate) fn add(&mut self, curve: Curve, x: impl Into<f64>, workload: Workload, rank: Rank) -> &mut Cell {
+    pub(crate) fn add(
+        &mut self,
+        curve: Curve,
+        x: impl Into<f64>,
+        workload: Workload,
+        rank: Rank,
+    ) -> &mut Cell {
         let last = self.cells.len();
-        self.cells.push(Cell { curve, x: x.into(), workload, shape: None, synced: false, rank, point: None });
+        self.cells.push(Cell {
+            curve,
+            x: x.into(),
+            workload,
+            shape: None,
+            synced: false,
+            rank,
+            point: None,
+        });
         &mut self.cells[last]
     }
 }

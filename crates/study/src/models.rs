@@ -4,8 +4,8 @@ use crate::found::{Found, Reading};
 use crate::grid::Curve;
 use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
-    Axis, CostMode, CostModel, CostScope, Fixed, HalfPower, PeakSource, Point, Series, ServiceMode, ServiceModel,
-    Varied,
+    Axis, CostMode, CostModel, CostScope, Fixed, HalfPower, PeakSource, Point, Series, ServiceMode,
+    ServiceModel, Varied,
 };
 use workload::OpKind;
 
@@ -19,9 +19,20 @@ const BETTER: f64 = 2.0;
 /// A time this many times another has grown.
 const GROWS: f64 = 1.5;
 
-pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[Point]) -> Option<HalfPower> {
+pub(crate) fn half_power_of_series(
+    x: Axis,
+    y: Axis,
+    series: &Series,
+    points: &[Point],
+) -> Option<HalfPower> {
     let reading = |value: &results::Value| {
-        Some(Reading { x: value.x, y: value.y?, interval_95: value.interval_95, exact: false, point: value.point? })
+        Some(Reading {
+            x: value.x,
+            y: value.y?,
+            interval_95: value.interval_95,
+            exact: false,
+            point: value.point?,
+        })
     };
     let readings: Vec<Reading> = series.values.iter().filter_map(reading).collect();
     let best = readings.iter().map(|reading| reading.y).fold(0.0, f64::max);
@@ -34,29 +45,44 @@ pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[
         _ => Varied::Depth,
     };
     let half = half_power(varied, &readings, best, None)?;
-    Some(HalfPower { at: series.name.clone(), op: workload.op, peak_bytes_per_s: best * unit, ..half })
+    Some(HalfPower {
+        at: series.name.clone(),
+        op: workload.op,
+        peak_bytes_per_s: best * unit,
+        ..half
+    })
 }
 
 /// The point at which readings reach half of a peak in their own unit; the peak has an interval
 /// unless it is one of them.
-fn half_power(of: Varied, readings: &[Reading], peak: f64, interval: Option<[f64; 2]>) -> Option<HalfPower> {
+fn half_power(
+    of: Varied,
+    readings: &[Reading],
+    peak: f64,
+    interval: Option<[f64; 2]>,
+) -> Option<HalfPower> {
     if readings.len() < 2 {
         return None;
     }
     let point = |reading: &Reading| {
-        let [low, high] = reading.interval_95.filter(|_| !reading.exact).unwrap_or([reading.y, reading.y]);
+        let [low, high] =
+            reading.interval_95.filter(|_| !reading.exact).unwrap_or([reading.y, reading.y]);
         stats::Point { x: reading.x, y: reading.y, low, high }
     };
     let curve: Vec<stats::Point> = readings.iter().map(point).collect();
     let least = curve.iter().map(|point| point.x).fold(f64::MAX, f64::min);
     let most = curve.iter().map(|point| point.x).fold(0.0, f64::max);
-    let (smallest, crossing, interval_95, at_or_below) = match stats::half_power(&curve, peak, interval)?.reached {
-        Reached::At { setting, crossing, low, high } => {
-            (Some(setting), Some(crossing), Some([low.unwrap_or(least), high.unwrap_or(most)]), false)
-        }
-        Reached::AtOrBelow { setting, .. } => (Some(setting), None, None, true),
-        Reached::Nowhere { .. } => (None, None, None, false),
-    };
+    let (smallest, crossing, interval_95, at_or_below) =
+        match stats::half_power(&curve, peak, interval)?.reached {
+            Reached::At { setting, crossing, low, high } => (
+                Some(setting),
+                Some(crossing),
+                Some([low.unwrap_or(least), high.unwrap_or(most)]),
+                false,
+            ),
+            Reached::AtOrBelow { setting, .. } => (Some(setting), None, None, true),
+            Reached::Nowhere { .. } => (None, None, None, false),
+        };
     Some(HalfPower {
         of,
         at: String::new(),
@@ -73,9 +99,15 @@ fn half_power(of: Varied, readings: &[Reading], peak: f64, interval: Option<[f64
 
 /// An operation's half-power points, over size at each depth and over depth at each size: relative
 /// to the best measured rate and to a layer's advertised rate.
-pub(crate) fn half_power_points(op: OpKind, curves: &[(u32, Vec<Reading>)], found: &Found<'_>) -> Vec<HalfPower> {
+pub(crate) fn half_power_points(
+    op: OpKind,
+    curves: &[(u32, Vec<Reading>)],
+    found: &Found<'_>,
+) -> Vec<HalfPower> {
     let mut points = Vec::new();
-    for (peaks, peak_from) in [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)] {
+    for (peaks, peak_from) in
+        [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)]
+    {
         let Some(peak) = peaks.of(op) else { continue };
         let at = |fixed: Fixed, of: Varied, readings: &[Reading]| {
             let half = half_power(of, readings, peak.bytes_per_s, peak.interval_95)?;
@@ -97,7 +129,10 @@ fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
         for reading in readings {
-            turned.entry(reading.x as u64).or_default().push(Reading { x: f64::from(*depth), ..*reading });
+            turned
+                .entry(reading.x as u64)
+                .or_default()
+                .push(Reading { x: f64::from(*depth), ..*reading });
         }
     }
     turned.into_iter().filter(|(_, readings)| readings.len() > 2).collect()
@@ -126,8 +161,8 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
         let fit = stats::fit_line(&times).ok()?;
         let instructions = stats::fit_line(&counted).ok().filter(|_| whose == CostScope::Process);
         // Costs are never negative, however much the points scatter.
-        let [request, byte] =
-            [&fit.intercept, &fit.slope].map(|one| [one.value, one.low, one.high].map(|v| v.max(0.0)));
+        let [request, byte] = [&fit.intercept, &fit.slope]
+            .map(|one| [one.value, one.low, one.high].map(|v| v.max(0.0)));
         Some(CostModel {
             mode,
             whose,
@@ -145,12 +180,18 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
 
 /// Time = fixed + size / rate over a curve of single requests; two regimes if one line does not fit
 /// all sizes.
-pub(crate) fn service_times(found: &Found<'_>, curve: &Curve, mode: ServiceMode) -> Vec<ServiceModel> {
+pub(crate) fn service_times(
+    found: &Found<'_>,
+    curve: &Curve,
+    mode: ServiceMode,
+) -> Vec<ServiceModel> {
     let mut times: Vec<(f64, f64)> = found
         .cells(curve)
         .into_iter()
         .filter(|(cell, _)| cell.x <= UNSPLIT_BYTES)
-        .filter_map(|(cell, point)| Some((cell.x, found.points[point].numbers.as_ref()?.achieved.mean_service_ns)))
+        .filter_map(|(cell, point)| {
+            Some((cell.x, found.points[point].numbers.as_ref()?.achieved.mean_service_ns))
+        })
         .collect();
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Ok(one) = stats::fit_line(&times) else { return Vec::new() };
@@ -181,8 +222,9 @@ fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
 /// A growing time implies a rate. (The fixed time may be negative if a part of each request was
 /// ready in advance.)
 fn makes_sense(fit: &LineFit) -> bool {
-    let grows =
-        |points: &[FitPoint]| points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y);
+    let grows = |points: &[FitPoint]| {
+        points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y)
+    };
     fit.rate.is_some() || !grows(&fit.points)
 }
 

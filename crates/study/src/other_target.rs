@@ -44,7 +44,11 @@ pub(crate) fn try_other_target<M: Machine>(
 ) -> Result<Option<OtherTargetTrial>> {
     let workload = sampler.entries[base].workload.clone();
     // A throttle is reported by the system, and both targets would share it.
-    if sampler.bursty || !sampler.noisy || sampler.machine.now() >= until || !workload.buffering.is_direct() {
+    if sampler.bursty
+        || !sampler.noisy
+        || sampler.machine.now() >= until
+        || !workload.buffering.is_direct()
+    {
         return Ok(None);
     }
     let opened = match op {
@@ -63,7 +67,8 @@ fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M
     let below = sampler.machine.below(sampler.target)?;
     let (start, bytes) = below.region;
     let target = sampler.machine.open(&below.spec).ok()?;
-    let moved = Workload { region_start_bytes: start, region_bytes: Some(bytes), ..workload.clone() };
+    let moved =
+        Workload { region_start_bytes: start, region_bytes: Some(bytes), ..workload.clone() };
     let facts = sampler.machine.target_facts(&target);
     moved.check(facts.size_bytes, facts.direct_align_bytes).ok()?;
     Some((OtherTarget::Device(below.name), target, moved))
@@ -76,7 +81,8 @@ fn two_files<M: Machine>(
     workload: &Workload,
 ) -> Opened<M::Target> {
     let [place] = &spec.places[..] else { return None };
-    let outstanding = workload.outstanding() > 1 && setting.facts.kind == TargetKind::TestFile && !spec.create;
+    let outstanding =
+        workload.outstanding() > 1 && setting.facts.kind == TargetKind::TestFile && !spec.create;
     let quick = setting.speed.write.bytes_per_s * sampler.budget() as f64 / 1e9 * FILL_SHARE;
     let size = (quick as u64).min(setting.facts.size_bytes / 2) & !((1 << 20) - 1);
     if !outstanding || size < MIN_FILE_BYTES {
@@ -84,8 +90,12 @@ fn two_files<M: Machine>(
     }
     // The chunk is at least a request, so each request goes to one of the two.
     let chunk = u64::from(workload.request_bytes).next_power_of_two();
-    let two =
-        TargetSpec { places: vec![place.clone(), place.clone()], size: Some(2 * size), chunk, ..TargetSpec::default() };
+    let two = TargetSpec {
+        places: vec![place.clone(), place.clone()],
+        size: Some(2 * size),
+        chunk,
+        ..TargetSpec::default()
+    };
     let target = sampler.machine.open(&two).ok()?;
     let facts = sampler.machine.target_facts(&target);
     workload.check(facts.size_bytes, facts.direct_align_bytes).ok()?;
@@ -110,9 +120,16 @@ fn pairs<M: Machine>(
         }
         sampler.rounds(&[base], sampler.entries[base].samples().len() as u32 + 1, Nanos::MAX)?;
         let ramp_ns = sampler.entries[base].ramp_ns;
-        there.measured.push(sample(sampler.machine, target, workload, Options { ramp_ns, ..Options::default() }))?;
+        there.measured.push(sample(
+            sampler.machine,
+            target,
+            workload,
+            Options { ramp_ns, ..Options::default() },
+        ))?;
         let last = |entry: &Entry| entry.samples().last().map(Sample::iops);
-        let (Some(a), Some(b)) = (last(&sampler.entries[base]), last(&there)) else { return Ok(None) };
+        let (Some(a), Some(b)) = (last(&sampler.entries[base]), last(&there)) else {
+            return Ok(None);
+        };
         own.push(a);
         others.push(b);
     }

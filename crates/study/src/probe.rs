@@ -33,8 +33,12 @@ const BURSTS_A_RUN: u64 = 2;
 /// Minimum single requests per run.
 const REQUESTS_A_RUN: f64 = 20.0;
 
-const PROBES: [(u32, u32, Pattern); 4] =
-    [(4096, 1, Pattern::Random), (65_536, 1, Pattern::Seq), (4096, 16, Pattern::Random), (1 << 20, 2, Pattern::Seq)];
+const PROBES: [(u32, u32, Pattern); 4] = [
+    (4096, 1, Pattern::Random),
+    (65_536, 1, Pattern::Seq),
+    (4096, 16, Pattern::Random),
+    (1 << 20, 2, Pattern::Seq),
+];
 
 /// Estimates the target's speed and the run length, and detects admission in bursts.
 ///
@@ -68,7 +72,8 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
         sampler.run(index)?;
         let numbers = sampler.entries[index].point().numbers.as_ref();
         let synced = numbers.map(|numbers| numbers.throughput_bytes_per_s);
-        setting.speed.flush_bytes_per_s = synced.unwrap_or(PROBE_FLUSH).min(setting.speed.write.bytes_per_s);
+        setting.speed.flush_bytes_per_s =
+            synced.unwrap_or(PROBE_FLUSH).min(setting.speed.write.bytes_per_s);
     }
     // Probing runs are too short to count.
     sampler.entries.clear();
@@ -78,7 +83,9 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
         let slower = speeds.fold(f64::INFINITY, f64::min);
         (QUIET_REQUESTS / slower * 1e9).clamp(SHORTEST_RUN_NS, LONGEST_QUIET_NS) as Nanos
     } else if sampler.bursty {
-        (least_run as Nanos).max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS)
+        (least_run as Nanos)
+            .max(BURSTS_A_RUN * THROTTLE_SLICE_NS)
+            .next_multiple_of(THROTTLE_SLICE_NS)
     } else {
         least_run as Nanos
     };
@@ -94,7 +101,8 @@ fn probe_one<M: Machine>(
     bursts: &mut usize,
 ) -> Result<(OpSpeed, f64)> {
     let align = setting.facts.direct_align_bytes;
-    let largest = (setting.facts.size_bytes / 2).clamp(u64::from(align), 1 << 30) as u32 / align * align;
+    let largest =
+        (setting.facts.size_bytes / 2).clamp(u64::from(align), 1 << 30) as u32 / align * align;
     let (mut speed, mut single) = (OpSpeed { bytes_per_s: 0.0, iops: 0.0 }, f64::MAX);
     for (request, depth, pattern) in PROBES {
         let request = request.max(align).min(largest);

@@ -5,8 +5,8 @@ use crate::grid::{Cell, StripeShape};
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, PointStatus, Repeated, Repeats, Sample, cached_before, of_whole_bursts, ramp,
-    rate_estimate_beside, rate_spread, repeat, sample, traced_times,
+    Ceilings, Measured, Options, PointStatus, Repeated, Repeats, Sample, cached_before,
+    of_whole_bursts, ramp, rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
 use std::cell::OnceCell;
@@ -156,7 +156,10 @@ impl<'a, M: Machine> Sampler<'a, M> {
         on_progress: &'a mut dyn FnMut(Progress<'_>),
     ) -> Sampler<'a, M> {
         let facts = machine.target_facts(target);
-        let whole = StripeShape { members: (0..facts.members).collect(), chunk: facts.chunk_bytes.unwrap_or(0) };
+        let whole = StripeShape {
+            members: (0..facts.members).collect(),
+            chunk: facts.chunk_bytes.unwrap_or(0),
+        };
         Sampler {
             machine,
             target,
@@ -179,12 +182,22 @@ impl<'a, M: Machine> Sampler<'a, M> {
 
     fn note_end(&mut self, workload: &Workload) {
         let now = self.machine.now();
-        self.ended.iter_mut().zip(kinds(workload)).filter(|(_, makes)| *makes).for_each(|(ended, _)| *ended = now);
+        self.ended
+            .iter_mut()
+            .zip(kinds(workload))
+            .filter(|(_, makes)| *makes)
+            .for_each(|(ended, _)| *ended = now);
     }
 
     /// Time since the target last had a request of this workload's kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
-        let last = self.ended.iter().zip(kinds(workload)).filter(|(_, makes)| *makes).map(|(ended, _)| *ended).max();
+        let last = self
+            .ended
+            .iter()
+            .zip(kinds(workload))
+            .filter(|(_, makes)| *makes)
+            .map(|(ended, _)| *ended)
+            .max();
         self.machine.now().saturating_sub(last.unwrap_or_default())
     }
 
@@ -217,26 +230,40 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
-        let share =
-            cell.shape.as_ref().map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
+        let share = cell
+            .shape
+            .as_ref()
+            .map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
         let speed = setting.speed_of(&cell.workload);
-        let round = speed.round_ns(cell.workload.outstanding(), cell.workload.request_bytes) / share;
+        let round =
+            speed.round_ns(cell.workload.outstanding(), cell.workload.request_bytes) / share;
         if self.noisy && round > ROUND_RUNS * setting.run_ns as f64 {
             self.too_long += 1;
             return None;
         }
         let mut workload = cell.workload.clone();
         let burst = speed.bytes_per_s * share * THROTTLE_SLICE_NS as f64 / 1e9;
-        let at_device = workload.buffering.is_direct() && workload.limit_bytes.is_none() && workload.think_ns == 0;
-        let in_bursts = self.bursty && at_device && f64::from(workload.request_bytes) * 2.0 <= burst;
+        let at_device = workload.buffering.is_direct()
+            && workload.limit_bytes.is_none()
+            && workload.think_ns == 0;
+        let in_bursts =
+            self.bursty && at_device && f64::from(workload.request_bytes) * 2.0 <= burst;
         if let workload::Stop::AfterNs(ns) = &mut workload.stop {
             // Large rounds need longer runs: two requests give no rate.
-            let longest = if self.noisy { ROUND_RUNS * setting.run_ns as f64 } else { f64::INFINITY };
+            let longest =
+                if self.noisy { ROUND_RUNS * setting.run_ns as f64 } else { f64::INFINITY };
             let wanted = (round * ROUNDS_A_RUN).min(longest) as Nanos;
-            *ns = if in_bursts { (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS) } else { (*ns).max(wanted) };
+            *ns = if in_bursts {
+                (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS)
+            } else {
+                (*ns).max(wanted)
+            };
         }
         let question = Question::of(&workload);
-        let found = self.entries.iter().position(|entry| entry.question == question && entry.shape == cell.shape);
+        let found = self
+            .entries
+            .iter()
+            .position(|entry| entry.question == question && entry.shape == cell.shape);
         Some(found.unwrap_or_else(|| {
             let index = self.push(workload, cell.shape.clone());
             self.entries[index].in_bursts = in_bursts;
@@ -278,7 +305,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if let [one] = &counting.samples[..] {
             let entry = &mut self.entries[index];
             let counted = one.usage.cpu.instructions_user;
-            entry.instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
+            entry.instructions_per_request =
+                counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
             entry.forget();
         }
         Ok(())
@@ -290,7 +318,9 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// The user's interrupt.
     pub(crate) fn trace(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
-        let Some(iops) = entry.point().numbers.as_ref().map(|numbers| numbers.iops) else { return Ok(()) };
+        let Some(iops) = entry.point().numbers.as_ref().map(|numbers| numbers.iops) else {
+            return Ok(());
+        };
         let shape = entry.shape.clone().unwrap_or_else(|| self.whole.clone());
         let workload = entry.workload.clone();
         self.report(&format!("stages of {}", workload.short()));
@@ -341,7 +371,12 @@ impl<'a, M: Machine> Sampler<'a, M> {
     ///
     /// # Errors
     /// The user's interrupt.
-    pub(crate) fn tighten(&mut self, indices: &[usize], precision: f64, until: Nanos) -> Result<()> {
+    pub(crate) fn tighten(
+        &mut self,
+        indices: &[usize],
+        precision: f64,
+        until: Nanos,
+    ) -> Result<()> {
         if !self.noisy {
             return Ok(());
         }
@@ -355,12 +390,16 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if !self.noisy {
             return;
         }
-        let spreads: Vec<((bool, bool), Spread)> =
-            self.entries.iter().filter_map(|entry| Some((entry.kind(), rate_spread(entry.samples())?))).collect();
+        let spreads: Vec<((bool, bool), Spread)> = self
+            .entries
+            .iter()
+            .filter_map(|entry| Some((entry.kind(), rate_spread(entry.samples())?)))
+            .collect();
         let all: Vec<Spread> = spreads.iter().map(|one| one.1).collect();
         let anywhere = Spread::in_common(&all);
         for entry in &mut self.entries {
-            let alike: Vec<Spread> = spreads.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
+            let alike: Vec<Spread> =
+                spreads.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
             entry.common = Spread::in_common(&alike).or(anywhere);
             entry.forget();
         }
@@ -376,7 +415,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// Removes the entries that never ran; returns the new index of each remaining one.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
-        let indices = self.entries.iter().map(|entry| if entry.reached() { kept.next() } else { None }).collect();
+        let indices = self
+            .entries
+            .iter()
+            .map(|entry| if entry.reached() { kept.next() } else { None })
+            .collect();
         self.entries.retain(Entry::reached);
         indices
     }
@@ -394,16 +437,23 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             (None, workload::Stop::AfterNs(ns)) => ns,
             (None, workload::Stop::AfterBytes(_)) => 0,
         };
-        PointStatus { weight: entry.weight, cost_ns: run + self.overhead as Nanos, ..entry.measured.status() }
+        PointStatus {
+            weight: entry.weight,
+            cost_ns: run + self.overhead as Nanos,
+            ..entry.measured.status()
+        }
     }
 
     fn half_width(&self, index: usize) -> f64 {
-        self.entries[index].estimate().map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
+        self.entries[index]
+            .estimate()
+            .map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
     }
 
     fn run(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
-        let (workload, shape) = (entry.workload.clone(), entry.shape.clone().unwrap_or_else(|| self.whole.clone()));
+        let (workload, shape) =
+            (entry.workload.clone(), entry.shape.clone().unwrap_or_else(|| self.whole.clone()));
         self.report(&workload.short());
         let began = self.machine.now();
         let idle_ns = self.idle_ns(&workload);
@@ -414,7 +464,9 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             let ramp_ns = ramp(&workload, entry.samples()).max(entry.ramp_ns);
             Options { ramp_ns, cache_bytes: cached_before(entry.samples()), ..Options::default() }
         };
-        let made = self.restripe(&shape).and_then(|()| sample(self.machine, self.target, &workload, options));
+        let made = self
+            .restripe(&shape)
+            .and_then(|()| sample(self.machine, self.target, &workload, options));
         self.note_end(&workload);
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[index];

@@ -83,7 +83,11 @@ pub(crate) fn measure<M: Machine>(
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
         // Wait between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
-        let gap = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
+        let gap = if sampler.bursty {
+            THROTTLE_SLICE_NS as f64 * 2.5
+        } else {
+            sampler.overhead.max(OVERHEAD_NS)
+        };
         let runs = left / (setting.run_ns as f64 + gap);
         trials = wanted(setting, plan);
         let thinned = thin(&mut trials, (runs as usize).max(MIN_POINTS));
@@ -139,10 +143,12 @@ pub(crate) fn settle<M: Machine>(
             let points = &sampler.points()[..];
             let measured = PeakRates::measured(peaks, points);
             let (entries, advertised) = (&sampler.entries[..], PeakRates::default());
-            let sides = sides(&Found { setting, trials, entries, points, measured, advertised, memory });
+            let sides =
+                sides(&Found { setting, trials, entries, points, measured, advertised, memory });
             sampler.weigh(&sides, SIDE_WEIGHT);
         }
-        let all: Vec<usize> = (0..sampler.entries.len()).filter(|&index| sampler.entries[index].reached()).collect();
+        let all: Vec<usize> =
+            (0..sampler.entries.len()).filter(|&index| sampler.entries[index].reached()).collect();
         sampler.tighten(&all, PRECISION, sampler.at(share))?;
         sampler.learn_spread();
         crossings::bracket(sampler, setting, trials, plan, peaks)?;
@@ -189,7 +195,8 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     // peak and verdict; within a kind, those of the earlier experiments.
     seen.sort_by_key(|one| one.0);
     let class = |number: usize| (seen[number].0 / WEIGHT_CLASS, seen[number].1);
-    let turn = |number: usize| (0..number).filter(|&earlier| class(earlier) == class(number)).count();
+    let turn =
+        |number: usize| (0..number).filter(|&earlier| class(earlier) == class(number)).count();
     let turns: Vec<usize> = (0..seen.len()).map(turn).collect();
     let mut ranked: Vec<_> = seen.into_iter().zip(turns).collect();
     ranked.sort_by_key(|((weight, ..), turn)| (weight / WEIGHT_CLASS, *turn));
@@ -224,9 +231,12 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
         return Ok(());
     }
     for trial in trials {
-        let wanted = trial.grid.cells.iter().filter(|cell| (trial.experiment.counts_instructions)(cell));
+        let wanted =
+            trial.grid.cells.iter().filter(|cell| (trial.experiment.counts_instructions)(cell));
         for index in wanted.filter_map(|cell| cell.point) {
-            if sampler.machine.now() < sampler.at(GRID_SHARE) && sampler.entries[index].measured.failure.is_none() {
+            if sampler.machine.now() < sampler.at(GRID_SHARE)
+                && sampler.entries[index].measured.failure.is_none()
+            {
                 sampler.count_instructions(index)?;
             }
         }
@@ -235,16 +245,26 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
 }
 
 /// Adds and measures a size between the two around each half-power point if that helps.
-fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &StudyContext, trials: &mut [Trial]) -> Result<()> {
+fn refine<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &StudyContext,
+    trials: &mut [Trial],
+) -> Result<()> {
     let points = sampler.points();
     let mut added = Vec::new();
     for trial in trials.iter_mut().filter(|trial| trial.experiment.refines) {
         let mut cells: Vec<Cell> = Vec::new();
-        for figure in figures::draw(trial, &points).iter().filter(|figure| figure.x == Axis::RequestBytes) {
+        for figure in
+            figures::draw(trial, &points).iter().filter(|figure| figure.x == Axis::RequestBytes)
+        {
             for series in &figure.series {
-                let Some(half) = series.half_power.as_ref().filter(|half| !half.at_or_below) else { continue };
+                let Some(half) = series.half_power.as_ref().filter(|half| !half.at_or_below) else {
+                    continue;
+                };
                 let Some(above) = half.smallest else { continue };
-                let Some(below) = series.values.iter().rfind(|value| value.x < above) else { continue };
+                let Some(below) = series.values.iter().rfind(|value| value.x < above) else {
+                    continue;
+                };
                 let align = setting.align() as f64;
                 let middle = ((below.x * above).sqrt() / align).round() * align;
                 if above / below.x < 1.9 || middle <= below.x || middle >= above {

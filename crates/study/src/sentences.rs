@@ -49,8 +49,13 @@ pub(crate) fn effect(effect: Effect) -> String {
 pub(crate) const UNEVEN: &str = "the runs are too uneven";
 
 /// The request size a curve needs for its best rate, and for half of it.
-pub(crate) fn reach(subject: &str, readings: &[Reading], rate: impl Fn(f64) -> String) -> Option<String> {
-    let (first, good, half) = (readings.first()?, smallest(readings, ENOUGH)?, smallest(readings, 0.5)?);
+pub(crate) fn reach(
+    subject: &str,
+    readings: &[Reading],
+    rate: impl Fn(f64) -> String,
+) -> Option<String> {
+    let (first, good, half) =
+        (readings.first()?, smallest(readings, ENOUGH)?, smallest(readings, 0.5)?);
     let reach = format!("{subject} reach {} with {} requests", rate(good.y), size(good.x));
     Some(if good.x == first.x {
         format!("{subject} reach {} whatever the request size.", rate(best(readings)?.y))

@@ -33,12 +33,20 @@ pub fn study<M: Machine>(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Results> {
     let began = machine.now();
-    let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    on_progress(Progress { doing: "making the test file", passed_ns: 0, budget_ns: plan.budget_ns });
-    let spec = TargetSpec { fill_ns: Some((plan.budget_ns as f64 * FILL_SHARE) as Nanos), ..spec.clone() };
+    let began_unix_s =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    on_progress(Progress {
+        doing: "making the test file",
+        passed_ns: 0,
+        budget_ns: plan.budget_ns,
+    });
+    let spec =
+        TargetSpec { fill_ns: Some((plan.budget_ns as f64 * FILL_SHARE) as Nanos), ..spec.clone() };
     // Its workloads depend on what the probe finds.
-    let mut runner = Runner::open_checked(machine, std::slice::from_ref(&spec), |_| Ok(Vec::new()))?;
-    let mut sampler = Sampler::new(machine, runner.target_mut(0), began, plan.budget_ns, plan.seed, on_progress);
+    let mut runner =
+        Runner::open_checked(machine, std::slice::from_ref(&spec), |_| Ok(Vec::new()))?;
+    let mut sampler =
+        Sampler::new(machine, runner.target_mut(0), began, plan.budget_ns, plan.seed, on_progress);
     let mut memory = Ok(Vec::new());
     if ALL.iter().any(|experiment| experiment.needs_memory && plan.wants(experiment.id)) {
         sampler.report("memory");
@@ -56,7 +64,8 @@ pub fn study<M: Machine>(
     schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &memory)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
-    let peaks: Vec<_> = peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
+    let peaks: Vec<_> =
+        peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
     let cases: Vec<_> = cases.into_iter().filter_map(|case| case.renumbered(&indices)).collect();
     let points = sampler.points();
     let found = Found {

@@ -6,7 +6,9 @@ use crate::findings::{exact, iops_ratio};
 use crate::other_target::{OtherTargetTrial, try_other_target};
 use crate::sampler::{Entry, Sampler};
 use crate::verdict::{GAIN, SAME};
-use machine::{CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
+use machine::{
+    CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec,
+};
 use measure::stats::Ratio;
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Pattern, Stop, Workload};
@@ -52,7 +54,9 @@ impl Variant {
                 let depth = base.depth.checked_mul(2).filter(|&depth| depth <= MAX_DEPTH)?;
                 Workload { depth, ..base.clone() }
             }
-            Variant::Deeper => Workload { depth: base.depth * 2, engine: setting.deep_engine(), ..base.clone() },
+            Variant::Deeper => {
+                Workload { depth: base.depth * 2, engine: setting.deep_engine(), ..base.clone() }
+            }
             Variant::Wider => Workload { threads: base.threads + 1, ..base.clone() },
             Variant::Resized => Workload { request_bytes: resized(base, setting)?, ..base.clone() },
             Variant::Hinted if base.writes() || base.buffering.is_direct() => return None,
@@ -64,11 +68,14 @@ impl Variant {
     /// The change as a value.
     pub(crate) fn change(self, before: &Workload, after: &Workload) -> LimitChange {
         match self {
-            Variant::Deeper => LimitChange::Deeper { from: before.outstanding(), to: after.outstanding() },
-            Variant::Wider => LimitChange::Wider,
-            Variant::Resized => {
-                LimitChange::Resized { from_bytes: before.request_bytes, to_bytes: after.request_bytes }
+            Variant::Deeper => {
+                LimitChange::Deeper { from: before.outstanding(), to: after.outstanding() }
             }
+            Variant::Wider => LimitChange::Wider,
+            Variant::Resized => LimitChange::Resized {
+                from_bytes: before.request_bytes,
+                to_bytes: after.request_bytes,
+            },
             Variant::Hinted => LimitChange::Hinted,
         }
     }
@@ -100,8 +107,14 @@ impl Case {
     /// The trials whose intervals still contain a threshold of the verdict.
     fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
         let open = |variant: Variant| {
-            let verdict_ratios = if variant == Variant::Resized { &VERDICT_RATIOS[..] } else { &VERDICT_RATIOS[1..] };
-            let holds = |ratio: Ratio| verdict_ratios.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
+            let verdict_ratios = if variant == Variant::Resized {
+                &VERDICT_RATIOS[..]
+            } else {
+                &VERDICT_RATIOS[1..]
+            };
+            let holds = |ratio: Ratio| {
+                verdict_ratios.iter().any(|turn| (ratio.low..=ratio.high).contains(turn))
+            };
             self.ratio(variant, entries).is_none_or(holds)
         };
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
@@ -109,24 +122,38 @@ impl Case {
 
     /// Renumbers the entries after removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
-        let trials = self.trials.into_iter().filter_map(|(variant, index)| Some((variant, indices[index]?))).collect();
+        let trials = self
+            .trials
+            .into_iter()
+            .filter_map(|(variant, index)| Some((variant, indices[index]?)))
+            .collect();
         Some(Case { base: indices[self.base]?, trials, ..self })
     }
 }
 
 /// The ratio of requests per second; if runs repeat exactly, one of each suffices.
 fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
-    let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
+    let of_one_run =
+        || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))
 }
 
 /// The rates whose limits are wanted: the peaks, a plain program's rates, and small random
 /// requests.
-fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &StudyContext, peaks: &[(OpKind, usize)]) -> Vec<Case> {
+fn cases<M: Machine>(
+    sampler: &Sampler<'_, M>,
+    setting: &StudyContext,
+    peaks: &[(OpKind, usize)],
+) -> Vec<Case> {
     let case = |of, op, base| Case { of, op, base, trials: Vec::new(), other_target: None };
-    let mut all: Vec<Case> = peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
-    let measured: Vec<(usize, &Entry)> =
-        sampler.entries.iter().enumerate().filter(|(_, entry)| entry.point().rate().is_some()).collect();
+    let mut all: Vec<Case> =
+        peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
+    let measured: Vec<(usize, &Entry)> = sampler
+        .entries
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.point().rate().is_some())
+        .collect();
     for op in setting.ops() {
         for bytes in PLAIN_BYTES {
             let plain = measured.iter().find(|(_, entry)| is_plain(entry, op, bytes, setting));
@@ -142,8 +169,9 @@ fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &StudyContext, peaks: &[
                 && !workload.engine.is_mapped()
                 && stands_for(entry, op, setting, sampler.bursty)
         });
-        let best =
-            random.max_by(|a, b| a.1.point().rate().unwrap_or(0.0).total_cmp(&b.1.point().rate().unwrap_or(0.0)));
+        let best = random.max_by(|a, b| {
+            a.1.point().rate().unwrap_or(0.0).total_cmp(&b.1.point().rate().unwrap_or(0.0))
+        });
         all.extend(best.map(|&(base, _)| case(LimitOf::Random, op, base)));
     }
     all
@@ -186,7 +214,8 @@ fn changed<M: Machine>(
         return None;
     }
     let (shape, in_bursts, ramp_ns) = (base.shape.clone(), base.in_bursts, base.ramp_ns);
-    let same = |one: &Entry| one.workload == workload && one.shape == shape && one.ramp_ns == ramp_ns;
+    let same =
+        |one: &Entry| one.workload == workload && one.shape == shape && one.ramp_ns == ramp_ns;
     let known = sampler.entries.iter().position(same);
     Some(known.unwrap_or_else(|| {
         let index = sampler.push(workload, shape);
@@ -265,17 +294,24 @@ pub(crate) fn investigate<M: Machine>(
             if variant == Variant::Hinted && !obeys_hints(setting) {
                 continue;
             }
-            case.trials.extend(changed(sampler, setting, case.base, variant).map(|index| (variant, index)));
+            case.trials.extend(
+                changed(sampler, setting, case.base, variant).map(|index| (variant, index)),
+            );
         }
     }
     // One run of each in turn, so all have the same number when time runs out.
     let until = sampler.at(TRIALS_SHARE);
     // Plain writes last: their phases explain most of it, and their flush makes runs longer.
-    for (of, writes) in
-        [(LimitOf::Peak, true), (LimitOf::Plain, false), (LimitOf::Random, true), (LimitOf::Plain, true)]
-    {
-        let of_kind = cases.iter().filter(|case| case.of == of && (writes || case.op != OpKind::Write));
-        let indices: Vec<usize> = of_kind.flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
+    for (of, writes) in [
+        (LimitOf::Peak, true),
+        (LimitOf::Plain, false),
+        (LimitOf::Random, true),
+        (LimitOf::Plain, true),
+    ] {
+        let of_kind =
+            cases.iter().filter(|case| case.of == of && (writes || case.op != OpKind::Write));
+        let indices: Vec<usize> =
+            of_kind.flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
         sampler.rounds(&indices, 1, until)?;
     }
     for case in &cases {
@@ -285,13 +321,15 @@ pub(crate) fn investigate<M: Machine>(
             sampler.trace(case.base)?;
         }
     }
-    let on_files = setting.facts.layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem);
+    let on_files =
+        setting.facts.layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem);
     for case in cases.iter_mut().filter(|case| case.of == LimitOf::Peak && on_files) {
         case.other_target = try_other_target(sampler, setting, spec, (case.op, case.base), until)?;
     }
     for runs in 2..=RUNS {
         sampler.learn_spread();
-        let undecided: Vec<usize> = cases.iter().flat_map(|case| case.undecided(&sampler.entries)).collect();
+        let undecided: Vec<usize> =
+            cases.iter().flat_map(|case| case.undecided(&sampler.entries)).collect();
         if !undecided.is_empty() {
             let bases: Vec<usize> = peaks.iter().map(|peak| peak.1).collect();
             sampler.again(&bases, until)?;
@@ -304,7 +342,8 @@ pub(crate) fn investigate<M: Machine>(
 
 /// Whether the target's read-ahead reacts to a sequential hint; a simulated machine says so itself.
 fn obeys_hints(setting: &StudyContext) -> bool {
-    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)
+    setting.facts.kind != TargetKind::Simulated
+        || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)
 }
 
 fn fits(workload: &Workload, setting: &StudyContext) -> bool {

@@ -32,9 +32,11 @@ fn limit(results: &Results, op: OpKind) -> Bottleneck {
 fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u32) -> usize {
     let found = results.points.iter().position(|point| {
         let one = &point.workload.workload;
-        let plain = one.pattern == Pattern::Seq && one.offset_bytes == 0 && one.region_start_bytes == 0;
+        let plain =
+            one.pattern == Pattern::Seq && one.offset_bytes == 0 && one.region_start_bytes == 0;
         let plain = plain && one.threads == 1 && one.allocation == machine::Allocation::Written;
-        let same = one.buffering == buffering && one.request_bytes == kib << 10 && one.depth == depth;
+        let same =
+            one.buffering == buffering && one.request_bytes == kib << 10 && one.depth == depth;
         plain && same && point.workload.op == op && one.engine != Engine::Threads
     });
     found.unwrap_or_else(|| panic!("no {op} of {kib} KiB, {depth} deep, {buffering:?}"))
@@ -70,7 +72,8 @@ fn three_disks_fill_a_bus_and_then_the_bus_is_the_limit_and_not_the_disk() {
 fn every_point_has_its_bus_phases() {
     let results = study(&format!("{ULTRA},disks=3,start=12k"), Effort::Normal, &["depth"]);
     let data_in = |point: usize| {
-        let resources = &results.points[point].numbers.as_ref().expect("numbers").achieved.resources;
+        let resources =
+            &results.points[point].numbers.as_ref().expect("numbers").achieved.resources;
         let bus = resources.iter().find(|one| one.kind == ResourceKind::Bus).expect("a bus");
         let all: f64 = bus.phases.iter().map(|phase| phase.percent).sum();
         assert!((all - 100.0).abs() < 0.5, "{all}");
@@ -79,13 +82,22 @@ fn every_point_has_its_bus_phases() {
     // Table 4: 80.4 % of the busy time of a bus with three disks.
     let measured = data_in(place(&results, OpKind::Read, Buffering::Direct, 64, 3));
     assert!((measured - 80.4).abs() < 8.0, "{measured}");
-    let peak = results.answer.as_ref().unwrap().peaks.iter().find(|peak| peak.op == OpKind::Read).expect("a peak");
+    let peak = results
+        .answer
+        .as_ref()
+        .unwrap()
+        .peaks
+        .iter()
+        .find(|peak| peak.op == OpKind::Read)
+        .expect("a peak");
     assert!(data_in(peak.point) > 80.0);
 }
 
 #[test]
 fn alignment_on_stripes_is_worth_10_to_20_percent() {
-    let of = |start: &str| study(&format!("{ULTRA},disks=4,wce=on,start={start}"), Effort::Normal, &["depth"]);
+    let of = |start: &str| {
+        study(&format!("{ULTRA},disks=4,wce=on,start={start}"), Effort::Normal, &["depth"])
+    };
     let (aligned, off) = (of("0"), of("12k"));
     for op in [OpKind::Read, OpKind::Write] {
         let loss = 1.0 - direct(&off, op, 64, 3) / direct(&aligned, op, 64, 3);
@@ -99,14 +111,19 @@ fn pci_is_the_limit_of_nine_disks_and_a_fourth_adapter_adds_nothing() {
         study(&format!("{ULTRA},disks=9,buses=3"), Effort::Quick, &["depth"]),
         study(&format!("{ULTRA},disks=12,buses=4"), Effort::Quick, &["depth"]),
     );
-    assert_eq!((limit(&three, OpKind::Read), limit(&four, OpKind::Read)), (Bottleneck::Pci, Bottleneck::Pci));
+    assert_eq!(
+        (limit(&three, OpKind::Read), limit(&four, OpKind::Read)),
+        (Bottleneck::Pci, Bottleneck::Pci)
+    );
     let ratio = peak(&four, OpKind::Read) / peak(&three, OpKind::Read);
     assert!((ratio - 1.0).abs() < 0.04, "{ratio}");
 }
 
 #[test]
 fn write_cache_or_three_requests_hide_the_revolution() {
-    let of = |wce: &str| study(&format!("{ULTRA},wce={wce}"), Effort::Normal, &["buffered", "unbuffered", "depth"]);
+    let of = |wce: &str| {
+        study(&format!("{ULTRA},wce={wce}"), Effort::Normal, &["buffered", "unbuffered", "depth"])
+    };
     let (off, on) = (of("off"), of("on"));
     // Depth 3 gains without the write cache, and is not reported with it.
     let advice = "sequential writes of 64 KiB outstanding, not one";
@@ -127,24 +144,35 @@ fn request_cost_depends_on_the_completion_method() {
     let of = |shape: &str| study(&format!("{ULTRA},shape={shape}"), Effort::Normal, &["depth"]);
     let (routines, port) = (of("routines"), of("port"));
     let cost = |results: &Results| {
-        let cpu =
-            &results.points[place(results, OpKind::Read, Buffering::Direct, 8, 3)].numbers.as_ref().expect("numbers");
+        let cpu = &results.points[place(results, OpKind::Read, Buffering::Direct, 8, 3)]
+            .numbers
+            .as_ref()
+            .expect("numbers");
         cpu.cpu_ns_per_request.user + cpu.cpu_ns_per_request.system
     };
     let call = cost(&routines) - cost(&port);
-    assert!((4_000.0..5_500.0).contains(&call), "a routine takes a system call more than a port: {call} ns");
+    assert!(
+        (4_000.0..5_500.0).contains(&call),
+        "a routine takes a system call more than a port: {call} ns"
+    );
 }
 
 #[test]
 fn buffering_helps_small_requests_and_costs_the_processor_for_large_ones() {
     let results = study(ULTRA, Effort::Normal, &["buffered", "unbuffered", "cost"]);
     let costs = &results.answer.as_ref().unwrap().costs;
-    let of = |mode: &str| costs.iter().find(|cost| cost.mode.name() == mode).unwrap_or_else(|| panic!("{costs:?}"));
+    let of = |mode: &str| {
+        costs.iter().find(|cost| cost.mode.name() == mode).unwrap_or_else(|| panic!("{costs:?}"))
+    };
     // Nanoseconds per request, and per byte.
     let ns = |mode: &str, bytes: f64| of(mode).ns_per_request + of(mode).ns_per_byte * bytes;
     let at_64 = ns("buffered read", 65_536.0) / ns("direct read", 65_536.0);
     assert!((6.0..=10.0).contains(&at_64), "{at_64}: {}", sentence(&results, "cost"));
-    assert!(ns("buffered read", 2048.0) < ns("direct read", 2048.0), "{}", sentence(&results, "cost"));
+    assert!(
+        ns("buffered read", 2048.0) < ns("direct read", 2048.0),
+        "{}",
+        sentence(&results, "cost")
+    );
     assert!(
         sentence(&results, "unbuffered").contains("Single direct reads reach"),
         "{}",
@@ -157,7 +185,11 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
     let results = study(ULTRA, Effort::Normal, &["allocation", "depth"]);
     let gain = gain(&results, "do not extend it as you write").expect("an advice");
     // Figure 12: 8.87 MB/s with 64 KB at depth 8, 4.06 extending.
-    assert!((gain / (8.87 / 4.06) - 1.0).abs() < 0.1, "{gain}: {}", sentence(&results, "allocation"));
+    assert!(
+        (gain / (8.87 / 4.06) - 1.0).abs() < 0.1,
+        "{gain}: {}",
+        sentence(&results, "allocation")
+    );
     assert!(
         sentence(&results, "allocation").contains("Extending the file costs"),
         "{}",
@@ -170,7 +202,10 @@ fn half_power_matches_the_abstract() {
     let results = study(FAST, Effort::Normal, &["unbuffered", "depth"]);
     let half = &results.answer.as_ref().unwrap().half_power;
     let smallest = |op: OpKind, at: &str| {
-        let one = half.iter().find(|one| one.op == op && one.at == at).unwrap_or_else(|| panic!("no {op} {at}"));
+        let one = half
+            .iter()
+            .find(|one| one.op == op && one.at == at)
+            .unwrap_or_else(|| panic!("no {op} {at}"));
         one.smallest.unwrap_or(f64::INFINITY) / 1024.0
     };
     // A synchronous write needs 128 KB for half of 7.68 MB/s, the study's best rate of this drive.

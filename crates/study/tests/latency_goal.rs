@@ -19,9 +19,14 @@ fn the_depth_within_the_goal_is_reported() {
         ..Workload::default()
     };
     let goal = (500_000, 64, 0);
-    let (points, goal) = measure_within_p99(&mut runner, at, goal, Repeats::default(), |_| {}).expect("a search");
+    let (points, goal) =
+        measure_within_p99(&mut runner, at, goal, Repeats::default(), |_| {}).expect("a search");
     let half = goal.half_depth.expect("half of the rate");
     let best = points[goal.best.expect("a best rate")].workload.depth;
     assert!(half > 1 && half < best, "{goal:?}");
-    assert!(goal.sentence.contains(&format!("; half of that rate from depth {half}")), "{}", goal.sentence);
+    assert!(
+        goal.sentence.contains(&format!("; half of that rate from depth {half}")),
+        "{}",
+        goal.sentence
+    );
 }

@@ -54,7 +54,9 @@ impl Truths {
             if middle <= low || middle >= high {
                 break;
             }
-            if self.rate(&Workload { request_bytes: middle as u32, stop: LONG, ..like.clone() }) < half {
+            if self.rate(&Workload { request_bytes: middle as u32, stop: LONG, ..like.clone() })
+                < half
+            {
                 low = middle;
             } else {
                 high = middle;
@@ -124,7 +126,13 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
         // Its runs exclude the start, which does not matter in a long run.
         let truth = truths.rate(&Workload { stop: LONG, ..Workload::clone(&point.workload) });
         seen.peaks.add(interval(point), truth);
-        seen.widths.push(point.numbers.as_ref().and_then(|numbers| numbers.relative_half_width).unwrap_or(f64::MAX));
+        seen.widths.push(
+            point
+                .numbers
+                .as_ref()
+                .and_then(|numbers| numbers.relative_half_width)
+                .unwrap_or(f64::MAX),
+        );
         seen.peak_errors.push((peak.throughput_bytes_per_s / truth - 1.0).abs());
         let half = answer.half_power.iter().find(|half| {
             let single = half.of == Varied::RequestBytes && half.at == "depth 1";
@@ -160,8 +168,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         [(50, 0.2, 0.07, 0.18, 0.25), (180, 0.1, 0.05, 0.12, 0.1)]
     {
         let mut seen = seen(budget_s);
-        let (width, peak, half) =
-            (median(&mut seen.widths), median(&mut seen.peak_errors), median(&mut seen.half_errors));
+        let (width, peak, half) = (
+            median(&mut seen.widths),
+            median(&mut seen.peak_errors),
+            median(&mut seen.half_errors),
+        );
         let wide = seen.wide as f64 / seen.points.of as f64;
         let said = format!(
             "{budget_s} s: points {:?}, {wide:.2} of them wide, by runs {:?}, peaks {:?} within {width:.3}, off by {peak:.3}, half-power sizes \
@@ -173,7 +184,10 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         // On 256 other seeds 94 % of the peaks contain the truth, and 92 to 93 % of the half-power
         // sizes; with 128 seeds chance allows somewhat fewer.
         assert!(seen.peaks.share() >= 0.91 && seen.halves.share() >= 0.89, "{said}");
-        assert!(width < most_width && peak < most_error && half < most_half_error && wide < most_wide, "{said}");
+        assert!(
+            width < most_width && peak < most_error && half < most_half_error && wide < most_wide,
+            "{said}"
+        );
         assert!(seen.half_open == 0 && seen.verdicts * 10 >= studies * 9, "{said}");
     }
 }

@@ -11,14 +11,24 @@ use twin::settings::Setup;
 use twin::{Twin, preset};
 
 fn study(twin: &Twin, effort: Effort, only: &[&str]) -> Results {
-    let plan =
-        Plan { budget_ns: 60_000_000_000, effort, only: only.iter().map(ToString::to_string).collect(), seed: 7 };
+    let plan = Plan {
+        budget_ns: 60_000_000_000,
+        effort,
+        only: only.iter().map(ToString::to_string).collect(),
+        seed: 7,
+    };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
     study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
 }
 
 fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCaseError> {
-    prop_assert!((found / truth - 1.0).abs() <= tolerance, "{}: found {}, in truth {}", what, found, truth);
+    prop_assert!(
+        (found / truth - 1.0).abs() <= tolerance,
+        "{}: found {}, in truth {}",
+        what,
+        found,
+        truth
+    );
     Ok(())
 }
 
@@ -26,7 +36,13 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCa
 fn few(cases: u32) -> ProptestConfig {
     // Fixed seeds, so a tolerance does not fail on some days.
     let rng_seed = RngSeed::Fixed(1997);
-    ProptestConfig { cases, rng_seed, max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        rng_seed,
+        max_shrink_iters: 30,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// A machine with a virtual disk: workers with a fixed time plus a time per byte, and a shared
@@ -50,10 +66,13 @@ impl Behind {
         (processor.request_us, processor.request_ns_per_byte, processor.cores) =
             (self.request_us, self.request_ns_per_byte, self.cores);
         machine.file_system.command_bytes = 64 * MIB;
-        let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else { panic!("virtio has a vda") };
+        let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else {
+            panic!("virtio has a vda")
+        };
         (disk.notify_us, disk.workers) = (self.notify_us, self.workers);
         (disk.read_us, disk.write_us) = (self.fixed_us, self.fixed_us);
-        (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (self.rate, self.rate, self.total);
+        (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) =
+            (self.rate, self.rate, self.total);
         machine
     }
 
@@ -88,10 +107,9 @@ impl Behind {
 
     /// The best of a study's reads.
     fn peak(&self, results: &Results) -> f64 {
-        let reads = results
-            .points
-            .iter()
-            .filter(|point| point.workload.op.name() == "read" && point.workload.buffering.is_direct());
+        let reads = results.points.iter().filter(|point| {
+            point.workload.op.name() == "read" && point.workload.buffering.is_direct()
+        });
         let tried: Vec<usize> = results
             .answer
             .iter()
@@ -100,9 +118,14 @@ impl Behind {
             .filter_map(|trial| trial.after)
             .collect();
         reads
-            .filter(|point| !tried.iter().any(|&index| std::ptr::eq(*point, &results.points[index])))
+            .filter(|point| {
+                !tried.iter().any(|&index| std::ptr::eq(*point, &results.points[index]))
+            })
             .map(|point| {
-                self.throughput(f64::from(point.workload.request_bytes), f64::from(point.workload.outstanding()))
+                self.throughput(
+                    f64::from(point.workload.request_bytes),
+                    f64::from(point.workload.outstanding()),
+                )
             })
             .fold(0.0, f64::max)
     }
@@ -126,7 +149,10 @@ prop_compose! {
 fn half<'a>(results: &'a Results, of: &str, at: &str) -> Option<&'a HalfPower> {
     let all = &results.answer.as_ref().expect("an answer").half_power;
     all.iter().find(|one| {
-        one.of.name() == of && one.at == at && one.op.name() == "read" && one.peak_from.name() == "measured"
+        one.of.name() == of
+            && one.at == at
+            && one.op.name() == "read"
+            && one.peak_from.name() == "measured"
     })
 }
 
@@ -274,11 +300,22 @@ proptest! {
     }
 }
 
-fn limited(results: &Results, op: &str, what: &str, rate: f64, tolerance: f64) -> Result<(), TestCaseError> {
+fn limited(
+    results: &Results,
+    op: &str,
+    what: &str,
+    rate: f64,
+    tolerance: f64,
+) -> Result<(), TestCaseError> {
     let answer = results.answer.as_ref().unwrap();
     let limit = answer.limits.iter().find(|limit| limit.op.name() == op).unwrap();
     prop_assert_eq!(limit.what.name(), what, "{}", limit.sentence);
-    near("peak", answer.peaks.iter().find(|peak| peak.op.name() == op).unwrap().throughput_bytes_per_s, rate, tolerance)
+    near(
+        "peak",
+        answer.peaks.iter().find(|peak| peak.op.name() == op).unwrap().throughput_bytes_per_s,
+        rate,
+        tolerance,
+    )
 }
 
 /// Without a write cache each write waits for the platter: its fixed time is a revolution, except
@@ -288,7 +325,9 @@ fn writes_without_a_write_cache_cost_a_revolution() {
     for rpm in [3600.0, 5400.0, 7200.0] {
         let mut description = preset::load("gateway-1997").unwrap();
         description.file_system.command_bytes = 2 * MIB;
-        let Some(Drive::Disk(disk)) = description.drives.get_mut("st34371w") else { panic!("a disk") };
+        let Some(Drive::Disk(disk)) = description.drives.get_mut("st34371w") else {
+            panic!("a disk")
+        };
         disk.rpm = rpm;
         let mut setup = Setup::of(description);
         (setup.drive, setup.wce) = ("st34371w".into(), false);
@@ -297,7 +336,11 @@ fn writes_without_a_write_cache_cost_a_revolution() {
         let models = &results.answer.as_ref().unwrap().service_times;
         let model = models.iter().find(|model| model.mode.name() == "direct write").unwrap();
         let revolution = 60e9 / rpm;
-        assert!((model.fixed_ns / revolution - 1.0).abs() < 0.05, "{rpm} rpm: {} of {revolution}", model.fixed_ns);
+        assert!(
+            (model.fixed_ns / revolution - 1.0).abs() < 0.05,
+            "{rpm} rpm: {} of {revolution}",
+            model.fixed_ns
+        );
         assert!(!twin.capabilities().noisy);
     }
 }
@@ -314,10 +357,16 @@ fn service_times_of_the_drives_of_1997_fit_regime_by_regime() {
         for model in models {
             assert!(model.rms_residual < 0.1, "{drive}: {model:?}");
         }
-        let hits = models.iter().find(|model| model.mode.name() == "the next block after a pause").unwrap();
+        let hits = models
+            .iter()
+            .find(|model| model.mode.name() == "the next block after a pause")
+            .unwrap();
         let [least, most] = hits.sizes_bytes.unwrap();
         assert!(least <= 2048.0 && (8192.0..=131_072.0).contains(&most), "{drive}: {hits:?}");
         assert!((hits.fixed_ns / (fixed_ms * 1e6) - 1.0).abs() < 0.1, "{drive}: {hits:?}");
-        assert!((hits.rate_bytes_per_s.unwrap() / bus_bytes_per_s - 1.0).abs() < 0.1, "{drive}: {hits:?}");
+        assert!(
+            (hits.rate_bytes_per_s.unwrap() / bus_bytes_per_s - 1.0).abs() < 0.1,
+            "{drive}: {hits:?}"
+        );
     }
 }

@@ -18,7 +18,10 @@ fn study(twin: &Twin, only: &[&str]) -> Results {
 
 fn limit(results: &Results, of: LimitOf, op: OpKind) -> &Limit {
     let limits = &results.answer.as_ref().expect("an answer").limits;
-    limits.iter().find(|limit| limit.of == of && limit.op == op).unwrap_or_else(|| panic!("no {of} {op}: {limits:?}"))
+    limits
+        .iter()
+        .find(|limit| limit.of == of && limit.op == op)
+        .unwrap_or_else(|| panic!("no {of} {op}: {limits:?}"))
 }
 
 fn named(name: &str) -> Twin {
@@ -39,7 +42,12 @@ fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twi
 /// Adapters with this many buses.
 fn adapter(buses: u32, bytes_per_s: f64) -> Option<twin::description::Adapter> {
     let name = "2940UW".into();
-    Some(twin::description::Adapter { name, bytes_per_s, advertised_bytes_per_s: Some(40e6), buses })
+    Some(twin::description::Adapter {
+        name,
+        bytes_per_s,
+        advertised_bytes_per_s: Some(40e6),
+        buses,
+    })
 }
 
 fn virtio(change: impl FnOnce(&mut Description)) -> Twin {
@@ -50,7 +58,9 @@ fn virtio(change: impl FnOnce(&mut Description)) -> Twin {
 
 fn cloud(change: impl FnOnce(&mut twin::description::CloudVolume)) -> Twin {
     let mut description = preset::load("cloud").expect("a preset");
-    let Some(Drive::Cloud(volume)) = description.drives.get_mut("volume") else { panic!("a cloud volume") };
+    let Some(Drive::Cloud(volume)) = description.drives.get_mut("volume") else {
+        panic!("a cloud volume")
+    };
     change(volume);
     Twin::new(Setup::of(description))
 }
@@ -72,8 +82,11 @@ fn bottleneck(kind: ResourceKind) -> Bottleneck {
 
 #[test]
 fn the_narrowest_part_is_named() {
-    use Bottleneck::{Adapter, Bus, Device, Latency, Link, Media, Network, Pci, Processor, Throttle};
-    let slow_disk = |description: &mut Description| description.file_system.command_bytes = 64 * MIB;
+    use Bottleneck::{
+        Adapter, Bus, Device, Latency, Link, Media, Network, Pci, Processor, Throttle,
+    };
+    let slow_disk =
+        |description: &mut Description| description.file_system.command_bytes = 64 * MIB;
     let cases: Vec<(&str, Twin, Bottleneck)> = vec![
         ("one disk", gateway(1, 1, |_| {}), Media),
         ("two disks on two buses", gateway(2, 2, |_| {}), Media),
@@ -81,19 +94,39 @@ fn the_narrowest_part_is_named() {
         ("four disks on one bus", gateway(4, 1, |_| {}), Bus),
         ("six disks on two buses", gateway(6, 2, |_| {}), Bus),
         ("a slow I/O bus", gateway(4, 4, |one| one.pci_bytes_per_s = Some(12e6)), Pci),
-        ("one adapter for four buses", gateway(8, 4, |one| one.adapter = adapter(4, 20e6)), Adapter),
-        ("an adapter slower than its bus", gateway(3, 1, |one| one.adapter = adapter(1, 8e6)), Adapter),
-        ("an adapter for each two buses", gateway(4, 4, |one| one.adapter = adapter(2, 40e6)), Media),
-        ("a slow processor", gateway(2, 2, |one| one.processor.request_ns_per_byte = 500.0), Processor),
+        (
+            "one adapter for four buses",
+            gateway(8, 4, |one| one.adapter = adapter(4, 20e6)),
+            Adapter,
+        ),
+        (
+            "an adapter slower than its bus",
+            gateway(3, 1, |one| one.adapter = adapter(1, 8e6)),
+            Adapter,
+        ),
+        (
+            "an adapter for each two buses",
+            gateway(4, 4, |one| one.adapter = adapter(2, 40e6)),
+            Media,
+        ),
+        (
+            "a slow processor",
+            gateway(2, 2, |one| one.processor.request_ns_per_byte = 500.0),
+            Processor,
+        ),
         (
             "a quota of bytes",
-            cloud(|one| (one.bytes_per_s, one.burst_bytes_per_s, one.iops, one.burst_iops) = (50e6, 50e6, 1e5, 1e5)),
+            cloud(|one| {
+                (one.bytes_per_s, one.burst_bytes_per_s, one.iops, one.burst_iops) =
+                    (50e6, 50e6, 1e5, 1e5)
+            }),
             Throttle,
         ),
         (
             "a quota of requests",
             cloud(|one| {
-                (one.bytes_per_s, one.burst_bytes_per_s, one.iops, one.burst_iops) = (4e9, 4e9, 200.0, 200.0);
+                (one.bytes_per_s, one.burst_bytes_per_s, one.iops, one.burst_iops) =
+                    (4e9, 4e9, 200.0, 200.0);
             }),
             Throttle,
         ),
@@ -107,9 +140,12 @@ fn the_narrowest_part_is_named() {
             "a long way",
             virtio(|one| {
                 slow_disk(one);
-                let Some(Drive::Virtio(disk)) = one.drives.get_mut("vda") else { panic!("virtio has a vda") };
+                let Some(Drive::Virtio(disk)) = one.drives.get_mut("vda") else {
+                    panic!("virtio has a vda")
+                };
                 (disk.workers, disk.read_us, disk.write_us) = (4096, 200_000.0, 200_000.0);
-                (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (1e12, 1e12, 1e13);
+                (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) =
+                    (1e12, 1e12, 1e13);
                 disk.total_read_bytes_per_s = None;
             }),
             Latency,
@@ -119,19 +155,34 @@ fn the_narrowest_part_is_named() {
         let results = study(&twin, &["depth"]);
         let limit = limit(&results, LimitOf::Peak, OpKind::Read);
         assert_eq!(limit.what, truth, "{name}: {}", limit.sentence);
-        let busy = &results.points[limit.point.expect("a point")].numbers.as_ref().expect("numbers").achieved.resources;
+        let busy = &results.points[limit.point.expect("a point")]
+            .numbers
+            .as_ref()
+            .expect("numbers")
+            .achieved
+            .resources;
         if truth != Latency {
-            assert_eq!(bottleneck(busy[0].kind), truth, "{name}: what was the busiest is what is named");
+            assert_eq!(
+                bottleneck(busy[0].kind),
+                truth,
+                "{name}: what was the busiest is what is named"
+            );
             let ladder = results.ladder.as_ref().expect("a ladder");
             let narrowest: Vec<StageKind> = ladder
                 .stages
                 .iter()
-                .filter(|stage| stage.rates.iter().any(|rate| rate.op == OpKind::Read && rate.narrowest))
+                .filter(|stage| {
+                    stage.rates.iter().any(|rate| rate.op == OpKind::Read && rate.narrowest)
+                })
                 .map(|stage| stage.kind)
                 .collect();
             assert_eq!(narrowest.len(), 1, "{name}: one stage is marked, not {narrowest:?}");
         }
-        let deeper = limit.trials.iter().find(|trial| trial.change.contains("outstanding")).expect("a trial");
+        let deeper = limit
+            .trials
+            .iter()
+            .find(|trial| trial.change.contains("outstanding"))
+            .expect("a trial");
         let gain = deeper.iops_ratio.expect("a ratio");
         assert_eq!(gain > 1.1, truth == Latency, "{name}: {}", deeper.outcome);
     }
@@ -142,8 +193,16 @@ fn a_plain_program_and_random_requests_have_limits_of_their_own() {
     let results = study(&gateway(3, 1, |_| {}), &["buffered", "depth", "random"]);
     let what = |of, op| limit(&results, of, op).what;
     assert_eq!(what(LimitOf::Peak, OpKind::Read), Bottleneck::Bus);
-    assert_eq!(what(LimitOf::Plain, OpKind::Read), Bottleneck::Bus, "its read-ahead keeps the bus busy");
-    assert_eq!(what(LimitOf::Random, OpKind::Read), Bottleneck::Media, "each request moves the heads");
+    assert_eq!(
+        what(LimitOf::Plain, OpKind::Read),
+        Bottleneck::Bus,
+        "its read-ahead keeps the bus busy"
+    );
+    assert_eq!(
+        what(LimitOf::Random, OpKind::Read),
+        Bottleneck::Media,
+        "each request moves the heads"
+    );
     let plain: Vec<Option<u32>> = results
         .answer
         .as_ref()
@@ -162,43 +221,114 @@ fn other_rates_have_other_limits_on_modern_machines() {
     const SMALL: u32 = 4096;
     const LARGE: u32 = 65_536;
     let cases = [
-        ("nas", LimitOf::Random, OpKind::Read, SMALL, DeviceIops, "the server's threads take as long for 8 KiB"),
-        ("nas", LimitOf::Plain, OpKind::Read, LARGE, ReadAhead, "two windows do not cover the way there and back"),
-        ("nas", LimitOf::Plain, OpKind::Write, LARGE, Flush, "what the page cache took has still to cross"),
+        (
+            "nas",
+            LimitOf::Random,
+            OpKind::Read,
+            SMALL,
+            DeviceIops,
+            "the server's threads take as long for 8 KiB",
+        ),
+        (
+            "nas",
+            LimitOf::Plain,
+            OpKind::Read,
+            LARGE,
+            ReadAhead,
+            "two windows do not cover the way there and back",
+        ),
+        (
+            "nas",
+            LimitOf::Plain,
+            OpKind::Write,
+            LARGE,
+            Flush,
+            "what the page cache took has still to cross",
+        ),
         ("virtio", LimitOf::Plain, OpKind::Write, LARGE, Flush, "the same on a hypervisor's disk"),
         ("nvme", LimitOf::Random, OpKind::Write, SMALL, Device, "the drive's controller"),
-        ("nvme", LimitOf::Plain, OpKind::Read, LARGE, ReadAhead, "two windows are too few for a fast drive"),
-        ("nvme", LimitOf::Plain, OpKind::Read, SMALL, Thread, "calls and copies are all that takes time"),
-        ("nvme", LimitOf::Plain, OpKind::Write, SMALL, Thread, "and another thread has another processor"),
-        ("sata-ssd", LimitOf::Plain, OpKind::Read, LARGE, Link, "two windows are enough for its link"),
+        (
+            "nvme",
+            LimitOf::Plain,
+            OpKind::Read,
+            LARGE,
+            ReadAhead,
+            "two windows are too few for a fast drive",
+        ),
+        (
+            "nvme",
+            LimitOf::Plain,
+            OpKind::Read,
+            SMALL,
+            Thread,
+            "calls and copies are all that takes time",
+        ),
+        (
+            "nvme",
+            LimitOf::Plain,
+            OpKind::Write,
+            SMALL,
+            Thread,
+            "and another thread has another processor",
+        ),
+        (
+            "sata-ssd",
+            LimitOf::Plain,
+            OpKind::Read,
+            LARGE,
+            Link,
+            "two windows are enough for its link",
+        ),
         ("hdd-20tb", LimitOf::Plain, OpKind::Read, LARGE, Media, "and for platters"),
-        ("nas,readahead=32", LimitOf::Plain, OpKind::Read, LARGE, Bottleneck::Network, "many windows fill the network"),
+        (
+            "nas,readahead=32",
+            LimitOf::Plain,
+            OpKind::Read,
+            LARGE,
+            Bottleneck::Network,
+            "many windows fill the network",
+        ),
     ];
     let mut studied = std::collections::BTreeMap::new();
     for (name, of, op, bytes, truth, why) in cases {
-        let results = studied
-            .entry(name)
-            .or_insert_with(|| study(&named(&format!("twin:{name}")), &["buffered", "depth", "random"]));
+        let results = studied.entry(name).or_insert_with(|| {
+            study(&named(&format!("twin:{name}")), &["buffered", "depth", "random"])
+        });
         let limits = &results.answer.as_ref().expect("an answer").limits;
-        let found = limits.iter().find(|one| one.of == of && one.op == op && one.request_bytes == Some(bytes));
+        let found = limits
+            .iter()
+            .find(|one| one.of == of && one.op == op && one.request_bytes == Some(bytes));
         let found = found.unwrap_or_else(|| panic!("{name}: no {of} {op}"));
         assert_eq!(found.what, truth, "{name}, {why}: {}", found.sentence);
     }
     // No verdict contradicts its own trials.
     for (name, results) in &studied {
         for limit in &results.answer.as_ref().expect("an answer").limits {
-            let ratio = |change: &str| limit.trials.iter().find(|one| one.change.contains(change))?.iops_ratio;
+            let ratio = |change: &str| {
+                limit.trials.iter().find(|one| one.change.contains(change))?.iops_ratio
+            };
             let tried = match limit.what {
                 Bottleneck::Latency => ratio("outstanding").or(ratio("one more thread")),
                 Bottleneck::Thread => ratio("one more thread"),
                 Bottleneck::ReadAhead => ratio("hint"),
-                Bottleneck::Link | Bottleneck::Network | Bottleneck::Device | Bottleneck::DeviceIops => {
+                Bottleneck::Link
+                | Bottleneck::Network
+                | Bottleneck::Device
+                | Bottleneck::DeviceIops => {
                     ratio("outstanding").or(ratio("one more thread")).map(|ratio| 2.2 - ratio)
                 }
                 _ => None,
             };
-            assert!(tried.is_none_or(|ratio| ratio >= 1.1), "{name}: {}: {:?}", limit.sentence, limit.trials);
-            assert!(tried.is_none() || limit.would_refute.is_none(), "{name}: it was made: {limit:?}");
+            assert!(
+                tried.is_none_or(|ratio| ratio >= 1.1),
+                "{name}: {}: {:?}",
+                limit.sentence,
+                limit.trials
+            );
+            assert!(
+                tried.is_none() || limit.would_refute.is_none(),
+                "{name}: it was made: {limit:?}"
+            );
         }
     }
 }
@@ -208,9 +338,12 @@ fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twi
     virtio(|one| {
         one.file_system.command_bytes = 64 * MIB;
         (one.processor.cores, one.processor.request_us) = (cores, request_us);
-        let Some(Drive::Virtio(disk)) = one.drives.get_mut("vda") else { panic!("virtio has a vda") };
+        let Some(Drive::Virtio(disk)) = one.drives.get_mut("vda") else {
+            panic!("virtio has a vda")
+        };
         (disk.workers, disk.read_us, disk.write_us) = (workers, service_us, service_us);
-        (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (1e12, 1e12, 1e13);
+        (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) =
+            (1e12, 1e12, 1e13);
         disk.total_read_bytes_per_s = None;
     })
 }
@@ -219,7 +352,12 @@ fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twi
 fn the_program_or_the_number_of_requests_limits_small_ones() {
     use Bottleneck::{DeviceIops, Processor, Thread};
     let cases = [
-        ("one thread of eight processors", served(8, 100.0, (64, 200.0)), Thread, "one more thread: +"),
+        (
+            "one thread of eight processors",
+            served(8, 100.0, (64, 200.0)),
+            Thread,
+            "one more thread: +",
+        ),
         ("the only processor", served(1, 100.0, (64, 200.0)), Processor, "so not the thread"),
         ("two workers", served(8, 3.0, (2, 1000.0)), DeviceIops, "so their number is the limit"),
     ];
@@ -244,14 +382,25 @@ fn a_bus_rate_is_its_rate_while_busy() {
     // The 1997 study's figure 1: PCI advertises 133 and gives 72 MB/s to any user.
     assert!((reached(StageKind::Pci) / 75.5e6 - 1.0).abs() < 0.02, "{}", reached(StageKind::Pci));
     assert!(read(StageKind::Bus).narrowest && read(StageKind::Bus).busy_percent > Some(95.0));
-    assert!(read(StageKind::Bus).share_percent > Some(70.0) && read(StageKind::Bus).share_percent < Some(95.0));
+    assert!(
+        read(StageKind::Bus).share_percent > Some(70.0)
+            && read(StageKind::Bus).share_percent < Some(95.0)
+    );
     assert!(reached(StageKind::Device) > reached(StageKind::Bus), "the disks could give more");
     // Each connection costs bus phases without data, so the component has its own half-power point.
     let half = |kind| read(kind).half_power_bytes.expect("a size");
-    assert!(half(StageKind::Bus) > 0.0 && half(StageKind::Pci) <= half(StageKind::Bus), "{}", half(StageKind::Bus));
+    assert!(
+        half(StageKind::Bus) > 0.0 && half(StageKind::Pci) <= half(StageKind::Bus),
+        "{}",
+        half(StageKind::Bus)
+    );
     let reported = |kind| read(kind).advertised.as_ref().expect("a rate").formula.as_str();
     assert_eq!(reported(StageKind::Pci), "the machine's description");
-    assert!(reported(StageKind::Device).starts_with("4 x 7.15 MiB/s, "), "{}", reported(StageKind::Device));
+    assert!(
+        reported(StageKind::Device).starts_with("4 x 7.15 MiB/s, "),
+        "{}",
+        reported(StageKind::Device)
+    );
     let risky = study(&named("twin:gateway-1997,wce=on"), &["depth"]);
     let risks = &risky.ladder.as_ref().expect("a ladder").risks;
     assert!(risks.iter().any(|risk| risk.contains("write cache")), "{risks:?}");
@@ -262,12 +411,19 @@ fn a_simulated_disk_separates_queue_link_media_and_device() {
     let results = study(&named("twin:gateway-1997"), &["depth"]);
     let peak = &results.answer.as_ref().expect("an answer").peaks[0];
     let achieved = &results.points[peak.point].numbers.as_ref().expect("numbers").achieved;
-    let times = achieved.request_times.as_ref().unwrap_or_else(|| panic!("{:?}", achieved.request_times_unknown));
+    let times = achieved
+        .request_times
+        .as_ref()
+        .unwrap_or_else(|| panic!("{:?}", achieved.request_times_unknown));
     let stages: Vec<machine::Stage> = times.stages.iter().map(|one| one.stage).collect();
     use machine::Stage::{Device, Link, Media, Queue, SubmitAndCompletion};
     assert_eq!(stages, [SubmitAndCompletion, Queue, Link, Media, Device]);
-    let percent = |stage| times.stages.iter().find(|one| one.stage == stage).expect("a stage").percent;
-    assert!((times.stages.iter().map(|one| one.percent).sum::<f64>() - 100.0).abs() < 0.01, "{times:?}");
+    let percent =
+        |stage| times.stages.iter().find(|one| one.stage == stage).expect("a stage").percent;
+    assert!(
+        (times.stages.iter().map(|one| one.percent).sum::<f64>() - 100.0).abs() < 0.01,
+        "{times:?}"
+    );
     assert!(percent(Media) > 0.0 && percent(Link) > 0.0, "{times:?}");
 }
 
@@ -280,13 +436,22 @@ fn advice_starts_from_a_plain_program() {
     let before = &results.points[first.points[0]].workload;
     assert!(!before.buffering.is_direct() && before.outstanding() == 1, "{}", before.short());
     let [_, after] = first.points.map(|point| results.points[point].rate().expect("a rate"));
-    let peak = answer.peaks.iter().find(|peak| peak.op == results.points[first.points[1]].workload.op).expect("a peak");
+    let peak = answer
+        .peaks
+        .iter()
+        .find(|peak| peak.op == results.points[first.points[1]].workload.op)
+        .expect("a peak");
     assert!(after >= 0.5 * peak.throughput_bytes_per_s, "at least half of the peak");
     assert!(first.cpu_ns_per_mib.is_some() && first.p99_ns.is_some());
-    let through = answer.findings.iter().position(|one| results.points[one.points[0]].workload.buffering.is_dsync());
+    let through = answer
+        .findings
+        .iter()
+        .position(|one| results.points[one.points[0]].workload.buffering.is_dsync());
     let plain = answer.findings.iter().rposition(|one| one.from_plain).expect("the first");
     assert!(through.is_none_or(|through| through > plain), "write-through is deliberate");
-    let rule = |words: &str| answer.checklist.iter().find(|one| one.rule.contains(words)).expect("a rule").state.name();
+    let rule = |words: &str| {
+        answer.checklist.iter().find(|one| one.rule.contains(words)).expect("a rule").state.name()
+    };
     assert_eq!(rule("buses"), "broken", "three disks on one bus");
     assert_eq!(rule("align"), "not_applicable");
 }
@@ -316,9 +481,19 @@ fn warm_caches_never_rank_first() {
     assert!(answer.findings.iter().all(|one| one.reaches.is_none()), "nothing to change");
     let from_cache = |one: &results::Finding| {
         let before = &results.points[one.points[0]].workload;
-        !before.buffering.is_direct() && before.op == OpKind::Read && before.workload.cache == machine::CacheState::Warm
+        !before.buffering.is_direct()
+            && before.op == OpKind::Read
+            && before.workload.cache == machine::CacheState::Warm
     };
     let warm = answer.findings.iter().position(from_cache).expect("memory has its findings");
-    let random = answer.findings.iter().position(|one| one.title.contains("random")).expect("as random requests");
-    assert!(random < warm, "{:?}", answer.findings.iter().map(|one| &one.title).collect::<Vec<_>>());
+    let random = answer
+        .findings
+        .iter()
+        .position(|one| one.title.contains("random"))
+        .expect("as random requests");
+    assert!(
+        random < warm,
+        "{:?}",
+        answer.findings.iter().map(|one| &one.title).collect::<Vec<_>>()
+    );
 }

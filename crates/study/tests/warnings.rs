@@ -50,7 +50,11 @@ fn rhythms_and_whole_requests_are_no_change() {
         Workload { read_percent: 0, ..deep(8192, 32, 10) },
         Workload { read_percent: 0, ..deep(512, 128, 10) },
     ];
-    for machine in ["gateway-1997", "gateway-1997,drive=st34371w,disks=2", "gateway-1997,drive=st34371w,wce=on"] {
+    for machine in [
+        "gateway-1997",
+        "gateway-1997,drive=st34371w,disks=2",
+        "gateway-1997,drive=st34371w,wce=on",
+    ] {
         let twin = Twin::from_name(machine).unwrap();
         for workload in &steady {
             let said = warnings(&twin, workload);

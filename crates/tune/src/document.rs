@@ -154,14 +154,20 @@ impl Tried {
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure == Measure::Throughput);
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
-        let wide =
-            |one: &Difference| one.interval_95_percent.is_some_and(|[low, high]| (high - low) / 2.0 > until_percent);
+        let wide = |one: &Difference| {
+            one.interval_95_percent.is_some_and(|[low, high]| (high - low) / 2.0 > until_percent)
+        };
         match (rates.contains(&Verdict::Better), rates.contains(&Verdict::Worse)) {
             _ if rates.is_empty() => Outcome::Failed,
             (true, false) => Outcome::Helps,
             (false, true) => Outcome::Worse,
             (true, true) => Outcome::Mixed,
-            (false, false) if open || rates.iter().any(|one| matches!(one, Verdict::Untold | Verdict::Changing)) => {
+            (false, false)
+                if open
+                    || rates
+                        .iter()
+                        .any(|one| matches!(one, Verdict::Untold | Verdict::Changing)) =>
+            {
                 Outcome::Undecided
             }
             (false, false) if of_rate().any(wide) => Outcome::NoGain,
@@ -218,8 +224,11 @@ pub struct KeepLine {
 
 impl KeepLine {
     pub(crate) fn of(knob: &str, to: &Alternative) -> Vec<KeepLine> {
-        let line =
-            |keep: &machine::Keep| KeepLine { knob: knob.into(), place: keep.place.clone(), line: keep.line.clone() };
+        let line = |keep: &machine::Keep| KeepLine {
+            knob: knob.into(),
+            place: keep.place.clone(),
+            line: keep.line.clone(),
+        };
         to.keep.iter().map(line).collect()
     }
 }
@@ -267,7 +276,8 @@ mod tests {
 
     #[test]
     fn a_value_dropped_early_counts_as_no_gain() {
-        let judge = |interval, open| Tried::judge(&[rate(interval, Verdict::NoDifference)], open, 5.0);
+        let judge =
+            |interval, open| Tried::judge(&[rate(interval, Verdict::NoDifference)], open, 5.0);
         assert_eq!(judge([-2.0, 3.0], false), Outcome::NoDifference);
         assert_eq!(judge([-30.0, 1.0], false), Outcome::NoGain);
         assert_eq!(judge([-30.0, 20.0], true), Outcome::Undecided);
@@ -278,7 +288,8 @@ mod tests {
     #[test]
     fn cpu_time_of_resized_requests_is_compared_per_byte() {
         let cpu = Difference { measure: Measure::Cpu, ..rate([100.0, 100.0], Verdict::Worse) };
-        let resized = Resized { question: "--op read".into(), from_bytes: 64 << 10, to_bytes: 256 << 10 };
+        let resized =
+            Resized { question: "--op read".into(), from_bytes: 64 << 10, to_bytes: 256 << 10 };
         let mut tried = Tried {
             knob: "request".into(),
             of: String::new(),
@@ -291,7 +302,11 @@ mod tests {
             failed: None,
             keep: Vec::new(),
         };
-        assert_eq!(tried.cpu_per_byte_percent(&cpu), -50.0, "twice the time for four times the bytes");
+        assert_eq!(
+            tried.cpu_per_byte_percent(&cpu),
+            -50.0,
+            "twice the time for four times the bytes"
+        );
         tried.resized.clear();
         assert_eq!(tried.cpu_per_byte_percent(&cpu), 100.0);
     }

@@ -1,7 +1,9 @@
 //! Workload knobs: settings a program controls itself.
 
 use machine::units::{parse_size, show_size};
-use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, TargetFacts, TargetKind};
+use machine::{
+    Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, TargetFacts, TargetKind,
+};
 use workload::{Pattern, Workload};
 
 /// What a workload knob may depend on.
@@ -44,13 +46,19 @@ fn in_program(line: impl Into<String>) -> Vec<Keep> {
 
 /// In the syntax of an option.
 pub(crate) fn size(bytes: u64) -> String {
-    show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
+    show_size(bytes)
+        .replace(" KiB", "k")
+        .replace(" MiB", "m")
+        .replace(" GiB", "g")
+        .replace(" B", "")
 }
 
 const BUFFERING: WorkloadKnob = WorkloadKnob {
     name: "buffering",
     about: "through the file-system cache or direct",
-    value: |workload| if workload.buffering.is_direct() { "direct".into() } else { "buffered".into() },
+    value: |workload| {
+        if workload.buffering.is_direct() { "direct".into() } else { "buffered".into() }
+    },
     try_: |_, _| vec!["direct".into(), "buffered".into()],
     with: |workload, value, scene| {
         let dsync = workload.buffering.is_dsync();
@@ -62,7 +70,8 @@ const BUFFERING: WorkloadKnob = WorkloadKnob {
                 changed.hint = Hint::None;
             }
             "buffered" => {
-                changed.buffering = if dsync { Buffering::BufferedDsync } else { Buffering::Buffered };
+                changed.buffering =
+                    if dsync { Buffering::BufferedDsync } else { Buffering::Buffered };
                 // A warm cache would be measured instead of the storage.
                 changed.cache = if workload.writes() { workload.cache } else { CacheState::Cold };
             }
@@ -75,7 +84,9 @@ const BUFFERING: WorkloadKnob = WorkloadKnob {
         unsafe_.then(|| "a crash loses unsynced writes in the page cache".into())
     },
     keep: |value, _| match value {
-        "direct" => in_program("open the file with O_DIRECT, with aligned buffers, offsets and lengths"),
+        "direct" => {
+            in_program("open the file with O_DIRECT, with aligned buffers, offsets and lengths")
+        }
         _ => in_program("open the file without O_DIRECT"),
     },
 };
@@ -103,7 +114,11 @@ const DEPTH: WorkloadKnob = WorkloadKnob {
     value: |workload| workload.depth.to_string(),
     try_: |workload, _| {
         // Requests through the cache are memory copies, one after the other.
-        if workload.buffering.is_direct() { ["1", "4", "16", "64"].map(str::to_owned).into() } else { Vec::new() }
+        if workload.buffering.is_direct() {
+            ["1", "4", "16", "64"].map(str::to_owned).into()
+        } else {
+            Vec::new()
+        }
     },
     with: |workload, value, scene| {
         let depth: u32 = value.parse().ok().filter(|&depth| depth > 0)?;
@@ -134,7 +149,10 @@ const ENGINE: WorkloadKnob = WorkloadKnob {
     risk: no_risk,
     keep: |value, _| {
         let engine = Engine::ALL.into_iter().find(|engine| engine.name() == value);
-        in_program(engine.map_or_else(|| format!("issue requests through {value}"), |engine| engine.advice().into()))
+        in_program(engine.map_or_else(
+            || format!("issue requests through {value}"),
+            |engine| engine.advice().into(),
+        ))
     },
 };
 
@@ -152,7 +170,9 @@ const HINT: WorkloadKnob = WorkloadKnob {
         reads_cached.then(|| Workload { hint, ..workload.clone() })
     },
     risk: no_risk,
-    keep: |value, _| in_program(format!("posix_fadvise(fd, 0, 0, POSIX_FADV_{})", value.to_uppercase())),
+    keep: |value, _| {
+        in_program(format!("posix_fadvise(fd, 0, 0, POSIX_FADV_{})", value.to_uppercase()))
+    },
 };
 
 const ALLOCATION: WorkloadKnob = WorkloadKnob {
@@ -163,7 +183,8 @@ const ALLOCATION: WorkloadKnob = WorkloadKnob {
     with: |workload, value, scene| {
         let allocation = Allocation::ALL.into_iter().find(|one| one.name() == value)?;
         let made = scene.facts.kind == TargetKind::TestFile && scene.facts.members <= 1;
-        (workload.writes() && workload.read_percent == 0 && made).then(|| Workload { allocation, ..workload.clone() })
+        (workload.writes() && workload.read_percent == 0 && made)
+            .then(|| Workload { allocation, ..workload.clone() })
     },
     risk: no_risk,
     keep: |value, _| {
@@ -199,5 +220,8 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
 
 /// Bytes by which the partition misses a 4 KiB boundary.
 fn straddle(layers: &[Layer]) -> u64 {
-    layers.iter().find_map(|layer| layer.facts.partition).map_or(0, |partition| partition.start_bytes % 4096)
+    layers
+        .iter()
+        .find_map(|layer| layer.facts.partition)
+        .map_or(0, |partition| partition.start_bytes % 4096)
 }

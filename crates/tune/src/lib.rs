@@ -15,7 +15,9 @@ mod prove;
 mod sentences;
 mod tuning;
 
-pub use document::{KeepLine, LeftOut, Outcome, Resized, Step, TUNE_SCHEMA, Tried, Tuning, tuning_schema};
+pub use document::{
+    KeepLine, LeftOut, Outcome, Resized, Step, TUNE_SCHEMA, Tried, Tuning, tuning_schema,
+};
 pub use making::{STRIPE_UNIT, stripe_unit, stripe_unit_of};
 pub use plan::{Change, Plan, Scope, Trial, Wanted};
 pub use profile::{PROFILES, Profile};

@@ -34,7 +34,9 @@ impl Stripe {
 /// The mkfs command with the stripe geometry, or `None` if the file system has no such option.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
-        ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks })) if chunk_bytes.is_multiple_of(EXT4_BLOCK) => {
+        ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
+            if chunk_bytes.is_multiple_of(EXT4_BLOCK) =>
+        {
             let stride = chunk_bytes / EXT4_BLOCK;
             format!(" -b 4096 -E stride={stride},stripe_width={}", stride * chunks)
         }
@@ -48,7 +50,10 @@ fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<Strin
 }
 
 fn keep_mkfs(line: String) -> Keep {
-    Keep { place: "when recreating the file system (destroys its data: copy them first)".into(), line }
+    Keep {
+        place: "when recreating the file system (destroys its data: copy them first)".into(),
+        line,
+    }
 }
 
 /// Commands that align a partition to 4 KiB and recreate its file system.
@@ -90,7 +95,8 @@ pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
         (1..=members).map(|number| format!("DEVICE{number}")).collect()
     };
     let array = Keep {
-        place: "when recreating the array (destroys the data on the devices: copy them first)".into(),
+        place: "when recreating the array (destroys the data on the devices: copy them first)"
+            .into(),
         line: format!(
             "mdadm --create /dev/mdN --level=0 --raid-devices={members} --chunk={}K {}",
             bytes / KIB,
@@ -99,8 +105,17 @@ pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
     };
     let stripe = Stripe { chunk_bytes: bytes, chunks: members };
     let made = ["ext4", "xfs"].into_iter().filter_map(|name| mkfs(name, Some(stripe), "/dev/mdN"));
-    let keep = if bytes < KIB { Vec::new() } else { [array].into_iter().chain(made.map(keep_mkfs)).collect() };
-    Alternative { value: value.into(), keep, option: Some(format!("--chunk {value}")), ..Alternative::default() }
+    let keep = if bytes < KIB {
+        Vec::new()
+    } else {
+        [array].into_iter().chain(made.map(keep_mkfs)).collect()
+    };
+    Alternative {
+        value: value.into(),
+        keep,
+        option: Some(format!("--chunk {value}")),
+        ..Alternative::default()
+    }
 }
 
 #[cfg(test)]
@@ -111,12 +126,16 @@ mod tests {
     #[test]
     fn mkfs_gets_the_stripe_geometry() {
         let mut md = Layer::new(LayerKind::Volume, "md0");
-        md.facts.array = Some(ArrayFacts { data_members: Some(3), chunk_bytes: Some(65_536), missing: 0 });
+        md.facts.array =
+            Some(ArrayFacts { data_members: Some(3), chunk_bytes: Some(65_536), missing: 0 });
         let lines = |file_system: &str| {
             let layers = [Layer::new(LayerKind::FileSystem, file_system), md.clone()];
             aligned_partition(&layers).into_iter().map(|keep| keep.line).collect::<Vec<_>>()
         };
-        assert_eq!(lines("ext4 on /srv")[1], "mkfs.ext4 -b 4096 -E stride=16,stripe_width=48 PARTITION");
+        assert_eq!(
+            lines("ext4 on /srv")[1],
+            "mkfs.ext4 -b 4096 -E stride=16,stripe_width=48 PARTITION"
+        );
         assert_eq!(lines("xfs on /srv")[1], "mkfs.xfs -d su=64k,sw=3 PARTITION");
         assert_eq!(lines("vfat on /srv").len(), 1, "it takes no such option");
         let plain = aligned_partition(&[Layer::new(LayerKind::FileSystem, "vfat on /srv")]);

@@ -19,8 +19,12 @@ impl std::str::FromStr for Wanted {
     /// Parses `NAME` or `NAME=VALUE,VALUE`.
     fn from_str(text: &str) -> Result<Wanted, String> {
         let (knob, values) = text.split_once('=').unwrap_or((text, ""));
-        let values: Vec<String> =
-            values.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect();
+        let values: Vec<String> = values
+            .split(',')
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+            .collect();
         if knob.trim().is_empty() || (text.contains('=') && values.is_empty()) {
             return Err(format!("'{text}' is not a knob; write NAME, or NAME=VALUE,VALUE"));
         }
@@ -80,7 +84,11 @@ impl Plan {
     ///
     /// # Errors
     /// A sentence about a name that this target has no knob for.
-    pub fn new(questions: Vec<Workload>, scope: &Scope<'_>, wanted: &[Wanted]) -> Result<Plan, String> {
+    pub fn new(
+        questions: Vec<Workload>,
+        scope: &Scope<'_>,
+        wanted: &[Wanted],
+    ) -> Result<Plan, String> {
         let mut plan = Plan { questions, trials: Vec::new(), left_out: Vec::new() };
         check_names(scope, wanted)?;
         for (number, knob) in scope.knobs.iter().enumerate() {
@@ -97,10 +105,19 @@ impl Plan {
         Ok(plan)
     }
 
-    fn machine_knob(&mut self, number: usize, knob: &Knob, named: Option<&Wanted>, scope: &Scope<'_>) {
+    fn machine_knob(
+        &mut self,
+        number: usize,
+        knob: &Knob,
+        named: Option<&Wanted>,
+        scope: &Scope<'_>,
+    ) {
         let all: Vec<usize> = (0..self.questions.len()).collect();
-        let touched: Vec<usize> =
-            all.iter().copied().filter(|&index| matters(knob.matters, &self.questions[index])).collect();
+        let touched: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|&index| matters(knob.matters, &self.questions[index]))
+            .collect();
         // An explicitly named knob is tried even if it cannot matter.
         let questions = if named.is_some() { all } else { touched };
         if questions.is_empty() {
@@ -112,7 +129,8 @@ impl Plan {
             }
             _ => knob.alternatives.clone(),
         };
-        let values: Vec<Alternative> = values.into_iter().filter(|to| to.value != knob.present).collect();
+        let values: Vec<Alternative> =
+            values.into_iter().filter(|to| to.value != knob.present).collect();
         if values.is_empty() {
             return self.leave_out(
                 &knob.name,
@@ -135,7 +153,13 @@ impl Plan {
         }
     }
 
-    fn workload_knob(&mut self, number: usize, knob: &WorkloadKnob, named: Option<&Wanted>, scope: &Scope<'_>) {
+    fn workload_knob(
+        &mut self,
+        number: usize,
+        knob: &WorkloadKnob,
+        named: Option<&Wanted>,
+        scope: &Scope<'_>,
+    ) {
         let scene = &scope.scene;
         let mut values: Vec<String> = named.map(|named| named.values.clone()).unwrap_or_default();
         if values.is_empty() {
@@ -153,19 +177,29 @@ impl Plan {
                 let fits = changed.check(scene.facts.size_bytes, align(&changed, scene)).is_ok();
                 (changed != *workload && fits).then_some(())
             };
-            let questions: Vec<usize> =
-                (0..self.questions.len()).filter(|&index| differs(&self.questions[index]).is_some()).collect();
+            let questions: Vec<usize> = (0..self.questions.len())
+                .filter(|&index| differs(&self.questions[index]).is_some())
+                .collect();
             if questions.is_empty() {
                 // Explain why an explicitly named value is not tried.
                 if named.is_some_and(|named| named.values.contains(&value)) {
-                    let why =
-                        if present.contains(&value) { "already set" } else { "not applicable to these workloads" };
+                    let why = if present.contains(&value) {
+                        "already set"
+                    } else {
+                        "not applicable to these workloads"
+                    };
                     self.leave_out(knob.name, "the workload", format!("{value}: {why}"));
                 }
                 continue;
             }
-            let risk = questions.iter().find_map(|&index| (knob.risk)(&self.questions[index], &value));
-            let to = Alternative { risk, keep: (knob.keep)(&value, scene), value, ..Alternative::default() };
+            let risk =
+                questions.iter().find_map(|&index| (knob.risk)(&self.questions[index], &value));
+            let to = Alternative {
+                risk,
+                keep: (knob.keep)(&value, scene),
+                value,
+                ..Alternative::default()
+            };
             let trial = Trial {
                 knob: knob.name.into(),
                 of: "the workload".into(),
@@ -183,7 +217,8 @@ impl Plan {
     fn add(&mut self, trial: Trial, named: bool) {
         match &trial.to.risk {
             Some(risk) if !named => {
-                let why = format!("{}: {risk}; only --knob {} tries it", trial.to.value, trial.knob);
+                let why =
+                    format!("{}: {risk}; only --knob {} tries it", trial.to.value, trial.knob);
                 self.leave_out(&trial.knob, &trial.of, why);
             }
             _ => self.trials.push(trial),
@@ -207,7 +242,8 @@ impl Plan {
             Stop::AfterBytes(_) => None,
         };
         let blocks = if noisy { LEAST_BLOCKS as u64 } else { 1 };
-        let runs: Option<Nanos> = self.trials.iter().flat_map(|trial| &trial.questions).map(run).sum();
+        let runs: Option<Nanos> =
+            self.trials.iter().flat_map(|trial| &trial.questions).map(run).sum();
         Some(runs? * 4 * blocks)
     }
 
@@ -225,12 +261,20 @@ impl Plan {
 
 /// Alignment of direct requests.
 fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
-    if workload.buffering.is_direct() && scene.facts.direct { scene.facts.direct_align_bytes } else { 1 }
+    if workload.buffering.is_direct() && scene.facts.direct {
+        scene.facts.direct_align_bytes
+    } else {
+        1
+    }
 }
 
 /// Whether the user wants a knob: `Some(None)` if all are wanted.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
-    if wanted.is_empty() { Some(None) } else { wanted.iter().find(|one| one.knob == knob).map(Some) }
+    if wanted.is_empty() {
+        Some(None)
+    } else {
+        wanted.iter().find(|one| one.knob == knob).map(Some)
+    }
 }
 
 fn check_names(scope: &Scope<'_>, wanted: &[Wanted]) -> Result<(), String> {
@@ -239,7 +283,11 @@ fn check_names(scope: &Scope<'_>, wanted: &[Wanted]) -> Result<(), String> {
     match wanted.iter().find(|one| !known.contains(&one.knob.as_str())) {
         Some(one) => {
             known.dedup();
-            Err(format!("--knob {}: this target has no such knob; it has {}", one.knob, known.join(", ")))
+            Err(format!(
+                "--knob {}: this target has no such knob; it has {}",
+                one.knob,
+                known.join(", ")
+            ))
         }
         None => Ok(()),
     }

@@ -32,7 +32,11 @@ pub const PROFILES: [Profile; 5] = [
         about: "random 8 KiB pages, 70 % reads, 16 outstanding; synced log writes",
         workloads: |deep| vec![pages(deep, 8, 70, 16), log(8)],
     },
-    Profile { name: "log", about: "synced writes of 4 KiB, one after the other", workloads: |_| vec![log(4)] },
+    Profile {
+        name: "log",
+        about: "synced writes of 4 KiB, one after the other",
+        workloads: |_| vec![log(4)],
+    },
     Profile {
         name: "backup",
         about: "whole files read and written sequentially through the page cache",
@@ -47,7 +51,8 @@ pub const PROFILES: [Profile; 5] = [
         name: "vm",
         about: "virtual machine disks: random 4 KiB, 70 % reads, 32 outstanding; sequential 256 KiB",
         workloads: |deep| {
-            let image = Workload { request_bytes: kib(256), depth: 4, engine: deep, ..Workload::default() };
+            let image =
+                Workload { request_bytes: kib(256), depth: 4, engine: deep, ..Workload::default() };
             vec![pages(deep, 4, 70, 32), image]
         },
     },
@@ -67,7 +72,12 @@ fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
 
 /// Sequential writes, each durable before the next.
 fn log(k: u32) -> Workload {
-    Workload { read_percent: 0, request_bytes: kib(k), buffering: Buffering::BufferedDsync, ..Workload::default() }
+    Workload {
+        read_percent: 0,
+        request_bytes: kib(k),
+        buffering: Buffering::BufferedDsync,
+        ..Workload::default()
+    }
 }
 
 /// A whole file through the page cache.
@@ -102,7 +112,9 @@ mod tests {
             let workloads = profile.workloads(Engine::IoUring);
             assert!(!workloads.is_empty());
             for workload in workloads {
-                workload.check(1 << 30, 512).unwrap_or_else(|error| panic!("{}: {error}", profile.name));
+                workload
+                    .check(1 << 30, 512)
+                    .unwrap_or_else(|error| panic!("{}: {error}", profile.name));
             }
         }
     }

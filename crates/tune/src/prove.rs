@@ -33,7 +33,12 @@ fn quoted(word: &str) -> String {
 }
 
 /// A `compare` command for each workload that the changes affect.
-pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&Trial]) -> Vec<String> {
+pub(crate) fn prove(
+    plan: &Plan,
+    scene: &Scene<'_>,
+    target: &Target,
+    chosen: &[&Trial],
+) -> Vec<String> {
     let of_machine = || chosen.iter().filter(|trial| matches!(trial.change, Change::Machine(_)));
     let commands = |command: fn(&Trial) -> Option<&String>| -> String {
         of_machine().filter_map(|trial| command(trial).cloned()).collect::<Vec<_>>().join(" && ")
@@ -45,14 +50,16 @@ pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&
         .filter(|trial| trial.to.command.is_none() && trial.to.option.is_none())
         .map(|trial| format!(",{}={}", trial.knob, trial.to.value))
         .collect();
-    let options: String = of_machine().filter_map(|trial| Some(format!(" {}", trial.to.option.as_ref()?))).collect();
+    let options: String =
+        of_machine().filter_map(|trial| Some(format!(" {}", trial.to.option.as_ref()?))).collect();
     let mut commands = Vec::new();
     for (number, workload) in plan.questions.iter().enumerate() {
         if !chosen.iter().any(|trial| trial.questions.contains(&number)) {
             continue;
         }
         let arm = |added: &str, options: &str, workload: &workload::Workload| {
-            let places: Vec<String> = target.places.iter().map(|place| quoted(&with_settings(place, added))).collect();
+            let places: Vec<String> =
+                target.places.iter().map(|place| quoted(&with_settings(place, added))).collect();
             quoted(&format!("{} {}{options}", places.join(" "), workload.options()))
         };
         let mut words = vec![

@@ -20,7 +20,10 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
             said.push("Some changes helped, but they were not tried together, so there is no recommendation.".into());
         }
         None if tuning.tried.iter().any(|one| one.outcome == Outcome::Undecided) => {
-            said.push("No change is worth making so far; some trials are undecided (raise --budget).".into());
+            said.push(
+                "No change is worth making so far; some trials are undecided (raise --budget)."
+                    .into(),
+            );
         }
         None if tuning.tried.iter().all(|one| one.outcome == Outcome::Failed) => {
             said.push("No trial could run.".into());
@@ -77,7 +80,11 @@ fn with_rates(one: &Tried) -> String {
 
 fn rate(one: &Difference) -> String {
     let interval = one.interval_95_percent.map_or(String::new(), |[low, high]| {
-        if low == high { " exactly".into() } else { format!(" (95 % interval {low:+.1} to {high:+.1} %)") }
+        if low == high {
+            " exactly".into()
+        } else {
+            format!(" (95 % interval {low:+.1} to {high:+.1} %)")
+        }
     });
     format!("{}: {:+.1} %{interval}", one.label, one.change_percent)
 }

@@ -8,7 +8,9 @@ use crate::sentences::sentences;
 use machine::{Error, Nanos, Result};
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
 use measure::{RatePhase, Sample, course_of_runs};
-use results::compare::{Comparison, Difference, InTurn, Measurement, RUN_MEASURES, Series, run_measures};
+use results::compare::{
+    Comparison, Difference, InTurn, Measurement, RUN_MEASURES, Series, run_measures,
+};
 use results::{Doubt, Program, RateChange, merged};
 use workload::Workload;
 
@@ -81,7 +83,11 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
         self.subject.now()
     }
 
-    fn run(&mut self, arm: usize, question: usize) -> std::result::Result<[f64; RUN_MEASURES.len()], Stop<Error>> {
+    fn run(
+        &mut self,
+        arm: usize,
+        question: usize,
+    ) -> std::result::Result<[f64; RUN_MEASURES.len()], Stop<Error>> {
         let stop = |error: Error| match error {
             Error::Interrupted => Stop::Interrupted(error),
             error => Stop::Question(error.to_string()),
@@ -99,7 +105,11 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
         let values = run_measures(&sample);
         if arm == 0 {
             let (runs, moved) = &mut self.as_it_is[question];
-            runs.push(RatePhase { from_ns: sample.usage.since_start_ns, after_bytes: *moved, iops: sample.iops() });
+            runs.push(RatePhase {
+                from_ns: sample.usage.since_start_ns,
+                after_bytes: *moved,
+                iops: sample.iops(),
+            });
             *moved += sample.bytes_with_ramp;
         }
         if slowest.as_ref().is_none_or(|other| sample.warm_up_ns > other.warm_up_ns) {
@@ -168,20 +178,39 @@ pub fn tune<S: Subject>(
     let alone: Vec<Vec<&Trial>> = plan.trials.iter().map(|trial| vec![trial]).collect();
     let for_trials = (limits.budget_ns as f64 * (1.0 - FOR_COMBINATION)) as Nanos;
     let first = Limits { budget_ns: for_trials, ..limits };
-    let (tried, interrupted) = ask(subject, plan, scene, &alone, first, began, &mut tuning.warnings)?;
+    let (tried, interrupted) =
+        ask(subject, plan, scene, &alone, first, began, &mut tuning.warnings)?;
     tuning.tried = tried;
     let chosen = together(plan, &tuning.tried);
     if interrupted {
         tuning.warnings.push("interrupted: the improvements were not tried together".into());
     } else if !chosen.is_empty() {
         let passed = subject.now().saturating_sub(began);
-        let left = limits.budget_ns.saturating_sub(passed).max((limits.budget_ns as f64 * FOR_COMBINATION) as Nanos);
+        let left = limits
+            .budget_ns
+            .saturating_sub(passed)
+            .max((limits.budget_ns as f64 * FOR_COMBINATION) as Nanos);
         // Before a change is kept, any loss on a workload must be known.
-        let again = Limits { budget_ns: left, seed: limits.seed.wrapping_add(1), gain_wanted_percent: None, ..limits };
-        match ask(subject, plan, scene, std::slice::from_ref(&chosen), again, began, &mut tuning.warnings) {
+        let again = Limits {
+            budget_ns: left,
+            seed: limits.seed.wrapping_add(1),
+            gain_wanted_percent: None,
+            ..limits
+        };
+        match ask(
+            subject,
+            plan,
+            scene,
+            std::slice::from_ref(&chosen),
+            again,
+            began,
+            &mut tuning.warnings,
+        ) {
             Ok((mut tried, _)) => tuning.combination = tried.pop(),
             Err(Error::Interrupted) => {
-                tuning.warnings.push("interrupted: the improvements were not tried together".into());
+                tuning
+                    .warnings
+                    .push("interrupted: the improvements were not tried together".into());
             }
             Err(error) => return Err(error),
         }
@@ -228,7 +257,8 @@ fn ask<S: Subject>(
     let before_ns = subject.now().saturating_sub(began);
     let slowest = questions.iter().map(|_| [None, None]).collect();
     let as_it_is = questions.iter().map(|_| (Vec::new(), 0)).collect();
-    let mut trying = Trying { subject, questions: &questions, slowest, as_it_is, before_ns, warnings };
+    let mut trying =
+        Trying { subject, questions: &questions, slowest, as_it_is, before_ns, warnings };
     let turns = in_turn(&mut trying, questions.len(), turns_limits)?;
     let changes = trying.changes();
     warnings.extend(changes);
@@ -243,7 +273,8 @@ fn ask<S: Subject>(
 
 impl Question {
     fn new(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Question {
-        let label: Vec<String> = trials.iter().map(|trial| format!("{}={}", trial.knob, trial.to.value)).collect();
+        let label: Vec<String> =
+            trials.iter().map(|trial| format!("{}={}", trial.knob, trial.to.value)).collect();
         let setting = |trial: &&Trial| match trial.change {
             Change::Machine(knob) => Some((knob, trial.to.value.clone())),
             Change::Workload(_) => None,
@@ -270,7 +301,9 @@ impl Question {
 /// A workload with the changes of some trials; inapplicable changes are skipped.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
-        Change::Workload(knob) => (KNOBS[knob].with)(&workload, &trial.to.value, scene).unwrap_or(workload),
+        Change::Workload(knob) => {
+            (KNOBS[knob].with)(&workload, &trial.to.value, scene).unwrap_or(workload)
+        }
         Change::Machine(_) => workload,
     })
 }
@@ -282,7 +315,9 @@ fn differences(
     limits: Limits,
 ) -> Vec<(usize, Difference)> {
     let mut series = Vec::new();
-    for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
+    for (index, answer) in
+        turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty())
+    {
         for (place, measure) in RUN_MEASURES.into_iter().enumerate() {
             let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
             let asked = Measurement {
@@ -304,8 +339,10 @@ fn differences(
         failed: Vec::new(),
         warnings: Vec::new(),
     };
-    let judged =
-        Comparison::in_turn(turns, Program { name: String::new(), version: String::new(), arguments: Vec::new() });
+    let judged = Comparison::in_turn(
+        turns,
+        Program { name: String::new(), version: String::new(), arguments: Vec::new() },
+    );
     let numbered = |one: Difference| {
         let index: usize = one.question.parse().unwrap_or_default();
         let workloads = &questions[index].workloads;
@@ -326,12 +363,20 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     let Judged { questions, turns, differences } = judged;
     let answers: Vec<&Answer<_>> = own.iter().map(|&index| &turns.answers[index]).collect();
     let resized = own.iter().filter_map(|&index| questions[index].resized()).collect();
-    let differences: Vec<Difference> =
-        differences.iter().filter(|(index, _)| own.contains(index)).map(|(_, one)| one.clone()).collect();
-    let failed = answers.iter().find_map(|answer| answer.failed.as_ref()).map(|(_, why)| why.clone());
+    let differences: Vec<Difference> = differences
+        .iter()
+        .filter(|(index, _)| own.contains(index))
+        .map(|(_, one)| one.clone())
+        .collect();
+    let failed =
+        answers.iter().find_map(|answer| answer.failed.as_ref()).map(|(_, why)| why.clone());
     let open = answers.iter().any(|answer| !answer.closed);
     // If a set failed on one workload, the others give no conclusion.
-    let outcome = if failed.is_some() { Outcome::Failed } else { Tried::judge(&differences, open, until_percent) };
+    let outcome = if failed.is_some() {
+        Outcome::Failed
+    } else {
+        Tried::judge(&differences, open, until_percent)
+    };
     let keep = trials.iter().flat_map(|trial| KeepLine::of(&trial.knob, &trial.to)).collect();
     let blocks = answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
     let common = |knob: String, of: String, from: String, to: String| Tried {
@@ -350,11 +395,18 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
         [one] => common(one.knob.clone(), one.of.clone(), one.from.clone(), one.to.value.clone()),
         several => {
             let say = |value: fn(&Trial) -> &String| {
-                let each: Vec<String> =
-                    several.iter().map(|trial| format!("{}={}", trial.knob, value(trial))).collect();
+                let each: Vec<String> = several
+                    .iter()
+                    .map(|trial| format!("{}={}", trial.knob, value(trial)))
+                    .collect();
                 each.join(", ")
             };
-            common("combination".into(), String::new(), say(|trial| &trial.from), say(|trial| &trial.to.value))
+            common(
+                "combination".into(),
+                String::new(),
+                say(|trial| &trial.from),
+                say(|trial| &trial.to.value),
+            )
         }
     }
 }

@@ -182,8 +182,10 @@ impl Bus {
     pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
         let (times, phases) = (self.times, &mut self.phases);
         let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);
-        t += phases.add(Phase::ArbitrateWin, times.arbitrate_win) + phases.add(Phase::Select, times.select);
-        t += phases.add(Phase::SelectEnd, times.select_end) + phases.add(Phase::MessageOut, times.message_out);
+        t += phases.add(Phase::ArbitrateWin, times.arbitrate_win)
+            + phases.add(Phase::Select, times.select);
+        t += phases.add(Phase::SelectEnd, times.select_end)
+            + phases.add(Phase::MessageOut, times.message_out);
         t += phases.add(Phase::Command, times.command);
         let done = pci.data_phase((0, &times, &mut self.stalled), bytes, write, t);
         t += phases.add(if write { Phase::DataOut } else { Phase::DataIn }, done - t);
@@ -213,7 +215,11 @@ struct Channel {
 
 impl Channel {
     fn new(bytes_per_s: Option<f64>) -> Channel {
-        Channel { ps_per_byte: bytes_per_s.map_or(0, |rate| (1e12 / rate).round() as u64), free_at: 0, busy: 0 }
+        Channel {
+            ps_per_byte: bytes_per_s.map_or(0, |rate| (1e12 / rate).round() as u64),
+            free_at: 0,
+            busy: 0,
+        }
     }
 
     fn rest(&mut self) {
@@ -256,7 +262,8 @@ impl Pci {
     }
 
     pub fn behind(self, kind: &Adapter, buses: u32) -> Self {
-        let adapters = vec![Channel::new(Some(kind.bytes_per_s)); buses.div_ceil(kind.buses) as usize];
+        let adapters =
+            vec![Channel::new(Some(kind.bytes_per_s)); buses.div_ceil(kind.buses) as usize];
         Pci { adapters, buses_each: kind.buses, ..self }
     }
 
@@ -303,7 +310,12 @@ mod tests {
 
     #[test]
     fn buses_share_their_adapter_and_adapters_the_io_bus() {
-        let adapter = Adapter { name: "dual".into(), bytes_per_s: 1e6, advertised_bytes_per_s: None, buses: 2 };
+        let adapter = Adapter {
+            name: "dual".into(),
+            bytes_per_s: 1e6,
+            advertised_bytes_per_s: None,
+            buses: 2,
+        };
         let mut path = Pci::new(Some(1e9)).behind(&adapter, 3);
         assert_eq!(path.transfer(0, 1000, 0), 1_000_000);
         assert_eq!(path.transfer(1, 1000, 0), 2_000_000, "after the other bus of its adapter");

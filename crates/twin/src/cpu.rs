@@ -39,7 +39,13 @@ fn first_free(free_at: &[Nanos], now: Nanos) -> usize {
 impl Cpu {
     pub fn new(cores: u32) -> Self {
         let idle = vec![0; cores.max(1) as usize];
-        Cpu { system_free_at: idle.clone(), free_at: idle, busy: 0, uncharged: 0, threads: Vec::new() }
+        Cpu {
+            system_free_at: idle.clone(),
+            free_at: idle,
+            busy: 0,
+            uncharged: 0,
+            threads: Vec::new(),
+        }
     }
 
     pub fn cores(&self) -> u32 {
@@ -114,7 +120,11 @@ mod tests {
     fn a_thread_has_one_core_at_a_time() {
         let mut two = Cpu::new(2);
         assert_eq!(two.work_of(0, Work::Program, 0, 10), 10);
-        assert_eq!(two.work_of(0, Work::Program, 5, 10), 20, "the other core is idle, and is not this thread's");
+        assert_eq!(
+            two.work_of(0, Work::Program, 5, 10),
+            20,
+            "the other core is idle, and is not this thread's"
+        );
         assert_eq!(two.work_of(1, Work::Program, 6, 10), 16);
         assert_eq!(two.work_of(0, Work::System, 7, 4), 11, "the system goes first there, too");
         assert_eq!(two.work_of(0, Work::Program, 8, 1), 25);

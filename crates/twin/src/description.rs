@@ -135,10 +135,22 @@ fn one() -> u32 {
 impl Processor {
     /// Models a processor `by` times as fast.
     pub(crate) fn speed_up(&mut self, by: f64) {
-        let requests = [&mut self.request_us, &mut self.request_ns_per_byte, &mut self.call_us, &mut self.paging_us];
-        let reads = [&mut self.buffered_read_us, &mut self.buffered_read_ns_per_byte, &mut self.large_read_ns_per_byte];
-        let writes =
-            [&mut self.buffered_write_us, &mut self.buffered_write_ns_per_byte, &mut self.large_write_ns_per_byte];
+        let requests = [
+            &mut self.request_us,
+            &mut self.request_ns_per_byte,
+            &mut self.call_us,
+            &mut self.paging_us,
+        ];
+        let reads = [
+            &mut self.buffered_read_us,
+            &mut self.buffered_read_ns_per_byte,
+            &mut self.large_read_ns_per_byte,
+        ];
+        let writes = [
+            &mut self.buffered_write_us,
+            &mut self.buffered_write_ns_per_byte,
+            &mut self.large_write_ns_per_byte,
+        ];
         let own = [&mut self.writeback_ns_per_byte, &mut self.buffered_uncharged_us];
         let parity = [&mut self.parity_ns_per_byte, &mut self.parity_charged_ns_per_byte];
         for cost in requests.into_iter().chain(reads).chain(writes).chain(own).chain(parity) {

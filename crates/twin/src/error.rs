@@ -3,7 +3,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error in a machine or its settings, with the value and how to fix it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    #[error("no simulated machine is called '{name}'; there are {known}, or give the path of a machine file (.toml)")]
+    #[error(
+        "no simulated machine is called '{name}'; there are {known}, or give the path of a machine file (.toml)"
+    )]
     Unknown { name: String, known: String },
     #[error("setting '{setting}' of the simulated machine: {reason}")]
     Setting { setting: String, reason: String },
@@ -21,7 +23,11 @@ impl From<Error> for machine::Error {
                 reason,
                 "see `halfpower twin list` for machines and settings",
             ),
-            other => machine::Error::refused("simulated machine", other.to_string(), "see `halfpower twin list`"),
+            other => machine::Error::refused(
+                "simulated machine",
+                other.to_string(),
+                "see `halfpower twin list`",
+            ),
         }
     }
 }

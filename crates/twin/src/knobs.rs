@@ -16,7 +16,11 @@ struct Row {
 }
 
 fn size(bytes: u64) -> String {
-    show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
+    show_size(bytes)
+        .replace(" KiB", "k")
+        .replace(" MiB", "m")
+        .replace(" GiB", "g")
+        .replace(" B", "")
 }
 
 const ROWS: [Row; 8] = [
@@ -59,7 +63,9 @@ const ROWS: [Row; 8] = [
         about: "offset of files from the start of a row of chunks",
         matters: Matters::Always,
         present: |setup| size(setup.start),
-        values: |setup| if setup.start.is_multiple_of(setup.stripe) { Vec::new() } else { vec!["0".into()] },
+        values: |setup| {
+            if setup.start.is_multiple_of(setup.stripe) { Vec::new() } else { vec!["0".into()] }
+        },
     },
     Row {
         name: "ramcache",
@@ -105,7 +111,8 @@ pub fn knobs(setup: &Setup) -> Vec<Knob> {
 }
 
 pub fn alternative(setting: &str, value: &str) -> Alternative {
-    let keep = Keep { place: "the simulated machine's name".into(), line: format!("{setting}={value}") };
+    let keep =
+        Keep { place: "the simulated machine's name".into(), line: format!("{setting}={value}") };
     Alternative { value: value.into(), keep: vec![keep], ..Alternative::default() }
 }
 
@@ -121,7 +128,8 @@ mod tests {
             assert!(knobs.iter().any(|knob| !knob.alternatives.is_empty()), "{name}");
             for knob in knobs {
                 for to in &knob.alternatives {
-                    let changed = Setup::parse(&format!("{name},{}={}", knob.name, to.value)).unwrap();
+                    let changed =
+                        Setup::parse(&format!("{name},{}={}", knob.name, to.value)).unwrap();
                     let row = ROWS.iter().find(|row| row.name == knob.name).unwrap();
                     assert_eq!((row.present)(&changed), to.value, "{name}: {}", knob.name);
                 }

@@ -19,7 +19,11 @@ pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
 }
 
 fn layer(kind: LayerKind, name: impl Into<String>, rate: Option<f64>) -> Layer {
-    Layer { advertised_bytes_per_s: rate, advertised_formula: formula(1, rate), ..Layer::new(kind, name) }
+    Layer {
+        advertised_bytes_per_s: rate,
+        advertised_formula: formula(1, rate),
+        ..Layer::new(kind, name)
+    }
 }
 
 fn set(layer: &mut Layer, key: &str, value: impl ToString) {
@@ -66,12 +70,18 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
     if let Some(adapter) = d.adapter.as_ref().filter(|_| setup.drive().model().bus().is_some()) {
         let count = setup.buses.div_ceil(adapter.buses);
         let rate = adapter.advertised_bytes_per_s.map(|rate| rate * f64::from(count));
-        let name = if count == 1 { adapter.name.clone() } else { format!("{count} x {}", adapter.name) };
+        let name =
+            if count == 1 { adapter.name.clone() } else { format!("{count} x {}", adapter.name) };
         let all = layer(LayerKind::Adapter, name, rate);
         layers.push(Layer { advertised_formula: formula(count, rate), ..all });
     }
-    let drives =
-        Drives { name: &setup.drive, count: layout.members, buses: setup.buses, wce: setup.wce, bus_kinds: &d.buses };
+    let drives = Drives {
+        name: &setup.drive,
+        count: layout.members,
+        buses: setup.buses,
+        wce: setup.wce,
+        bus_kinds: &d.buses,
+    };
     layers.extend(setup.drive().model().layers(&drives));
     layers
 }

@@ -69,7 +69,14 @@ const WAYS: [Way; 7] = [
         loads: true,
         stores: false,
     },
-    Way { kind: "unrolled cache line read miss", read: 1.0, owned: 0.0, written: 0.0, loads: false, stores: false },
+    Way {
+        kind: "unrolled cache line read miss",
+        read: 1.0,
+        owned: 0.0,
+        written: 0.0,
+        loads: false,
+        stores: false,
+    },
     Way {
         kind: "unrolled double store to single destination",
         read: 0.0,
@@ -78,7 +85,14 @@ const WAYS: [Way; 7] = [
         loads: false,
         stores: true,
     },
-    Way { kind: "unrolled cache line write miss", read: 0.0, owned: 1.0, written: 1.0, loads: false, stores: false },
+    Way {
+        kind: "unrolled cache line write miss",
+        read: 0.0,
+        owned: 1.0,
+        written: 1.0,
+        loads: false,
+        stores: false,
+    },
 ];
 
 impl MemoryLines {
@@ -94,14 +108,23 @@ impl MemoryLines {
 impl Memory {
     pub fn rates(&self) -> Vec<MemoryRate> {
         let Some(lines) = self.lines else { return self.rates.clone() };
-        WAYS.iter().map(|way| MemoryRate { kind: way.kind.to_owned(), bytes_per_s: lines.bytes_per_s(way) }).collect()
+        WAYS.iter()
+            .map(|way| MemoryRate {
+                kind: way.kind.to_owned(),
+                bytes_per_s: lines.bytes_per_s(way),
+            })
+            .collect()
     }
 
     pub fn contradiction(&self) -> Option<&'static str> {
         let copy = self.rates.iter().any(|rate| rate.kind == "copy");
         match self.lines {
-            Some(_) if !self.rates.is_empty() => Some("rates follow from lines; give one of the two"),
-            Some(lines) if !lines.line_bytes.is_multiple_of(8) => Some("a line is a multiple of 8 bytes"),
+            Some(_) if !self.rates.is_empty() => {
+                Some("rates follow from lines; give one of the two")
+            }
+            Some(lines) if !lines.line_bytes.is_multiple_of(8) => {
+                Some("a line is a multiple of 8 bytes")
+            }
             None if !copy => Some("give lines, or rates with that of kind \"copy\""),
             _ => None,
         }
@@ -114,10 +137,17 @@ mod tests {
 
     #[test]
     fn a_method_is_limited_by_the_processor_or_the_bus() {
-        let lines = MemoryLines { line_bytes: 32, read_ns: 100.0, write_ns: 50.0, load_ns: 10.0, store_ns: 40.0 };
+        let lines = MemoryLines {
+            line_bytes: 32,
+            read_ns: 100.0,
+            write_ns: 50.0,
+            load_ns: 10.0,
+            store_ns: 40.0,
+        };
         let memory = Memory { bytes: 1 << 20, rates: Vec::new(), lines: Some(lines) };
         let rates = memory.rates();
-        let ns = |kind: &str| 32e9 / rates.iter().find(|rate| rate.kind == kind).unwrap().bytes_per_s;
+        let ns =
+            |kind: &str| 32e9 / rates.iter().find(|rate| rate.kind == kind).unwrap().bytes_per_s;
         for (kind, expected) in [
             ("unrolled cache line read miss", 100.0),
             ("unrolled cache line write miss", 150.0),

@@ -40,25 +40,35 @@ pub fn load(name: &str) -> Result<Description> {
         return parse(name, text);
     }
     if !name.ends_with(".toml") {
-        return Err(Error::Unknown { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") });
+        return Err(Error::Unknown {
+            name: name.to_owned(),
+            known: names().collect::<Vec<_>>().join(", "),
+        });
     }
-    let text =
-        DESCRIPTION.text(Path::new(name)).map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
+    let text = DESCRIPTION
+        .text(Path::new(name))
+        .map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
     parse(name, &text)
 }
 
 /// Fails with the faulty line and why it is wrong.
 pub fn parse(file: &str, text: &str) -> Result<Description> {
     let at = |span: Option<Range<usize>>, reason: String| {
-        let line = 1 + span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count());
+        let line =
+            1 + span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count());
         Error::Description { file: file.to_owned(), line, reason }
     };
     let table = DeTable::parse(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
-    each_number(table.get_ref(), &mut String::new(), &mut |path, number, span| match wrong_number(path, number) {
-        Some(reason) => Err(at(Some(span), format!("{path} = {number}: {reason}"))),
-        None => Ok(()),
-    })?;
-    let description: Description = toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
+    each_number(
+        table.get_ref(),
+        &mut String::new(),
+        &mut |path, number, span| match wrong_number(path, number) {
+            Some(reason) => Err(at(Some(span), format!("{path} = {number}: {reason}"))),
+            None => Ok(()),
+        },
+    )?;
+    let description: Description =
+        toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
     match check(&description) {
         Some((path, reason)) => Err(at(find(table.get_ref(), &path), format!("{path}: {reason}"))),
         None => Ok(description),
@@ -95,9 +105,15 @@ pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
     let mut numbers = Vec::new();
     each_number(table.get_ref(), &mut String::new(), &mut |path, value, _| {
         // Match the number itself, else the nearest enclosing table.
-        let covers = |key: &str| path == key || path.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let covers = |key: &str| {
+            path == key || path.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
         let source = sources.iter().filter(|(key, _)| covers(key)).max_by_key(|(key, _)| key.len());
-        numbers.push(Sourced { path: path.to_owned(), value, source: source.map(|(_, text)| text.clone()) });
+        numbers.push(Sourced {
+            path: path.to_owned(),
+            value,
+            source: source.map(|(_, text)| text.clone()),
+        });
         Ok(())
     })?;
     Ok(numbers)
@@ -133,7 +149,9 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
         DeValue::Integer(number) => {
             on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span())
         }
-        DeValue::Float(number) => on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span()),
+        DeValue::Float(number) => {
+            on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span())
+        }
         _ => Ok(()),
     }
 }
@@ -189,7 +207,9 @@ fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
 fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (mut here, mut span) = (table, None);
     for part in path.split('.') {
-        let Some((key, value)) = here.iter().find(|(key, _)| key.get_ref().as_ref() == part) else { break };
+        let Some((key, value)) = here.iter().find(|(key, _)| key.get_ref().as_ref() == part) else {
+            break;
+        };
         span = Some(key.span());
         let DeValue::Table(inner) = value.get_ref() else { break };
         here = inner;
@@ -202,22 +222,33 @@ pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));
     if !d.drives.contains_key(&d.volume.drive) {
-        return Some(("volume.drive".to_owned(), format!("unknown drive '{}'; name one of [drives]", d.volume.drive)));
+        return Some((
+            "volume.drive".to_owned(),
+            format!("unknown drive '{}'; name one of [drives]", d.volume.drive),
+        ));
     }
-    if !fs.unit_bytes.is_multiple_of(u64::from(fs.block_bytes)) || fs.unit_bytes / u64::from(fs.block_bytes) > 64 {
+    if !fs.unit_bytes.is_multiple_of(u64::from(fs.block_bytes))
+        || fs.unit_bytes / u64::from(fs.block_bytes) > 64
+    {
         return problem("file_system.unit_bytes", "must be from 1 to 64 blocks of block_bytes");
     }
     if fs.dirty_bytes < fs.unit_bytes || fs.dirty_bytes > fs.cache_bytes {
         return problem("file_system.dirty_bytes", "must be between unit_bytes and cache_bytes");
     }
     if fs.background_bytes > fs.dirty_bytes {
-        return problem("file_system.background_bytes", "is more than dirty_bytes, at which writers wait");
+        return problem(
+            "file_system.background_bytes",
+            "is more than dirty_bytes, at which writers wait",
+        );
     }
     if fs.cache_bytes > d.memory.bytes {
         return problem("file_system.cache_bytes", "is more than memory.bytes");
     }
     if fs.writeback_depth == 0 {
-        return problem("file_system.writeback_depth", "without write-backs no data are ever written; give 1 or more");
+        return problem(
+            "file_system.writeback_depth",
+            "without write-backs no data are ever written; give 1 or more",
+        );
     }
     if let Some(reason) = d.memory.contradiction() {
         return problem("memory", reason);
@@ -262,8 +293,10 @@ mod tests {
             for number in &numbers {
                 assert!(number.source.is_some(), "{name}: {} has no source", number.path);
             }
-            let fitted: Vec<_> =
-                numbers.iter().filter(|n| n.source.as_deref().is_some_and(|s| s.starts_with("fitted"))).collect();
+            let fitted: Vec<_> = numbers
+                .iter()
+                .filter(|n| n.source.as_deref().is_some_and(|s| s.starts_with("fitted")))
+                .collect();
             assert!(fitted.len() <= 25, "{name} has {} fitted numbers: {fitted:?}", fitted.len());
             let description = load(name).unwrap();
             assert_eq!(description.name, name);

@@ -127,7 +127,11 @@ impl RamCache {
     }
 
     fn cleaners(&self) -> u32 {
-        if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest {
+        if self.flushing
+            || self.idle
+            || !self.waiting.is_empty()
+            || self.blocks.dirty_bytes > self.rest
+        {
             CLEANERS
         } else {
             0
@@ -167,7 +171,10 @@ impl World {
     /// True if the cache serves the transfer or it must wait, false if it goes to the volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
-        let again = transfer.combined || transfer.second || transfer.crossed.is_some() || transfer.rows.is_some();
+        let again = transfer.combined
+            || transfer.second
+            || transfer.crossed.is_some()
+            || transfer.rows.is_some();
         let Transfer { owner, op, offset, bytes, durable, copied, .. } = *transfer;
         if copied {
             self.end_transfer(number);

@@ -4,7 +4,9 @@ use crate::device::disk::geometry::SECTOR;
 use crate::event::Event;
 use crate::world::files::Barrier;
 use crate::world::{Owner, World};
-use machine::{Access, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability};
+use machine::{
+    Access, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability,
+};
 use std::collections::VecDeque;
 
 struct Job {
@@ -43,7 +45,9 @@ struct Source<'a, S> {
 impl<S: RequestSource> Source<'_, S> {
     /// Delivers every completion that no older request holds back; returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
-        if let Some(one) = self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none()) {
+        if let Some(one) =
+            self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())
+        {
             one.1 = Some(completion);
         }
         let mut any = false;
@@ -94,8 +98,14 @@ impl<'a, S: RequestSource> Run<'a, S> {
             outcome: Ended::default(),
             failed: None,
         });
-        let asker =
-            |source| Source { source, part, done: false, wake: Nanos::MAX, syncing: None, order: VecDeque::new() };
+        let asker = |source| Source {
+            source,
+            part,
+            done: false,
+            wake: Nanos::MAX,
+            syncing: None,
+            order: VecDeque::new(),
+        };
         self.sources.extend(sources.iter_mut().map(asker));
     }
 
@@ -143,14 +153,18 @@ impl<'a, S: RequestSource> Run<'a, S> {
             let left = self.jobs[part].left;
             let syncs = |(waiter, _): &(Waiter, Barrier)| matches!(waiter, Waiter::Part(other) if *other == part);
             if left > 0 || self.waiting.iter().any(syncs) {
-                let why = format!("{left} streams wait for an event that never occurs on this machine");
+                let why =
+                    format!("{left} streams wait for an event that never occurs on this machine");
                 self.fail(part, Error::Unsupported(why));
             }
         }
     }
 
     fn fail(&mut self, part: usize, error: Error) {
-        self.sources.iter_mut().filter(|asker| asker.part == part).for_each(|asker| asker.done = true);
+        self.sources
+            .iter_mut()
+            .filter(|asker| asker.part == part)
+            .for_each(|asker| asker.done = true);
         self.jobs[part].left = 0;
         self.open -= 1;
         match self.on_failure {
@@ -274,7 +288,11 @@ impl<'a, S: RequestSource> Run<'a, S> {
                 }
                 Next::Discard(_) => {
                     let what = "a request to discard blocks";
-                    let error = Error::refused(what, "a simulated machine does not discard", "ask a real device");
+                    let error = Error::refused(
+                        what,
+                        "a simulated machine does not discard",
+                        "ask a real device",
+                    );
                     return self.fail(part, error);
                 }
                 Next::WaitForCompletion => return,
@@ -294,7 +312,8 @@ impl<'a, S: RequestSource> Run<'a, S> {
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let Some(&file) = job.files.get(request.target as usize) else {
-            let (what, count) = (format!("a request for target {}", request.target), job.files.len());
+            let (what, count) =
+                (format!("a request for target {}", request.target), job.files.len());
             let error = Error::refused(what, format!("the part has {count}"), "count them from 0");
             self.fail(part, error);
             return false;
@@ -303,10 +322,14 @@ impl<'a, S: RequestSource> Run<'a, S> {
         let room = file.size.saturating_sub(request.offset);
         if room == 0 || request.len == 0 {
             let now = self.began + self.world.kernel.now();
-            self.sources[source as usize].source.complete(Completion { slot: request.slot, result: 0 }, now);
+            self.sources[source as usize]
+                .source
+                .complete(Completion { slot: request.slot, result: 0 }, now);
             return false;
         }
-        if !request.offset.is_multiple_of(job.align) || !u64::from(request.len).is_multiple_of(job.align) {
+        if !request.offset.is_multiple_of(job.align)
+            || !u64::from(request.len).is_multiple_of(job.align)
+        {
             let what = format!("a direct request of {} bytes at {}", request.len, request.offset);
             let hint = format!("give multiples of {} bytes, or go through the cache", job.align);
             self.fail(part, Error::refused(what, "a device takes whole blocks", hint));

@@ -50,7 +50,10 @@ pub const SETTINGS: [(&str, &str); 20] = [
     ("ramcache=SIZE", "RAM cache in front of the volume (0: no cache)"),
     ("ramwrite=back|through", "when the RAM cache calls a write done"),
     ("temporary=on|off", "buffered writes stay in memory while there is room"),
-    ("shape=events|routines|port", "how a thread with several requests outstanding learns of completions"),
+    (
+        "shape=events|routines|port",
+        "how a thread with several requests outstanding learns of completions",
+    ),
     ("latency=PERCENT", "latency of the drive's commands, in percent of the original"),
     ("pci=PERCENT", "rate of the I/O bus between adapters and memory, in percent of the original"),
     ("processor=PERCENT", "speed of the processor, in percent of the original"),
@@ -110,7 +113,9 @@ impl Setup {
     /// Applies `SETTING=VALUE[,SETTING=VALUE]...`.
     pub fn apply(&mut self, settings: &str) -> Result<()> {
         for setting in settings.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
-            let (key, value) = setting.split_once('=').ok_or_else(|| wrong(setting, "write it as setting=value"))?;
+            let (key, value) = setting
+                .split_once('=')
+                .ok_or_else(|| wrong(setting, "write it as setting=value"))?;
             self.set(setting, key.trim(), value.trim())?;
         }
         if !settings.is_empty() {
@@ -133,10 +138,15 @@ impl Setup {
         match key {
             "drive" => {
                 if !self.description.drives.contains_key(value) {
-                    let known: Vec<&str> = self.description.drives.keys().map(String::as_str).collect();
+                    let known: Vec<&str> =
+                        self.description.drives.keys().map(String::as_str).collect();
                     return Err(wrong(
                         setting,
-                        format!("{} has no such drive; it has {}", self.description.name, known.join(", ")),
+                        format!(
+                            "{} has no such drive; it has {}",
+                            self.description.name,
+                            known.join(", ")
+                        ),
                     ));
                 }
                 value.clone_into(&mut self.drive);
@@ -182,7 +192,8 @@ impl Setup {
             }
             "temporary" => self.temporary = switch()?,
             "shape" => {
-                let reason = "give events, routines or port; threads that wait are the engine 'threads'";
+                let reason =
+                    "give events, routines or port; threads that wait are the engine 'threads'";
                 self.shape = Shape::named(value).ok_or_else(|| wrong(setting, reason))?;
             }
             "latency" => {
@@ -197,13 +208,19 @@ impl Setup {
                 };
                 *rate *= f64::from(number(1, 10_000)?) / 100.0;
             }
-            "processor" => self.description.processor.speed_up(f64::from(number(1, 10_000)?) / 100.0),
+            "processor" => {
+                self.description.processor.speed_up(f64::from(number(1, 10_000)?) / 100.0)
+            }
             "link" => {
                 let by = f64::from(number(1, 10_000)?) / 100.0;
                 let drive = self.description.drives.get_mut(&self.drive);
                 let numbers = drive.map(Drive::tunable).unwrap_or_default();
-                let Some(link) = numbers.into_iter().find(|one| one.name == "link_bytes_per_s") else {
-                    return Err(wrong(setting, "this drive has no link of its own; see buses=N and pci=PERCENT"));
+                let Some(link) = numbers.into_iter().find(|one| one.name == "link_bytes_per_s")
+                else {
+                    return Err(wrong(
+                        setting,
+                        "this drive has no link of its own; see buses=N and pci=PERCENT",
+                    ));
                 };
                 *link.value *= by;
             }
@@ -211,7 +228,10 @@ impl Setup {
                 let fs = &mut self.description.file_system;
                 let bytes = size()?;
                 if bytes < 4 * fs.unit_bytes {
-                    return Err(wrong(setting, format!("give {} bytes or more", 4 * fs.unit_bytes)));
+                    return Err(wrong(
+                        setting,
+                        format!("give {} bytes or more", 4 * fs.unit_bytes),
+                    ));
                 }
                 let dirty = fs.dirty_bytes as f64 / fs.cache_bytes as f64;
                 fs.cache_bytes = bytes;
@@ -220,7 +240,10 @@ impl Setup {
             "readahead" => self.description.file_system.read_ahead_units = number(0, 4096)?,
             _ => {
                 let known: Vec<&str> = SETTINGS.iter().map(|(form, _)| *form).collect();
-                return Err(wrong(setting, format!("no such setting; there are {}", known.join(", "))));
+                return Err(wrong(
+                    setting,
+                    format!("no such setting; there are {}", known.join(", ")),
+                ));
             }
         }
         Ok(())
@@ -234,10 +257,16 @@ impl Setup {
             ));
         }
         if self.stripe < 512 || !self.stripe.is_multiple_of(512) {
-            return Err(wrong(&format!("stripe={}", self.stripe), "the chunk must be a multiple of 512 bytes"));
+            return Err(wrong(
+                &format!("stripe={}", self.stripe),
+                "the chunk must be a multiple of 512 bytes",
+            ));
         }
         if !self.start.is_multiple_of(512) {
-            return Err(wrong(&format!("start={}", self.start), "the offset must be a multiple of 512 bytes"));
+            return Err(wrong(
+                &format!("start={}", self.start),
+                "the offset must be a multiple of 512 bytes",
+            ));
         }
         let raid = match self.volume {
             Kind::Stripe => "raid=0",
@@ -246,8 +275,10 @@ impl Setup {
             Kind::Raid10 => "raid=10",
         };
         if !self.volume.takes(self.disks) {
-            let (minimum, pairs) =
-                (self.volume.min_members(), if self.volume == Kind::Raid10 { ", in pairs," } else { "" });
+            let (minimum, pairs) = (
+                self.volume.min_members(),
+                if self.volume == Kind::Raid10 { ", in pairs," } else { "" },
+            );
             let reason = format!(
                 "it needs {minimum} disks or more{pairs} and there are {}; give disks={minimum} too",
                 self.disks
@@ -257,7 +288,10 @@ impl Setup {
         if let Some(failed) = self.failed {
             let setting = format!("failed={failed}");
             if failed >= self.disks {
-                return Err(wrong(&setting, format!("there are {} disks, counted from 0", self.disks)));
+                return Err(wrong(
+                    &setting,
+                    format!("there are {} disks, counted from 0", self.disks),
+                ));
             }
             if self.volume == Kind::Stripe {
                 return Err(wrong(
@@ -270,7 +304,10 @@ impl Setup {
         }
         let on_a_bus = self.drive().model().bus().is_some();
         if self.volume == Kind::Raid5(Parity::Array) && !on_a_bus {
-            return Err(wrong("parity=array", "this drive has no bus for an array to use; choose a drive on a bus"));
+            return Err(wrong(
+                "parity=array",
+                "this drive has no bus for an array to use; choose a drive on a bus",
+            ));
         }
         Ok(())
     }
@@ -289,7 +326,10 @@ mod tests {
         let setup =
             Setup::parse("twin:gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=array")
                 .unwrap();
-        assert_eq!((setup.drive.as_str(), setup.disks, setup.buses, setup.wce), ("st15150w", 4, 2, false));
+        assert_eq!(
+            (setup.drive.as_str(), setup.disks, setup.buses, setup.wce),
+            ("st15150w", 4, 2, false)
+        );
         assert_eq!((setup.stripe, setup.volume), (65536, Kind::Raid5(Parity::Array)));
     }
 
@@ -300,7 +340,12 @@ mod tests {
         let link = |text: &str| {
             let mut setup = Setup::parse(text).unwrap();
             let drive = setup.description.drives.get_mut(&setup.drive).unwrap();
-            drive.tunable().into_iter().find(|one| one.name == "link_bytes_per_s").map(|one| *one.value).unwrap()
+            drive
+                .tunable()
+                .into_iter()
+                .find(|one| one.name == "link_bytes_per_s")
+                .map(|one| *one.value)
+                .unwrap()
         };
         assert!((link("nas,link=150") / link("nas") - 1.5).abs() < 1e-9);
         let own = Setup::parse("nvme").unwrap().description.processor;

@@ -10,9 +10,12 @@ use crate::settings::Setup;
 use crate::twin::world;
 use crate::world::World;
 use machine::files::{
-    AreaSpec, FileAct, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileUsage, FileWork,
+    AreaSpec, FileAct, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileUsage,
+    FileWork,
 };
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, Nanos, Op, Reap, Request};
+use machine::{
+    Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, Nanos, Op, Reap, Request,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -137,11 +140,14 @@ impl State {
             region: (0, self.bytes()),
         };
         self.world.prepare(&access, &[0]);
-        let (first, last) = (self.bytes() / TABLE_ZONE / self.cluster(), self.bytes() / self.cluster());
+        let (first, last) =
+            (self.bytes() / TABLE_ZONE / self.cluster(), self.bytes() / self.cluster());
         // The log is in the middle.
         let log = self.log_start() / self.cluster();
-        self.free =
-            BTreeMap::from([(first, log - first), (log + LOG / self.cluster(), last - log - LOG / self.cluster())]);
+        self.free = BTreeMap::from([
+            (first, log - first),
+            (log + LOG / self.cluster(), last - log - LOG / self.cluster()),
+        ]);
         self.files.clear();
         self.free_records.clear();
         self.written.clear();
@@ -172,7 +178,8 @@ impl State {
     fn used(&self) -> (Nanos, u64, u64) {
         let now = self.world.kernel.now();
         let moved = self.world.members.iter().map(|member| member.usage(now));
-        let (read, written) = moved.fold((0, 0), |sum, one| (sum.0 + one.read_bytes, sum.1 + one.write_bytes));
+        let (read, written) =
+            moved.fold((0, 0), |sum, one| (sum.0 + one.read_bytes, sum.1 + one.write_bytes));
         let charged = self.world.cpu.busy - self.world.cpu.uncharged;
         (self.used.0 + charged, self.used.1 + read, self.used.2 + written)
     }
@@ -206,7 +213,8 @@ impl State {
     }
 
     fn index(&self, file: FileId, spec: &AreaSpec) -> u64 {
-        let directory = u64::from(file.location) * u64::from(spec.subdirectories.max(1)) + u64::from(file.subdirectory);
+        let directory = u64::from(file.location) * u64::from(spec.subdirectories.max(1))
+            + u64::from(file.subdirectory);
         let room = (self.bytes() / DIRECTORIES).max(DIRECTORY);
         let buffer = u64::from(file.number / ENTRIES) * INDEX % DIRECTORY;
         self.part(1, 16) + (directory * DIRECTORY + buffer) % room / INDEX * INDEX
@@ -216,7 +224,11 @@ impl State {
         let index = self.index(file, spec);
         self.call(Op::Read, index, INDEX);
         let Some(placed) = self.files.get(&file) else {
-            return Err(FileError::of(act, PathBuf::from(file.number.to_string()), io::ErrorKind::NotFound.into()));
+            return Err(FileError::of(
+                act,
+                PathBuf::from(file.number.to_string()),
+                io::ErrorKind::NotFound.into(),
+            ));
         };
         let record = placed.record;
         self.call(Op::Read, record * RECORD, RECORD);
@@ -261,7 +273,13 @@ impl State {
         self.free.insert(at, clusters);
     }
 
-    fn extend(&mut self, file: FileId, bytes: u64, block: u64, act: FileAct) -> Result<(), FileError> {
+    fn extend(
+        &mut self,
+        file: FileId,
+        bytes: u64,
+        block: u64,
+        act: FileAct,
+    ) -> Result<(), FileError> {
         let cluster = self.cluster();
         let Some(placed) = self.files.get(&file) else { return Ok(()) };
         let (start, end) = (placed.bytes, placed.bytes + bytes);
@@ -269,9 +287,9 @@ impl State {
         let more = end.div_ceil(cluster).saturating_sub(held);
         if more > 0 {
             let after = placed.extents.last().map(|(at, clusters)| at + clusters);
-            let at = self
-                .allocate(more, after)
-                .map_err(|error| FileError::of(act, PathBuf::from(file.number.to_string()), error))?;
+            let at = self.allocate(more, after).map_err(|error| {
+                FileError::of(act, PathBuf::from(file.number.to_string()), error)
+            })?;
             self.mark(at);
             if let Some(placed) = self.files.get_mut(&file) {
                 match placed.extents.last_mut() {
@@ -290,7 +308,8 @@ impl State {
     /// Reads or writes in calls of `block`, split at extent boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
-        let extents = self.files.get(&file).map(|placed| placed.extents.clone()).unwrap_or_default();
+        let extents =
+            self.files.get(&file).map(|placed| placed.extents.clone()).unwrap_or_default();
         let mut before = 0;
         for (at, clusters) in extents {
             let bytes = clusters * cluster;
@@ -363,14 +382,23 @@ impl FileSystem for TwinFiles {
             });
         }
         if spec.sync != FileSync::None {
-            return Err(self.unsupported("a simulated machine does not synchronise single files; set sync none"));
+            return Err(self.unsupported(
+                "a simulated machine does not synchronise single files; set sync none",
+            ));
         }
         let mut state = lock(&self.state);
         if state.bytes() < 16 * LOG {
-            return Err(self.unsupported("its volume is too small for a file system with a log; take a larger drive"));
+            return Err(self.unsupported(
+                "its volume is too small for a file system with a log; take a larger drive",
+            ));
         }
         state.format();
-        Ok(TwinArea { name: self.name.clone(), state: self.state.clone(), spec: spec.clone(), workers: Mutex::new(0) })
+        Ok(TwinArea {
+            name: self.name.clone(),
+            state: self.state.clone(),
+            spec: spec.clone(),
+            workers: Mutex::new(0),
+        })
     }
 }
 
@@ -456,7 +484,11 @@ impl FileWork for TwinWork {
         state.look_up(file, &self.spec, FileAct::Read)?;
         let got = state.files.get(&file).map_or(0, |placed| placed.bytes);
         if got != bytes {
-            return Err(FileError::Size { path: PathBuf::from(file.number.to_string()), expected: bytes, got });
+            return Err(FileError::Size {
+                path: PathBuf::from(file.number.to_string()),
+                expected: bytes,
+                got,
+            });
         }
         let block = self.block(self.spec.read_block_bytes, &state);
         state.move_data(Op::Read, file, 0, bytes, block);
@@ -506,12 +538,14 @@ impl FileWork for TwinWork {
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
         let mut state = lock(&self.state);
         let here = |file: &&FileId| file.location == location && file.subdirectory == subdirectory;
-        let mut buffers: Vec<u32> = state.files.keys().filter(here).map(|file| file.number / ENTRIES).collect();
+        let mut buffers: Vec<u32> =
+            state.files.keys().filter(here).map(|file| file.number / ENTRIES).collect();
         let files = buffers.len() as u64;
         buffers.sort_unstable();
         buffers.dedup();
         for buffer in buffers {
-            let index = state.index(FileId { location, subdirectory, number: buffer * ENTRIES }, &self.spec);
+            let index = state
+                .index(FileId { location, subdirectory, number: buffer * ENTRIES }, &self.spec);
             state.call(Op::Read, index, INDEX);
         }
         Ok(files)

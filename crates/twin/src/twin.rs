@@ -14,8 +14,9 @@ use crate::world::array::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
-    Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part,
-    PartUsage, Reap, RequestSource, RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec,
+    Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts, MemoryUse, Nanos,
+    OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions, RunUsage, Start, TargetFacts,
+    TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,12 +90,18 @@ impl Target {
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
-        resources.map(|one| Utilisation { resource: one.name, share: one.busy_percent / 100.0 }).collect()
+        resources
+            .map(|one| Utilisation { resource: one.name, share: one.busy_percent / 100.0 })
+            .collect()
     }
 
     /// Share of the bytes requested that the RAM cache served in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
-        self.lock().world.ram_cache.as_ref().map(|cache| cache.found as f64 / cache.asked.max(1) as f64)
+        self.lock()
+            .world
+            .ram_cache
+            .as_ref()
+            .map(|cache| cache.found as f64 / cache.asked.max(1) as f64)
     }
 
     fn lock(&self) -> MutexGuard<'_, Computer> {
@@ -140,17 +147,37 @@ impl Twin {
 
     fn check<S: RequestSource>(&self, part: &Part<'_, Target, S>) -> machine::Result<()> {
         let (what, why, hint) = if part.access.engine.is_mapped() {
-            ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
+            (
+                "engine mmap",
+                "mapped files are not simulated",
+                "take sync, threads, io_uring or libaio",
+            )
         } else if !part.access.engine.does_io() {
-            ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
+            (
+                "engine null",
+                "nothing of a simulated machine is this computer's own ceiling",
+                "take it on this computer",
+            )
         } else if !matches!(part.access.reap, Reap::AtLeast(1) | Reap::Poll) {
-            ("reap", "the simulated processor handles each completion at once, as polling does", "leave it out")
+            (
+                "reap",
+                "the simulated processor handles each completion at once, as polling does",
+                "leave it out",
+            )
         } else if part.scheduling.io_priority.is_some() || part.scheduling.nice.is_some() {
             ("priorities", "a simulated machine ignores priorities", "leave out the priorities")
         } else if !part.scheduling.processors.is_empty() {
-            ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
+            (
+                "processors",
+                "streams cannot be bound to processors of a simulated machine",
+                "leave out the processors",
+            )
         } else if part.sources.iter().any(RequestSource::checks) {
-            ("checking what is read", "a simulated machine keeps no data", "leave the verification out")
+            (
+                "checking what is read",
+                "a simulated machine keeps no data",
+                "leave the verification out",
+            )
         } else if part.targets.iter().any(|target| !Arc::ptr_eq(&target.computer, &self.computer)) {
             ("a target of another machine", "it is not on this one", "open it on this one")
         } else {
@@ -164,10 +191,13 @@ pub(crate) fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
     let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
     let slot = |number| Slot { number, bus: number / on_bus, wce: setup.wce };
-    let members: Vec<Member> = (0..setup.disks).map(|number| Member::new(model.build(slot(number)))).collect();
+    let members: Vec<Member> =
+        (0..setup.disks).map(|number| Member::new(model.build(slot(number)))).collect();
     let kind = model.bus().map(|name| &description.buses[name]);
-    let buses = kind.map_or_else(Vec::new, |kind| (0..setup.buses).map(|_| Bus::new(kind)).collect());
-    let member_bytes = members.iter().map(|member| member.device.capacity_bytes()).min().unwrap_or(0);
+    let buses =
+        kind.map_or_else(Vec::new, |kind| (0..setup.buses).map(|_| Bus::new(kind)).collect());
+    let member_bytes =
+        members.iter().map(|member| member.device.capacity_bytes()).min().unwrap_or(0);
     let layout = Layout {
         kind: setup.volume,
         members: setup.disks,
@@ -181,11 +211,18 @@ pub(crate) fn world(setup: &Setup) -> World {
         Some(adapter) => pci.behind(adapter, setup.buses),
         None => pci,
     };
-    let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, members, layout);
+    let mut world = World::new(
+        description.file_system.clone(),
+        &description.processor,
+        pci,
+        buses,
+        members,
+        layout,
+    );
     let copy = || description.memory.rates().into_iter().find(|rate| rate.kind == "copy");
-    world.ram_cache = setup
-        .ram_cache
-        .map(|(bytes, policy)| RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s)));
+    world.ram_cache = setup.ram_cache.map(|(bytes, policy)| {
+        RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s))
+    });
     world.temporary = setup.temporary;
     world.shape = setup.shape;
     world.rebuilds = setup.rebuild;
@@ -220,7 +257,10 @@ impl machine::Machine for Twin {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let engines = Engine::ALL.into_iter().filter(|engine| engine.does_io() && !engine.is_mapped()).collect();
+        let engines = Engine::ALL
+            .into_iter()
+            .filter(|engine| engine.does_io() && !engine.is_mapped())
+            .collect();
         Capabilities { engines, noisy: false, counts_instructions: false, traces_requests: false }
     }
 
@@ -235,7 +275,11 @@ impl machine::Machine for Twin {
     fn open(&self, spec: &TargetSpec) -> machine::Result<Target> {
         if let Some(place) = spec.destroy.first() {
             let why = "a simulated machine has nothing to destroy";
-            return Err(Error::refused(place.display().to_string(), why, "leave --destroy-data out"));
+            return Err(Error::refused(
+                place.display().to_string(),
+                why,
+                "leave --destroy-data out",
+            ));
         }
         if let [first, second, ..] = spec.places.as_slice() {
             let what = format!("{} and {} as one target", first.display(), second.display());
@@ -248,7 +292,11 @@ impl machine::Machine for Twin {
         let place = spec.places.first().map(|place| place.to_string_lossy()).unwrap_or_default();
         if spec.raid5.is_some() {
             let why = "a simulated machine's disks form what its name says";
-            return Err(Error::refused(place, why, "give the name with disks=N,raid=5 and, if you like, failed=DISK"));
+            return Err(Error::refused(
+                place,
+                why,
+                "give the name with disks=N,raid=5 and, if you like, failed=DISK",
+            ));
         }
         let mut target = match (split_file(&place).1, spec.size) {
             (None, None) => self.volume(),
@@ -280,7 +328,11 @@ impl machine::Machine for Twin {
             chunk_bytes: (layout.members > 1).then_some(layout.chunk),
             raid5: None,
             in_memory: false,
-            devices: file.members.iter().map(|member| format!("{}-{member}", self.setup.drive)).collect(),
+            devices: file
+                .members
+                .iter()
+                .map(|member| format!("{}-{member}", self.setup.drive))
+                .collect(),
             layers: crate::layers::layers(&self.setup, &layout),
             warnings: vec!["simulated: these are predictions, not measurements".to_owned()],
         }
@@ -293,7 +345,11 @@ impl machine::Machine for Twin {
     ) -> machine::Result<RunUsage> {
         if options.count_instructions {
             let why = "a simulated processor has no counter";
-            return Err(self.refused("counting instructions", why, "ask for processor time instead"));
+            return Err(self.refused(
+                "counting instructions",
+                why,
+                "ask for processor time instead",
+            ));
         }
         let mut checked = Vec::with_capacity(parts.len());
         for part in &*parts {
@@ -307,11 +363,15 @@ impl machine::Machine for Twin {
         let mut computer = lock(&self.computer);
         let Computer { world, ended, ran } = &mut *computer;
         world.rest(began.saturating_sub(*ended), *ran);
-        let files: Vec<Vec<u32>> =
-            parts.iter().map(|part| part.targets.iter().map(|target| target.file).collect()).collect();
+        let files: Vec<Vec<u32>> = parts
+            .iter()
+            .map(|part| part.targets.iter().map(|target| target.file).collect())
+            .collect();
         world.rebuild_next();
         let mut run = Run::new(world, began, options.on_failure);
-        for ((part, files), _) in parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok()) {
+        for ((part, files), _) in
+            parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok())
+        {
             run.add(&part.access, files.clone(), part.sources);
         }
         let mut outcomes = run.go()?.into_iter();
@@ -329,26 +389,38 @@ impl machine::Machine for Twin {
     fn restripe(&self, target: &mut Target, members: &[u32], chunk: u64) -> machine::Result<()> {
         let disks = self.setup.disks;
         let again = |(at, member): &(usize, &u32)| members[..*at].contains(member);
-        let (what, why, hint) = if let Some(member) = members.iter().find(|&&member| member >= disks) {
-            (format!("member {member}"), format!("there are {disks} disks"), "name them from 0")
-        } else if let Some((at, member)) = members.iter().enumerate().find(again) {
-            (format!("member {member}"), format!("it is named again at place {}", at + 1), "name each once")
-        } else if members.is_empty() {
-            ("a stripe without members".to_owned(), "a stripe needs members".to_owned(), "name at least one")
-        } else if members.len() > 1 && (chunk < SECTOR || !chunk.is_multiple_of(SECTOR)) {
-            let why = "a disk takes whole blocks".to_owned();
-            (format!("a chunk of {chunk} bytes"), why, "give a multiple of 512 bytes")
-        } else {
-            let chunk = if members.len() > 1 { chunk } else { self.setup.stripe };
-            target.file = lock(&self.computer).world.restripe(target.file, members, chunk)?;
-            return Ok(());
-        };
+        let (what, why, hint) =
+            if let Some(member) = members.iter().find(|&&member| member >= disks) {
+                (format!("member {member}"), format!("there are {disks} disks"), "name them from 0")
+            } else if let Some((at, member)) = members.iter().enumerate().find(again) {
+                (
+                    format!("member {member}"),
+                    format!("it is named again at place {}", at + 1),
+                    "name each once",
+                )
+            } else if members.is_empty() {
+                (
+                    "a stripe without members".to_owned(),
+                    "a stripe needs members".to_owned(),
+                    "name at least one",
+                )
+            } else if members.len() > 1 && (chunk < SECTOR || !chunk.is_multiple_of(SECTOR)) {
+                let why = "a disk takes whole blocks".to_owned();
+                (format!("a chunk of {chunk} bytes"), why, "give a multiple of 512 bytes")
+            } else {
+                let chunk = if members.len() > 1 { chunk } else { self.setup.stripe };
+                target.file = lock(&self.computer).world.restripe(target.file, members, chunk)?;
+                return Ok(());
+            };
         Err(Error::refused(what, why, hint))
     }
 
     fn memory(&self, _for_ns: Nanos) -> machine::Result<Vec<MemoryUse>> {
-        let one =
-            |rate: MemoryRate| MemoryUse { kind: rate.kind, threads: 1, rates_bytes_per_s: vec![rate.bytes_per_s] };
+        let one = |rate: MemoryRate| MemoryUse {
+            kind: rate.kind,
+            threads: 1,
+            rates_bytes_per_s: vec![rate.bytes_per_s],
+        };
         Ok(self.setup.description.memory.rates().into_iter().map(one).collect())
     }
 }
@@ -398,13 +470,23 @@ fn usage(
     RunUsage {
         began,
         since_start_ns: began,
-        cpu: CpuTimes { user_ns: 0, system_ns: charged, machine_ns: busy, steal_ns: 0, instructions_user: None },
+        cpu: CpuTimes {
+            user_ns: 0,
+            system_ns: charged,
+            machine_ns: busy,
+            steal_ns: 0,
+            instructions_user: None,
+        },
         block_bytes: Some((all.read_bytes, all.write_bytes)),
         resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
         paused: None,
         disturbance: Disturbance::default(),
         block_times: Vec::new(),
-        parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
+        parts: files
+            .iter()
+            .zip(outcomes)
+            .map(|(files, outcome)| Ok(part(files, outcome?)))
+            .collect(),
     }
 }

@@ -3,8 +3,8 @@
 mod plain;
 
 use machine::{
-    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, OnFailure, Op, Part, PartUsage, Result,
-    RunOptions, RunUsage, Scheduling, Stability, Start, TargetSpec,
+    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, OnFailure, Op, Part,
+    PartUsage, Result, RunOptions, RunUsage, Scheduling, Stability, Start, TargetSpec,
 };
 use plain::{Plain, direct, open};
 use twin::{Target, Twin};
@@ -20,7 +20,11 @@ fn file(twin: &Twin, name: &str, size: u64) -> Result<Target> {
     twin.open(&TargetSpec { places: vec![name.into()], size: Some(size), ..TargetSpec::default() })
 }
 
-fn run(twin: &Twin, parts: &mut [(&Target, Access, Plain)], on_failure: OnFailure) -> Result<RunUsage> {
+fn run(
+    twin: &Twin,
+    parts: &mut [(&Target, Access, Plain)],
+    on_failure: OnFailure,
+) -> Result<RunUsage> {
     let mut parts: Vec<Part<'_, Target, Plain>> = parts
         .iter_mut()
         .map(|(target, access, source)| Part::new(*target, access, std::slice::from_mut(source)))
@@ -30,7 +34,12 @@ fn run(twin: &Twin, parts: &mut [(&Target, Access, Plain)], on_failure: OnFailur
 
 /// No part may fail.
 fn parts(twin: &Twin, parts: &mut [(&Target, Access, Plain)]) -> Vec<PartUsage> {
-    run(twin, parts, OnFailure::EndRun).unwrap().parts.into_iter().map(|part| part.unwrap()).collect()
+    run(twin, parts, OnFailure::EndRun)
+        .unwrap()
+        .parts
+        .into_iter()
+        .map(|part| part.unwrap())
+        .collect()
 }
 
 fn seconds(part: &PartUsage) -> f64 {
@@ -44,7 +53,10 @@ fn near(value: f64, expected: f64) {
 #[test]
 fn two_files_share_one_disk_but_not_two() {
     let twin = Twin::from_name("cloud,disks=2").unwrap();
-    let (mut a, mut b) = (file(&twin, "twin:cloud#a", 1 << 30).unwrap(), file(&twin, "twin:cloud#b", 1 << 30).unwrap());
+    let (mut a, mut b) = (
+        file(&twin, "twin:cloud#a", 1 << 30).unwrap(),
+        file(&twin, "twin:cloud#b", 1 << 30).unwrap(),
+    );
     let read = || Plain::new(Op::Read, 4096, 6000, 64);
     twin.restripe(&mut a, &[0], 65536).unwrap();
     for (disk, share) in [(1, 1.0), (0, 0.5)] {
@@ -58,7 +70,11 @@ fn two_files_share_one_disk_but_not_two() {
     // A stripe over both counts both.
     let volume = twin.volume();
     near(
-        12_000.0 / seconds(&parts(&twin, &mut [(&volume, direct(), Plain::new(Op::Read, 4096, 12_000, 128))])[0]),
+        12_000.0
+            / seconds(
+                &parts(&twin, &mut [(&volume, direct(), Plain::new(Op::Read, 4096, 12_000, 128))])
+                    [0],
+            ),
         6000.0,
     );
 }
@@ -66,20 +82,26 @@ fn two_files_share_one_disk_but_not_two() {
 #[test]
 fn a_direct_and_a_buffered_part_share_one_disks_rate() {
     let twin = Twin::from_name("cloud").unwrap();
-    let (a, b) = (file(&twin, "twin:cloud#a", 64 << 20).unwrap(), file(&twin, "twin:cloud#b", 64 << 20).unwrap());
+    let (a, b) = (
+        file(&twin, "twin:cloud#a", 64 << 20).unwrap(),
+        file(&twin, "twin:cloud#b", 64 << 20).unwrap(),
+    );
     let read = || Plain::new(Op::Read, 4096, 6000, 16);
     let used = parts(&twin, &mut [(&a, direct(), read()), (&b, buffered(), read())]);
     used.iter().for_each(|part| near(6000.0 / seconds(part), IOPS / 2.0));
     // The first file is cached; the second is not.
     let warm = Access { cache: CacheState::AsIs, ..buffered() };
-    let again = run(&twin, &mut [(&a, warm.clone(), read()), (&b, warm, read())], OnFailure::EndRun).unwrap();
+    let again =
+        run(&twin, &mut [(&a, warm.clone(), read()), (&b, warm, read())], OnFailure::EndRun)
+            .unwrap();
     assert_eq!(again.block_bytes, Some((6000 * 4096, 0)));
 }
 
 #[test]
 fn a_blocking_and_an_asynchronous_part_run_side_by_side() {
     let twin = Twin::from_name("nvme").unwrap();
-    let (a, b) = (file(&twin, "twin:nvme", 1 << 30).unwrap(), file(&twin, "twin:nvme", 1 << 30).unwrap());
+    let (a, b) =
+        (file(&twin, "twin:nvme", 1 << 30).unwrap(), file(&twin, "twin:nvme", 1 << 30).unwrap());
     let mut both = [
         (&a, Access { engine: Engine::Sync, ..direct() }, Plain::new(Op::Read, 4096, 500, 8)),
         (&b, direct(), Plain::new(Op::Read, 4096, 4000, 8)),
@@ -96,23 +118,36 @@ fn a_blocking_and_an_asynchronous_part_run_side_by_side() {
 #[test]
 fn a_source_names_the_targets_of_its_part() {
     let twin = Twin::from_name("cloud,disks=2").unwrap();
-    let (mut a, mut b) = (file(&twin, "twin:cloud#a", 1 << 30).unwrap(), file(&twin, "twin:cloud#b", 1 << 30).unwrap());
+    let (mut a, mut b) = (
+        file(&twin, "twin:cloud#a", 1 << 30).unwrap(),
+        file(&twin, "twin:cloud#b", 1 << 30).unwrap(),
+    );
     twin.restripe(&mut a, &[0], 65536).unwrap();
     twin.restripe(&mut b, &[1], 65536).unwrap();
     let mut source = [Plain { targets: 2, ..Plain::new(Op::Read, 4096, 12_000, 128) }];
-    let targets =
-        |targets: Vec<_>, sources| Part { targets, access: direct(), sources, scheduling: Scheduling::default() };
+    let targets = |targets: Vec<_>, sources| Part {
+        targets,
+        access: direct(),
+        sources,
+        scheduling: Scheduling::default(),
+    };
     let usage = twin.run(&mut [targets(vec![&a, &b], &mut source)], RunOptions::default()).unwrap();
     near(12_000.0 / seconds(usage.parts[0].as_ref().unwrap()), 2.0 * IOPS);
     let mut wrong = [Plain { targets: 3, ..Plain::new(Op::Read, 4096, 9, 1) }];
-    let error = twin.run(&mut [targets(vec![&a, &b], &mut wrong)], RunOptions::default()).unwrap_err().to_string();
+    let error = twin
+        .run(&mut [targets(vec![&a, &b], &mut wrong)], RunOptions::default())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("target 2") && error.contains("from 0"), "{error}");
 }
 
 #[test]
 fn each_file_is_extended_by_itself() {
     let twin = Twin::from_name("cloud").unwrap();
-    let (a, b) = (file(&twin, "twin:cloud#a", 64 << 20).unwrap(), file(&twin, "twin:cloud#b", 64 << 20).unwrap());
+    let (a, b) = (
+        file(&twin, "twin:cloud#a", 64 << 20).unwrap(),
+        file(&twin, "twin:cloud#b", 64 << 20).unwrap(),
+    );
     let extend = Access { allocation: Allocation::Extend, ..direct() };
     let write = || Plain::new(Op::Write, 4096, 500, 8);
     let alone = parts(&twin, &mut [(&a, extend.clone(), write())])[0].elapsed_ns;
@@ -128,7 +163,10 @@ fn each_file_is_extended_by_itself() {
 #[test]
 fn each_file_has_its_own_cache_state() {
     let twin = Twin::from_name("nvme").unwrap();
-    let (a, b) = (file(&twin, "twin:nvme#a", 4 << 20).unwrap(), file(&twin, "twin:nvme#b", 4 << 20).unwrap());
+    let (a, b) = (
+        file(&twin, "twin:nvme#a", 4 << 20).unwrap(),
+        file(&twin, "twin:nvme#b", 4 << 20).unwrap(),
+    );
     let same = file(&twin, "twin:nvme#a", 4 << 20).unwrap();
     let bytes = |target: &Target, cache| {
         let mut source = [Plain::new(Op::Read, 4096, 1024, 1)];
@@ -170,7 +208,8 @@ fn files_are_allocated_until_the_volume_is_full() {
     assert!(time(&c) < time(&b));
     // The default size is a quarter of the free space.
     drop(b);
-    let spec = TargetSpec { places: vec!["twin:gateway-1997,disks=2#d".into()], ..TargetSpec::default() };
+    let spec =
+        TargetSpec { places: vec!["twin:gateway-1997,disks=2#d".into()], ..TargetSpec::default() };
     let d = twin.target_facts(&twin.open(&spec).unwrap()).size_bytes;
     near(d as f64, half as f64 / 4.0);
 }
@@ -178,11 +217,15 @@ fn files_are_allocated_until_the_volume_is_full() {
 #[test]
 fn a_sync_waits_only_for_its_own_file() {
     let twin = Twin::from_name("cloud").unwrap();
-    let (a, b) = (file(&twin, "twin:cloud#a", 1 << 30).unwrap(), file(&twin, "twin:cloud#b", 1 << 30).unwrap());
+    let (a, b) = (
+        file(&twin, "twin:cloud#a", 1 << 30).unwrap(),
+        file(&twin, "twin:cloud#b", 1 << 30).unwrap(),
+    );
     let syncs = Plain { sync: Some((1, Stability::Data)), ..Plain::new(Op::Write, 4096, 20, 1) };
     // The other part writes a hundred times as much, and runs longer than all syncs take.
     let writes = Plain::new(Op::Write, 65536, 4000, 1);
-    let mut both = [(&a, buffered(), syncs), (&b, Access { sync_at_end: true, ..buffered() }, writes)];
+    let mut both =
+        [(&a, buffered(), syncs), (&b, Access { sync_at_end: true, ..buffered() }, writes)];
     let used = parts(&twin, &mut both);
     assert_eq!(both[0].2.syncs.len(), 20);
     assert!(used[0].sync_ns.is_none() && used[1].sync_ns.is_some());
@@ -194,7 +237,10 @@ fn a_sync_waits_only_for_its_own_file() {
 #[test]
 fn a_part_that_fails_ends_the_run_or_itself() {
     let twin = Twin::from_name("nvme").unwrap();
-    let (a, b) = (file(&twin, "twin:nvme#a", 1 << 20).unwrap(), file(&twin, "twin:nvme#b", 1 << 20).unwrap());
+    let (a, b) = (
+        file(&twin, "twin:nvme#a", 1 << 20).unwrap(),
+        file(&twin, "twin:nvme#b", 1 << 20).unwrap(),
+    );
     let good = || Plain::new(Op::Read, 4096, 100, 4);
     let off = || Plain { start: 100, ..Plain::new(Op::Read, 4096, 100, 4) };
     let mapped = || Access { engine: Engine::Mmap, ..direct() };
@@ -216,7 +262,8 @@ fn a_run_starts_at_the_requested_time() {
     let (twin, volume) = open("nvme");
     let mut source = [Plain::new(Op::Read, 4096, 4, 1)];
     let start = |at| RunOptions { start: Start::At(at), ..RunOptions::default() };
-    let mut part = |at| twin.run(&mut [Part::new(&volume, &direct(), &mut source)], start(at)).unwrap().began;
+    let mut part =
+        |at| twin.run(&mut [Part::new(&volume, &direct(), &mut source)], start(at)).unwrap().began;
     assert_eq!(part(5_000_000_000), 5_000_000_000);
     assert!(part(1) > 5_000_000_000, "a time that has passed is now");
 }

@@ -27,16 +27,19 @@ fn sequences(c: &mut Criterion) {
         ("hot_cold", Pattern::HotCold { hot_percent: 10, access_percent: 90 }),
     ];
     for (name, pattern) in patterns {
-        let mut sequence = Sequence::new(&workload(pattern, 100), REGION, 0, Cursor::Own).expect("a sound workload");
+        let mut sequence = Sequence::new(&workload(pattern, 100), REGION, 0, Cursor::Own)
+            .expect("a sound workload");
         group.bench_function(name, |b| b.iter(|| black_box(sequence.next())));
     }
-    let mut mixed = Sequence::new(&workload(Pattern::Random, 70), REGION, 0, Cursor::Own).expect("a sound workload");
+    let mut mixed = Sequence::new(&workload(Pattern::Random, 70), REGION, 0, Cursor::Own)
+        .expect("a sound workload");
     group.bench_function("random_mixed", |b| b.iter(|| black_box(mixed.next())));
     let shared = Cursor::Shared(Arc::new(AtomicU64::new(0)));
-    let mut shared = Sequence::new(&workload(Pattern::Random, 100), REGION, 0, shared).expect("a sound workload");
+    let mut shared = Sequence::new(&workload(Pattern::Random, 100), REGION, 0, shared)
+        .expect("a sound workload");
     group.bench_function("random_shared", |b| b.iter(|| black_box(shared.next())));
-    let mut even =
-        Sequence::new(&workload(Pattern::Random, 100), (0, 1 << 30), 0, Cursor::Own).expect("a sound workload");
+    let mut even = Sequence::new(&workload(Pattern::Random, 100), (0, 1 << 30), 0, Cursor::Own)
+        .expect("a sound workload");
     group.bench_function("random_power_of_two", |b| b.iter(|| black_box(even.next())));
     group.finish();
 }
@@ -59,14 +62,19 @@ fn fillers(c: &mut Criterion) {
     group.finish();
     c.bench_function("new_random", |b| {
         let workload = workload(Pattern::Random, 100);
-        b.iter_batched(|| (), |()| Sequence::new(&workload, REGION, 0, Cursor::Own), BatchSize::SmallInput);
+        b.iter_batched(
+            || (),
+            |()| Sequence::new(&workload, REGION, 0, Cursor::Own),
+            BatchSize::SmallInput,
+        );
     });
 }
 
 fn verification(c: &mut Criterion) {
     let mut group = c.benchmark_group("verify_4k");
     group.throughput(Throughput::Bytes(4096));
-    let verifier = Verifier::new(&workload(Pattern::Random, 0), REGION, 1).expect("a sound workload");
+    let verifier =
+        Verifier::new(&workload(Pattern::Random, 0), REGION, 1).expect("a sound workload");
     let mut buffer = vec![0; 4096];
     group.bench_function("fill", |b| {
         b.iter(|| {

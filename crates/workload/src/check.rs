@@ -42,52 +42,75 @@ impl Workload {
         let request = self.request_bytes;
         if request == 0 || request > MAX_REQUEST_BYTES {
             let what = format!("request size {}", show_size(u64::from(request)));
-            return refuse(what, "request sizes are from 1 B to 1 GiB", "choose one of them, such as 64k");
+            return refuse(
+                what,
+                "request sizes are from 1 B to 1 GiB",
+                "choose one of them, such as 64k",
+            );
         }
         if self.read_percent > 100 {
-            return refuse(format!("{} % reads", self.read_percent), "a share is at most 100 %", "use 0 to 100");
+            return refuse(
+                format!("{} % reads", self.read_percent),
+                "a share is at most 100 %",
+                "use 0 to 100",
+            );
         }
         match self.pattern {
             Pattern::Seq | Pattern::Random | Pattern::Uniform | Pattern::Backward => Ok(()),
-            Pattern::Stride(bytes) if bytes == 0 || !bytes.is_multiple_of(u64::from(request)) => refuse(
-                format!("stride {}", show_size(bytes)),
-                format!("it is not a multiple of the request size {}", show_size(u64::from(request))),
-                "use a multiple of the request size, at least one",
-            ),
-            Pattern::Columns(0) => refuse("0 columns".into(), "each row needs at least one block", "use 1 or more"),
+            Pattern::Stride(bytes) if bytes == 0 || !bytes.is_multiple_of(u64::from(request)) => {
+                refuse(
+                    format!("stride {}", show_size(bytes)),
+                    format!(
+                        "it is not a multiple of the request size {}",
+                        show_size(u64::from(request))
+                    ),
+                    "use a multiple of the request size, at least one",
+                )
+            }
+            Pattern::Columns(0) => {
+                refuse("0 columns".into(), "each row needs at least one block", "use 1 or more")
+            }
             Pattern::Columns(columns) if columns < self.threads => refuse(
                 format!("{columns} columns for {} streams", self.threads),
                 "each stream needs at least one column",
                 "use more columns or fewer streams",
             ),
-            Pattern::Zipf(theta) if !(theta > 0.0 && theta.is_finite()) => {
-                refuse(format!("zipf exponent {theta}"), "it must be above 0", "use about 1 (0.99 and 1.2 are common)")
-            }
+            Pattern::Zipf(theta) if !(theta > 0.0 && theta.is_finite()) => refuse(
+                format!("zipf exponent {theta}"),
+                "it must be above 0",
+                "use about 1 (0.99 and 1.2 are common)",
+            ),
             Pattern::HotCold { hot_percent, .. } if !(1..=99).contains(&hot_percent) => refuse(
                 format!("{hot_percent} % hot"),
                 "the cold part of the region would be empty",
                 "use 1 to 99 for the hot share of the region",
             ),
-            Pattern::HotCold { access_percent, .. } if access_percent > 100 => {
-                refuse(format!("{access_percent} % of the requests hot"), "a share is at most 100 %", "use 0 to 100")
-            }
+            Pattern::HotCold { access_percent, .. } if access_percent > 100 => refuse(
+                format!("{access_percent} % of the requests hot"),
+                "a share is at most 100 %",
+                "use 0 to 100",
+            ),
             Pattern::Pareto(h) if !(h > 0.0 && h < 1.0) => refuse(
                 format!("pareto share {h}"),
                 "it must be between 0 and 1",
                 "use 0.2 for 80 % of the requests to 20 % of the blocks",
             ),
-            Pattern::Normal { deviation_percent, .. } if !(deviation_percent > 0.0 && deviation_percent <= 100.0) => {
+            Pattern::Normal { deviation_percent, .. }
+                if !(deviation_percent > 0.0 && deviation_percent <= 100.0) =>
+            {
                 refuse(
                     format!("a normal distribution with a deviation of {deviation_percent} %"),
                     "it is a share of the region above 0 %",
                     "use a percentage up to 100, such as 20",
                 )
             }
-            Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => refuse(
-                format!("a normal distribution around {center_percent} %"),
-                "the center must be in the region",
-                "use 0 to 100 %",
-            ),
+            Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => {
+                refuse(
+                    format!("a normal distribution around {center_percent} %"),
+                    "the center must be in the region",
+                    "use 0 to 100 %",
+                )
+            }
             Pattern::Stride(_)
             | Pattern::Columns(_)
             | Pattern::Zipf(_)
@@ -121,7 +144,8 @@ impl Workload {
                 "use depth 1 and more threads, or the engine threads, io_uring or libaio",
             );
         }
-        if self.reap == Reap::AtLeast(0) || self.reap != Reap::default() && !self.engine.is_async() {
+        if self.reap == Reap::AtLeast(0) || self.reap != Reap::default() && !self.engine.is_async()
+        {
             return refuse(
                 format!("waiting for {} completions with the engine {}", self.reap, self.engine),
                 "its calls return with one request each",
@@ -147,9 +171,11 @@ impl Workload {
             );
         }
         match self.stop {
-            Stop::AfterNs(0) => {
-                refuse("a run of 0 s".into(), "nothing would be measured", "give it a time above 0, such as 1s")
-            }
+            Stop::AfterNs(0) => refuse(
+                "a run of 0 s".into(),
+                "nothing would be measured",
+                "give it a time above 0, such as 1s",
+            ),
             Stop::AfterBytes(bytes) => self.check_bytes("a run", bytes),
             Stop::AfterNs(_) => Ok(()),
         }?;
@@ -169,9 +195,15 @@ impl Workload {
 
     fn check_data(&self) -> Result<(), Error> {
         let data = self.data;
-        for (percent, name) in [(data.compressible_percent, "compressible"), (data.duplicate_percent, "duplicate")] {
+        for (percent, name) in
+            [(data.compressible_percent, "compressible"), (data.duplicate_percent, "duplicate")]
+        {
             if percent > 100 {
-                return refuse(format!("{percent} % {name}"), "a share is at most 100 %", "use 0 to 100");
+                return refuse(
+                    format!("{percent} % {name}"),
+                    "a share is at most 100 %",
+                    "use 0 to 100",
+                );
             }
             if percent > 0 && data.verify {
                 return refuse(
@@ -196,11 +228,18 @@ impl Workload {
             );
         }
         if data.verify && !self.engine.does_io() {
-            return refuse("the engine null with verification".into(), "it moves no data", "use another engine");
+            return refuse(
+                "the engine null with verification".into(),
+                "it moves no data",
+                "use another engine",
+            );
         }
         if data.verify && !self.request_bytes.is_multiple_of(UNIT_BYTES) {
             return refuse(
-                format!("request size {} with verification", show_size(u64::from(self.request_bytes))),
+                format!(
+                    "request size {} with verification",
+                    show_size(u64::from(self.request_bytes))
+                ),
                 format!("verified blocks are made of units of {UNIT_BYTES} B"),
                 format!("use a multiple of {UNIT_BYTES} B"),
             );
@@ -219,7 +258,11 @@ impl Workload {
         let grows = matches!(self.allocation, Allocation::Extend | Allocation::Truncate);
         if grows && self.read_percent > 0 {
             return refuse(
-                format!("{} % reads with the allocation {}", self.read_percent, self.allocation.name()),
+                format!(
+                    "{} % reads with the allocation {}",
+                    self.read_percent,
+                    self.allocation.name()
+                ),
                 "the file starts empty, so there is nothing to read",
                 "write only, or use the allocation written",
             );
@@ -232,17 +275,24 @@ impl Workload {
         values.extend(self.align_bytes.map(|bytes| ("alignment", u64::from(bytes))));
         for mix in self.sizes.iter().flat_map(|sizes| [&sizes.read, &sizes.write]) {
             match mix {
-                SizeMix::Range { least_bytes, .. } => values.push(("request size", u64::from(*least_bytes))),
-                SizeMix::Shares(shares) => {
-                    values.extend(shares.iter().map(|share| ("request size", u64::from(share.bytes))))
+                SizeMix::Range { least_bytes, .. } => {
+                    values.push(("request size", u64::from(*least_bytes)))
                 }
+                SizeMix::Shares(shares) => values
+                    .extend(shares.iter().map(|share| ("request size", u64::from(share.bytes)))),
             }
         }
         for (name, bytes) in values {
-            if self.buffering.is_direct() && align_bytes > 0 && !bytes.is_multiple_of(u64::from(align_bytes)) {
+            if self.buffering.is_direct()
+                && align_bytes > 0
+                && !bytes.is_multiple_of(u64::from(align_bytes))
+            {
                 return refuse(
                     format!("{name} {} with direct I/O", show_size(bytes)),
-                    format!("direct I/O on this target needs multiples of {}", show_size(u64::from(align_bytes))),
+                    format!(
+                        "direct I/O on this target needs multiples of {}",
+                        show_size(u64::from(align_bytes))
+                    ),
                     "use a multiple, or buffered I/O",
                 );
             }
@@ -261,7 +311,11 @@ impl Workload {
         let room = size_bytes - self.region_start_bytes;
         if let Some(bytes) = self.region_bytes.filter(|bytes| *bytes > room) {
             return refuse(
-                format!("a region of {} from {}", show_size(bytes), show_size(self.region_start_bytes)),
+                format!(
+                    "a region of {} from {}",
+                    show_size(bytes),
+                    show_size(self.region_start_bytes)
+                ),
                 format!("only {} of the target are left there", show_size(room)),
                 "shorten the region, or leave its length out to go to the end",
             );
@@ -280,9 +334,14 @@ impl Workload {
         let why = match (streams, self.offset_bytes) {
             (1, 0) => format!("it is too small for one request of {request}"),
             (1, shift) => {
-                format!("it is too small for one request of {request} after the offset of {}", show_size(shift))
+                format!(
+                    "it is too small for one request of {request} after the offset of {}",
+                    show_size(shift)
+                )
             }
-            (n, _) => format!("it is too small for one request of {request} for each of {n} streams"),
+            (n, _) => {
+                format!("it is too small for one request of {request} for each of {n} streams")
+            }
         };
         Error::refused(
             format!("a region of {}", show_size(region_bytes)),
@@ -312,11 +371,17 @@ mod tests {
         assert_eq!(error(|_| ()), None);
         assert_eq!(error(|w| (w.engine, w.depth) = (Engine::IoUring, 65_536)), None);
         assert_eq!(error(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 64, 64)), None);
-        assert_eq!(error(|w| (w.region_start_bytes, w.region_bytes) = (512, Some(SIZE - 512))), None);
+        assert_eq!(
+            error(|w| (w.region_start_bytes, w.region_bytes) = (512, Some(SIZE - 512))),
+            None
+        );
         assert_eq!(error(|w| (w.offset_bytes, w.buffering) = (1, Buffering::Buffered)), None);
         assert_eq!(error(|w| w.pattern = Pattern::Zipf(1.0)), None);
         assert_eq!(error(|w| (w.read_percent, w.data.verify) = (0, true)), None);
-        assert_eq!(error(|w| (w.engine, w.buffering) = (Engine::mapped(), Buffering::Buffered)), None);
+        assert_eq!(
+            error(|w| (w.engine, w.buffering) = (Engine::mapped(), Buffering::Buffered)),
+            None
+        );
     }
 
     #[test]
@@ -330,7 +395,10 @@ mod tests {
             ("stride 96 KiB", Box::new(|w| w.pattern = Pattern::Stride(96 << 10))),
             ("stride 1 GiB", Box::new(|w| w.pattern = Pattern::Stride(SIZE))),
             ("0 columns", Box::new(|w| w.pattern = Pattern::Columns(0))),
-            ("2 columns for 3 streams", Box::new(|w| (w.pattern, w.threads) = (Pattern::Columns(2), 3))),
+            (
+                "2 columns for 3 streams",
+                Box::new(|w| (w.pattern, w.threads) = (Pattern::Columns(2), 3)),
+            ),
             ("one row of 65536 blocks", Box::new(|w| w.pattern = Pattern::Columns(65_536))),
             ("exponent 0", Box::new(|w| w.pattern = Pattern::Zipf(0.0))),
             ("exponent NaN", Box::new(|w| w.pattern = Pattern::Zipf(f64::NAN))),
@@ -340,17 +408,31 @@ mod tests {
             (
                 "deviation of 0 %",
                 Box::new(|w| {
-                    w.pattern = Pattern::Normal { deviation_percent: 0.0, center_percent: 50.0, scattered: false }
+                    w.pattern = Pattern::Normal {
+                        deviation_percent: 0.0,
+                        center_percent: 50.0,
+                        scattered: false,
+                    }
                 }),
             ),
             (
                 "around 101 %",
                 Box::new(|w| {
-                    w.pattern = Pattern::Normal { deviation_percent: 5.0, center_percent: 101.0, scattered: false }
+                    w.pattern = Pattern::Normal {
+                        deviation_percent: 5.0,
+                        center_percent: 101.0,
+                        scattered: false,
+                    }
                 }),
             ),
-            ("0 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 0, access_percent: 9 })),
-            ("100 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 100, access_percent: 9 })),
+            (
+                "0 % hot",
+                Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 0, access_percent: 9 }),
+            ),
+            (
+                "100 % hot",
+                Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 100, access_percent: 9 }),
+            ),
             (
                 "200 % of the requests",
                 Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 10, access_percent: 200 }),
@@ -360,11 +442,16 @@ mod tests {
             ("depth 2 with the engine sync", Box::new(|w| w.depth = 2)),
             (
                 "depth 2 with the engine mmap",
-                Box::new(|w| (w.depth, w.engine, w.buffering) = (2, Engine::mapped(), Buffering::Buffered)),
+                Box::new(|w| {
+                    (w.depth, w.engine, w.buffering) = (2, Engine::mapped(), Buffering::Buffered)
+                }),
             ),
             ("0 threads", Box::new(|w| w.threads = 0)),
             ("4097 threads", Box::new(|w| w.threads = 4097)),
-            ("needs 8192 threads", Box::new(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 128, 64))),
+            (
+                "needs 8192 threads",
+                Box::new(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 128, 64)),
+            ),
             ("rate 0", Box::new(|w| w.rate_iops = Some(0.0))),
             ("rate -3", Box::new(|w| w.rate_iops = Some(-3.0))),
             ("rate NaN", Box::new(|w| w.rate_iops = Some(f64::NAN))),
@@ -373,11 +460,17 @@ mod tests {
             ("run of 1 KiB", Box::new(|w| w.stop = Stop::AfterBytes(1024))),
             ("101 % compressible", Box::new(|w| w.data.compressible_percent = 101)),
             ("101 % duplicate", Box::new(|w| w.data.duplicate_percent = 101)),
-            ("10 % duplicate", Box::new(|w| w.data = Data { duplicate_percent: 10, verify: true, ..Data::default() })),
+            (
+                "10 % duplicate",
+                Box::new(|w| {
+                    w.data = Data { duplicate_percent: 10, verify: true, ..Data::default() }
+                }),
+            ),
             (
                 "request size 1000 B",
                 Box::new(|w| {
-                    (w.request_bytes, w.buffering, w.data.verify, w.read_percent) = (1000, Buffering::Buffered, true, 0)
+                    (w.request_bytes, w.buffering, w.data.verify, w.read_percent) =
+                        (1000, Buffering::Buffered, true, 0)
                 }),
             ),
             ("reads only with verification", Box::new(|w| w.data.verify = true)),
@@ -393,8 +486,14 @@ mod tests {
             ("region start 1 GiB", Box::new(|w| w.region_start_bytes = SIZE)),
             ("region of 2 GiB", Box::new(|w| w.region_bytes = Some(2 << 30))),
             ("region of 4 KiB", Box::new(|w| w.region_bytes = Some(4096))),
-            ("after the offset of 1 MiB", Box::new(|w| (w.region_bytes, w.offset_bytes) = (Some(1 << 20), 1 << 20))),
-            ("for each of 32 streams", Box::new(|w| (w.region_bytes, w.threads) = (Some(1 << 20), 32))),
+            (
+                "after the offset of 1 MiB",
+                Box::new(|w| (w.region_bytes, w.offset_bytes) = (Some(1 << 20), 1 << 20)),
+            ),
+            (
+                "for each of 32 streams",
+                Box::new(|w| (w.region_bytes, w.threads) = (Some(1 << 20), 32)),
+            ),
         ];
         for (words, change) in cases {
             let error = error(change).unwrap_or_else(|| panic!("'{words}' was not refused"));

@@ -65,11 +65,14 @@ impl Filler {
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
-        let block = if request.is_multiple_of(BLOCK_BYTES as u32) { BLOCK_BYTES } else { SECTOR_BYTES };
+        let block =
+            if request.is_multiple_of(BLOCK_BYTES as u32) { BLOCK_BYTES } else { SECTOR_BYTES };
         let seed = derive(workload.seed, PURPOSE_DATA, 0);
-        let gathered = request < RECORD_BYTES && !workload.buffering.is_direct() && workload.depth > 1;
+        let gathered =
+            request < RECORD_BYTES && !workload.buffering.is_direct() && workload.depth > 1;
         // Zeros at the end of a block stay in place only if every buffer begins with a whole block.
-        let shifting = data.compressible_percent > 0 && !request.is_multiple_of(SECTOR_BYTES as u32);
+        let shifting =
+            data.compressible_percent > 0 && !request.is_multiple_of(SECTOR_BYTES as u32);
         let fresh = workload.read_percent > 0 || data.duplicate_percent > 0 || gathered || shifting;
         let pool = (fresh && workload.writes() && !data.verify).then(|| {
             let mut bytes = vec![0; POOL_BYTES];
@@ -211,7 +214,8 @@ mod tests {
 
     /// Percentage that a real compressor saves.
     fn saved_percent(device: &[u8], record: usize) -> f64 {
-        let compressed: usize = device.chunks(record).map(|r| lz4_flex::block::compress(r).len().min(r.len())).sum();
+        let compressed: usize =
+            device.chunks(record).map(|r| lz4_flex::block::compress(r).len().min(r.len())).sum();
         100.0 * (1.0 - compressed as f64 / device.len() as f64)
     }
 
@@ -233,7 +237,8 @@ mod tests {
             (65_536, Buffering::Buffered, 0, 1),
             (65_536, Buffering::Buffered, 0, 2),
         ] {
-            let workload = Workload { depth, ..workload(request, Data::default(), buffering, reads) };
+            let workload =
+                Workload { depth, ..workload(request, Data::default(), buffering, reads) };
             let device = written(&workload, 2, (1 << 20) / request as usize + 3);
             let block = (request as usize).min(BLOCK_BYTES);
             assert_eq!(repeated_percent(&device, block), 0.0, "{request} {buffering:?}");
@@ -258,7 +263,11 @@ mod tests {
                 (1 << 20, Buffering::Direct, 0),
             ] {
                 let data = Data { compressible_percent: percent, ..Data::default() };
-                let device = written(&workload(request, data, buffering, reads), 1, (1 << 20) / request as usize + 1);
+                let device = written(
+                    &workload(request, data, buffering, reads),
+                    1,
+                    (1 << 20) / request as usize + 1,
+                );
                 let saved = saved_percent(&device, BLOCK_BYTES);
                 assert!(
                     (saved - f64::from(percent)).abs() <= 3.0,
@@ -273,9 +282,16 @@ mod tests {
         for percent in [0u8, 5, 30, 50, 80, 100] {
             for request in [4096, 32_768] {
                 let data = Data { duplicate_percent: percent, ..Data::default() };
-                let device = written(&workload(request, data, Buffering::Direct, 0), 2, (32 << 20) / request as usize);
+                let device = written(
+                    &workload(request, data, Buffering::Direct, 0),
+                    2,
+                    (32 << 20) / request as usize,
+                );
                 let found = repeated_percent(&device, BLOCK_BYTES);
-                assert!((found - f64::from(percent)).abs() <= 1.0, "{percent} % ordered, {found:.2} % found");
+                assert!(
+                    (found - f64::from(percent)).abs() <= 1.0,
+                    "{percent} % ordered, {found:.2} % found"
+                );
             }
         }
     }
@@ -302,7 +318,10 @@ mod tests {
                 if compressible_percent == 0 && request >= 100 {
                     assert_eq!(repeated_percent(&device, request as usize), 0.0, "{request}");
                     // A run of zeros as long as a stamp would be a hole in the data.
-                    assert!(!device.windows(STAMP_BYTES).any(|w| w.iter().all(|&b| b == 0)), "{request}");
+                    assert!(
+                        !device.windows(STAMP_BYTES).any(|w| w.iter().all(|&b| b == 0)),
+                        "{request}"
+                    );
                 }
             }
         }
@@ -310,7 +329,13 @@ mod tests {
 
     #[test]
     fn the_same_seed_writes_the_same_data() {
-        let of = |seed| written(&Workload { seed, ..workload(4096, Data::default(), Buffering::Buffered, 0) }, 1, 20);
+        let of = |seed| {
+            written(
+                &Workload { seed, ..workload(4096, Data::default(), Buffering::Buffered, 0) },
+                1,
+                20,
+            )
+        };
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }

@@ -7,7 +7,11 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn refused(
+        what: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 }

@@ -52,7 +52,9 @@ impl FreeMap {
             if free != 0 {
                 let bit = at / WORD * WORD + u64::from(free.trailing_zeros());
                 let below = self.levels[..level].iter().rev();
-                return Some(below.fold(bit, |bit, words| bit * WORD + u64::from(words[bit as usize].trailing_ones())));
+                return Some(below.fold(bit, |bit, words| {
+                    bit * WORD + u64::from(words[bit as usize].trailing_ones())
+                }));
             }
             at = at / WORD + 1;
         }

@@ -25,10 +25,16 @@ impl fmt::Display for Pattern {
             Pattern::Stride(bytes) => write!(f, "stride:{}", size(*bytes)),
             Pattern::Columns(columns) => write!(f, "columns:{columns}"),
             Pattern::Zipf(theta) => write!(f, "zipf:{theta}"),
-            Pattern::HotCold { hot_percent, access_percent } => write!(f, "hotcold:{hot_percent}:{access_percent}"),
+            Pattern::HotCold { hot_percent, access_percent } => {
+                write!(f, "hotcold:{hot_percent}:{access_percent}")
+            }
             Pattern::Pareto(h) => write!(f, "pareto:{h}"),
             Pattern::Normal { deviation_percent, center_percent, scattered } => {
-                write!(f, "{}:{deviation_percent}", if *scattered { "scattered-normal" } else { "normal" })?;
+                write!(
+                    f,
+                    "{}:{deviation_percent}",
+                    if *scattered { "scattered-normal" } else { "normal" }
+                )?;
                 if *center_percent == 50.0 { Ok(()) } else { write!(f, ":{center_percent}") }
             }
         }
@@ -50,18 +56,22 @@ impl FromStr for Pattern {
             ("uniform", []) => Ok(Pattern::Uniform),
             ("backward", []) => Ok(Pattern::Backward),
             ("stride", [bytes]) => parse_size(bytes).map(Pattern::Stride),
-            ("columns", [blocks]) => number(blocks, "a number of blocks; write columns:64").map(Pattern::Columns),
+            ("columns", [blocks]) => {
+                number(blocks, "a number of blocks; write columns:64").map(Pattern::Columns)
+            }
             ("zipf", []) => Ok(Pattern::Zipf(1.1)),
             ("zipf", [theta]) => number(theta, "a number; write zipf:1.1").map(Pattern::Zipf),
             ("pareto", []) => Ok(Pattern::Pareto(0.2)),
             ("pareto", [h]) => number(h, "a number; write pareto:0.2").map(Pattern::Pareto),
-            ("normal" | "scattered-normal", [deviation, center @ ..]) if center.len() < 2 => Ok(Pattern::Normal {
-                deviation_percent: number(deviation, "a percentage; write normal:20")?,
-                center_percent: center
-                    .first()
-                    .map_or(Ok(50.0), |text| number(text, "a percentage; write normal:20:50"))?,
-                scattered: name == "scattered-normal",
-            }),
+            ("normal" | "scattered-normal", [deviation, center @ ..]) if center.len() < 2 => {
+                Ok(Pattern::Normal {
+                    deviation_percent: number(deviation, "a percentage; write normal:20")?,
+                    center_percent: center.first().map_or(Ok(50.0), |text| {
+                        number(text, "a percentage; write normal:20:50")
+                    })?,
+                    scattered: name == "scattered-normal",
+                })
+            }
             ("hotcold", [hot, access]) => Ok(Pattern::HotCold {
                 hot_percent: number(hot, "a whole percentage; write hotcold:10:90")?,
                 access_percent: number(access, "a whole percentage; write hotcold:10:90")?,
@@ -96,23 +106,41 @@ impl Workload {
         add(true, format!("--engine {}", self.engine));
         add(true, if self.buffering.is_direct() { "--direct".into() } else { "--buffered".into() });
         add(self.buffering.is_dsync(), "--dsync".into());
-        add(self.allocation != Allocation::Written, format!("--allocate {}", self.allocation.name()));
+        add(
+            self.allocation != Allocation::Written,
+            format!("--allocate {}", self.allocation.name()),
+        );
         add(self.offset_bytes > 0, format!("--offset {}", size(self.offset_bytes)));
-        add(self.region_start_bytes > 0, format!("--region-start {}", size(self.region_start_bytes)));
-        add(self.region_bytes.is_some(), format!("--region {}", size(self.region_bytes.unwrap_or_default())));
+        add(
+            self.region_start_bytes > 0,
+            format!("--region-start {}", size(self.region_start_bytes)),
+        );
+        add(
+            self.region_bytes.is_some(),
+            format!("--region {}", size(self.region_bytes.unwrap_or_default())),
+        );
         add(self.hint != Hint::None, format!("--hint {}", self.hint.name()));
         add(self.memory != Memory::Huge, format!("--memory {}", self.memory.name()));
         add(self.cache != CacheState::AsIs, format!("--cache {}", self.cache.name()));
         if let Stop::AfterBytes(bytes) = self.stop {
             add(true, format!("--bytes {}", size(bytes)));
         }
-        add(self.limit_bytes.is_some(), format!("--limit {}", size(self.limit_bytes.unwrap_or_default())));
+        add(
+            self.limit_bytes.is_some(),
+            format!("--limit {}", size(self.limit_bytes.unwrap_or_default())),
+        );
         add(self.rate_iops.is_some(), format!("--rate {}", self.rate_iops.unwrap_or_default()));
         add(self.reap != Reap::default(), format!("--reap {}", self.reap));
         add(self.think_ns > 0, format!("--think {}ns", self.think_ns));
         add(self.sync_at_end, "--end-fdatasync".into());
-        add(self.data.compressible_percent > 0, format!("--compressible {}", self.data.compressible_percent));
-        add(self.data.duplicate_percent > 0, format!("--duplicate {}", self.data.duplicate_percent));
+        add(
+            self.data.compressible_percent > 0,
+            format!("--compressible {}", self.data.compressible_percent),
+        );
+        add(
+            self.data.duplicate_percent > 0,
+            format!("--duplicate {}", self.data.duplicate_percent),
+        );
         add(self.data.verify, "--verify".into());
         add(self.seed != 1, format!("--seed {}", self.seed));
         options.join(" ")
@@ -157,8 +185,12 @@ mod tests {
 
     #[test]
     fn options_name_what_differs() {
-        let workload =
-            Workload { depth: 8, engine: machine::Engine::IoUring, offset_bytes: 12 << 10, ..Workload::default() };
+        let workload = Workload {
+            depth: 8,
+            engine: machine::Engine::IoUring,
+            offset_bytes: 12 << 10,
+            ..Workload::default()
+        };
         assert_eq!(
             workload.options(),
             "--op read --pattern seq --request 64k --depth 8 --engine io_uring --direct --offset 12k"

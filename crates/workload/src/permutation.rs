@@ -19,7 +19,11 @@ pub enum Permutation {
 impl Permutation {
     /// `n` of 0 counts as 1; `n` is at most 2^63.
     pub fn new(n: u64, key: u64) -> Self {
-        if n > TABLE { Permutation::Mixer(Mixer::new(n, key)) } else { Permutation::Table(shuffled(n.max(1), key)) }
+        if n > TABLE {
+            Permutation::Mixer(Mixer::new(n, key))
+        } else {
+            Permutation::Table(shuffled(n.max(1), key))
+        }
     }
 
     /// The number at position `i` (below `n`).
@@ -117,7 +121,8 @@ mod tests {
 
     #[test]
     fn every_number_once_for_small_n_primes_and_powers() {
-        for n in (1..=300).chain([509, 512, 513, 997, 1021, 4096, 65_535, 65_536, 65_537, 104_729]) {
+        for n in (1..=300).chain([509, 512, 513, 997, 1021, 4096, 65_535, 65_536, 65_537, 104_729])
+        {
             for key in 0..3 {
                 assert_permutes(n, key);
             }
@@ -153,7 +158,8 @@ mod tests {
     fn neighbours_in_the_order_are_independent() {
         // Pairs of numbers 1, 2 and 16 positions apart are uniform on a 16 x 16 grid: no lattice,
         // no drift, no weak key. The sum over many keys reveals effects too small for one key.
-        for n in [500u64, 1025, 1 << 11, 1 << 14, 1 << 16, 100_003, (1 << 17) + 1, 1 << 20, 1 << 30] {
+        for n in [500u64, 1025, 1 << 11, 1 << 14, 1 << 16, 100_003, (1 << 17) + 1, 1 << 20, 1 << 30]
+        {
             for gap in [1, 2, 16] {
                 let pairs = 20_000u64.min(n - gap);
                 let mut sum = vec![0u64; 256];

@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn purposes_and_streams_are_independent() {
-        let mut seeds: Vec<u64> = (0..10).flat_map(|p| (0..100).map(move |s| derive(1, p, s))).collect();
+        let mut seeds: Vec<u64> =
+            (0..10).flat_map(|p| (0..100).map(move |s| derive(1, p, s))).collect();
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), 1000);

@@ -185,7 +185,12 @@ impl Sequence {
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid ([`Workload::check`]
     /// gives details).
-    pub fn new(workload: &Workload, region: (u64, u64), stream: u32, cursor: Cursor) -> Result<Self, Error> {
+    pub fn new(
+        workload: &Workload,
+        region: (u64, u64),
+        stream: u32,
+        cursor: Cursor,
+    ) -> Result<Self, Error> {
         workload.check_pattern()?;
         let request = u64::from(workload.request_bytes);
         let all = region.1.saturating_sub(workload.offset_bytes) / request;
@@ -197,15 +202,23 @@ impl Sequence {
                 "ask for one of them",
             ));
         }
-        let (first, mut blocks) = if divided { part(all, stream, workload.threads) } else { (0, all) };
+        let (first, mut blocks) =
+            if divided { part(all, stream, workload.threads) } else { (0, all) };
         if blocks == 0 || all < u64::from(if divided { workload.threads } else { 1 }) {
             return Err(workload.region_too_small(region.1));
         }
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
         // With mixed sizes, the last stream also gets the remainder.
-        let rest = if stream + 1 == workload.threads { region.1 - workload.offset_bytes - all * request } else { 0 };
-        let varied =
-            Varied::new(workload, blocks * request + rest, derive(workload.seed, purpose::SIZE, u64::from(stream)));
+        let rest = if stream + 1 == workload.threads {
+            region.1 - workload.offset_bytes - all * request
+        } else {
+            0
+        };
+        let varied = Varied::new(
+            workload,
+            blocks * request + rest,
+            derive(workload.seed, purpose::SIZE, u64::from(stream)),
+        );
         if let Some(varied) = varied.as_ref().filter(|_| !divided) {
             // Starting positions at which the largest request still ends within the region.
             blocks = (region.1 - workload.offset_bytes - request) / varied.unit + 1;
@@ -218,10 +231,17 @@ impl Sequence {
         }
         let endless = matches!(
             order,
-            Order::Uniform | Order::Zipf(_) | Order::HotCold { .. } | Order::Pareto(_) | Order::Normal(_)
+            Order::Uniform
+                | Order::Zipf(_)
+                | Order::HotCold { .. }
+                | Order::Pareto(_)
+                | Order::Normal(_)
         );
         let short = varied.is_none()
-            && matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
+            && matches!(
+                (&order, &cursor),
+                (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own)
+            );
         let mut sequence = Sequence {
             place: 0,
             short_to: if short { blocks } else { 0 },
@@ -257,7 +277,11 @@ impl Sequence {
         }
         self.place = place + 1;
         let block = if self.mixes { self.mixer.at(place) } else { place };
-        (self.choice.at(self.pass_start + place), self.base + block * u64::from(self.request), self.request)
+        (
+            self.choice.at(self.pass_start + place),
+            self.base + block * u64::from(self.request),
+            self.request,
+        )
     }
 
     /// [`Sequence::next`] of any pattern, and across the end of a pass.
@@ -286,7 +310,9 @@ impl Sequence {
             Order::Stride(stride) => stride.at(place),
             Order::Columns(columns) => columns.at(place),
             Order::Zipf(law) => law.1.at(law.0.draw(self.seed, index) - 1),
-            Order::HotCold { hot, access } => hot_cold(self.seed, index, *hot, *access, self.blocks),
+            Order::HotCold { hot, access } => {
+                hot_cold(self.seed, index, *hot, *access, self.blocks)
+            }
             Order::Pareto(law) => law.1.at(law.0.draw(self.seed, index)),
             Order::Uniform => below(hash(self.seed, index), self.blocks),
             Order::Normal(law) => {
@@ -330,7 +356,11 @@ impl Sequence {
     /// Byte offset of the first block, and bytes to the end of the last (of maximum size); for
     /// [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
-        let blocks = if let Order::Columns(table) = &self.order { table.rows * table.row } else { self.blocks };
+        let blocks = if let Order::Columns(table) = &self.order {
+            table.rows * table.row
+        } else {
+            self.blocks
+        };
         let bytes = match (&self.varied, &self.order) {
             (Some(varied), Order::Forward) => varied.len(),
             (Some(varied), _) => (blocks - 1) * varied.unit + u64::from(self.request),
@@ -341,7 +371,14 @@ impl Sequence {
 
     /// A hash of the first `n` requests, regardless of the current position.
     pub fn fingerprint(&self, n: u64) -> u64 {
-        let mut fresh = Sequence { place: 0, short_to: 0, shared: None, pass_start: 0, pass: 0, ..self.clone() };
+        let mut fresh = Sequence {
+            place: 0,
+            short_to: 0,
+            shared: None,
+            pass_start: 0,
+            pass: 0,
+            ..self.clone()
+        };
         fresh.key();
         fresh.varied.iter_mut().for_each(|varied| varied.rewind());
         (0..n).fold(u64::from(self.request), |sum, _| {
@@ -376,7 +413,10 @@ impl Order {
                 let row = u64::from(columns);
                 if blocks < row {
                     return Err(Error::refused(
-                        format!("a region of {}", show_size(blocks * u64::from(workload.request_bytes))),
+                        format!(
+                            "a region of {}",
+                            show_size(blocks * u64::from(workload.request_bytes))
+                        ),
                         format!("it does not hold one row of {columns} blocks"),
                         "use fewer columns, smaller requests or a larger target",
                     ));
@@ -390,15 +430,22 @@ impl Order {
             Pattern::HotCold { hot_percent, access_percent } => {
                 // Each side has at least one block, if there are two.
                 let hot = (u128::from(blocks) * u128::from(hot_percent) + 50) / 100;
-                Order::HotCold { hot: (hot as u64).clamp(1, (blocks - 1).max(1)), access: share(access_percent) }
+                Order::HotCold {
+                    hot: (hot as u64).clamp(1, (blocks - 1).max(1)),
+                    access: share(access_percent),
+                }
             }
             Pattern::Pareto(h) => {
                 let scatter = Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0));
                 Order::Pareto(Box::new((SelfSimilar::new(blocks, h), scatter)))
             }
             Pattern::Normal { deviation_percent, center_percent, scattered } => {
-                let scatter = scattered.then(|| Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0)));
-                Order::Normal(Box::new((Normal::new(blocks, center_percent, deviation_percent), scatter)))
+                let scatter = scattered
+                    .then(|| Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0)));
+                Order::Normal(Box::new((
+                    Normal::new(blocks, center_percent, deviation_percent),
+                    scatter,
+                )))
             }
         })
     }
@@ -408,7 +455,11 @@ fn hot_cold(seed: u64, index: u64, hot: u64, access: u64, blocks: u64) -> u64 {
     let random = hash(seed, index);
     // A second hash, because the first number already chose between hot and cold.
     let place = hash(seed, random);
-    if random < access || hot == blocks { below(place, hot) } else { hot + below(place, blocks - hot) }
+    if random < access || hot == blocks {
+        below(place, hot)
+    } else {
+        hot + below(place, blocks - hot)
+    }
 }
 
 #[cfg(test)]

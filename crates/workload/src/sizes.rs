@@ -19,15 +19,19 @@ enum Draw {
 impl SizeDraw {
     pub fn new(mix: &SizeMix) -> SizeDraw {
         SizeDraw(match mix {
-            SizeMix::Range { least_bytes, most_bytes } => {
-                Draw::Range { least: *least_bytes, count: u64::from(most_bytes / (*least_bytes).max(1)).max(1) }
-            }
+            SizeMix::Range { least_bytes, most_bytes } => Draw::Range {
+                least: *least_bytes,
+                count: u64::from(most_bytes / (*least_bytes).max(1)).max(1),
+            },
             SizeMix::Shares(shares) => {
                 let mut sum = 0u128;
                 let mut ends = Vec::new();
                 for share in shares.iter().filter(|share| share.percent > 0) {
                     sum += u128::from(share.percent);
-                    ends.push(((((sum << 64) / 100) - 1).min(u128::from(u64::MAX)) as u64, share.bytes));
+                    ends.push((
+                        (((sum << 64) / 100) - 1).min(u128::from(u64::MAX)) as u64,
+                        share.bytes,
+                    ));
                 }
                 Draw::Shares(ends)
             }
@@ -39,9 +43,11 @@ impl SizeDraw {
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
             Draw::Range { least, count } => *least * (below(random, *count) as u32 + 1),
-            Draw::Shares(ends) => {
-                ends.iter().find(|(end, _)| random <= *end).or(ends.last()).map_or(1, |(_, bytes)| *bytes)
-            }
+            Draw::Shares(ends) => ends
+                .iter()
+                .find(|(end, _)| random <= *end)
+                .or(ends.last())
+                .map_or(1, |(_, bytes)| *bytes),
         }
     }
 }
@@ -64,7 +70,9 @@ impl Varied {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
             Some(sizes) => (&sizes.read, &sizes.write),
-            None if workload.align_bytes.is_some() && workload.pattern != Pattern::Seq => (&alike, &alike),
+            None if workload.align_bytes.is_some() && workload.pattern != Pattern::Seq => {
+                (&alike, &alike)
+            }
             None => return None,
         };
         let unit = u64::from(workload.unit_bytes());
@@ -110,10 +118,9 @@ impl Workload {
     /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
-        let mixes = self
-            .sizes
-            .iter()
-            .flat_map(|sizes| [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]);
+        let mixes = self.sizes.iter().flat_map(|sizes| {
+            [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]
+        });
         let of_sizes = mixes.filter(|(_, used)| *used).filter_map(|(mix, _)| least(mix)).min();
         let align = self.align_bytes.filter(|_| self.pattern != Pattern::Seq);
         align.or(of_sizes).unwrap_or(self.request_bytes).max(1)
@@ -143,13 +150,23 @@ impl Workload {
         }
         let Some(sizes) = &self.sizes else { return self.check_grid() };
         let mut greatest = 0;
-        for (mix, used) in [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)] {
+        for (mix, used) in
+            [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]
+        {
             let what = || "the request sizes".to_string();
             let Some((least, most)) = mix.bounds() else {
-                return Err(Error::refused(what(), "there are none", "give each size a share, 100 % in all"));
+                return Err(Error::refused(
+                    what(),
+                    "there are none",
+                    "give each size a share, 100 % in all",
+                ));
             };
             if least == 0 || most < least {
-                let why = format!("they go from {} to {}", show_size(u64::from(least)), show_size(u64::from(most)));
+                let why = format!(
+                    "they go from {} to {}",
+                    show_size(u64::from(least)),
+                    show_size(u64::from(most))
+                );
                 return Err(Error::refused(what(), why, "begin with 1 B or more and end above"));
             }
             if let SizeMix::Shares(shares) = mix {
@@ -171,7 +188,11 @@ impl Workload {
         }
         if self.data.verify {
             let why = "blocks that describe themselves have one size";
-            return Err(Error::refused("sizes that differ with verification", why, "leave out one of the two"));
+            return Err(Error::refused(
+                "sizes that differ with verification",
+                why,
+                "leave out one of the two",
+            ));
         }
         self.check_grid()
     }
@@ -184,7 +205,11 @@ impl Workload {
         }
         if matches!(self.pattern, Pattern::Backward | Pattern::Stride(_) | Pattern::Columns(_)) {
             let what = format!("sizes or places that differ with the pattern {}", self.pattern);
-            return Err(Error::refused(what, "it visits blocks of one size", "use seq or a random pattern"));
+            return Err(Error::refused(
+                what,
+                "it visits blocks of one size",
+                "use seq or a random pattern",
+            ));
         }
         if self.pattern == Pattern::Seq && self.engine.workers(self.depth) > 1 {
             let what = "sizes that differ in sequential order with the engine threads".to_string();
@@ -208,7 +233,9 @@ mod tests {
     const KIB: u32 = 1024;
 
     fn shares(sizes: &[(u32, u8)]) -> SizeMix {
-        SizeMix::Shares(sizes.iter().map(|&(bytes, percent)| SizeShare { bytes, percent }).collect())
+        SizeMix::Shares(
+            sizes.iter().map(|&(bytes, percent)| SizeShare { bytes, percent }).collect(),
+        )
     }
 
     fn workload(pattern: Pattern, read: SizeMix, write: SizeMix, read_percent: u8) -> Workload {
@@ -220,7 +247,13 @@ mod tests {
         } else {
             most(&read).max(most(&write))
         };
-        Workload { pattern, request_bytes, read_percent, sizes: Some(Sizes { read, write }), ..Workload::default() }
+        Workload {
+            pattern,
+            request_bytes,
+            read_percent,
+            sizes: Some(Sizes { read, write }),
+            ..Workload::default()
+        }
     }
 
     fn sequence(workload: &Workload, bytes: u64) -> Sequence {
@@ -237,7 +270,10 @@ mod tests {
             let mut counts = [0u64; 4];
             for _ in 0..draws {
                 let size = sequence.next().2;
-                counts[[4 * KIB, 64 * KIB, 16 * KIB, 8 * KIB].iter().position(|&known| known == size).unwrap()] += 1;
+                counts[[4 * KIB, 64 * KIB, 16 * KIB, 8 * KIB]
+                    .iter()
+                    .position(|&known| known == size)
+                    .unwrap()] += 1;
             }
             assert_eq!(counts[2], 0);
             let expected = [0.7, 0.2, 0.1].map(|share| share * f64::from(draws));
@@ -263,8 +299,10 @@ mod tests {
 
     #[test]
     fn reads_and_writes_have_sizes_of_their_own() {
-        let mut sequence =
-            sequence(&workload(Pattern::Seq, SizeMix::one(4 * KIB), SizeMix::one(32 * KIB), 60), 1 << 20);
+        let mut sequence = sequence(
+            &workload(Pattern::Seq, SizeMix::one(4 * KIB), SizeMix::one(32 * KIB), 60),
+            1 << 20,
+        );
         for _ in 0..1000 {
             let (op, _, size) = sequence.next();
             assert!(size == if op == Op::Read { 4 * KIB } else { 32 * KIB } || op == Op::Write);
@@ -289,7 +327,11 @@ mod tests {
                 .map(|next| next.1)
                 .collect();
             seen.sort_unstable();
-            assert!(seen.iter().enumerate().all(|(index, &offset)| offset == index as u64 * u64::from(align)));
+            assert!(
+                seen.iter()
+                    .enumerate()
+                    .all(|(index, &offset)| offset == index as u64 * u64::from(align))
+            );
         }
     }
 
@@ -341,18 +383,25 @@ mod tests {
             workload.check(1 << 30, 512).err().map_or(String::new(), |error| error.to_string())
         };
         assert_eq!(refused(&|_| ()), "");
-        assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(4096, 50)])).contains("50 % in all"));
+        assert!(
+            refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(4096, 50)]))
+                .contains("50 % in all")
+        );
         assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[])).contains("none"));
         assert!(refused(&|w| w.request_bytes = 4096).contains("largest of the sizes is 8 KiB"));
         assert!(refused(&|w| w.pattern = Pattern::Backward).contains("blocks of one size"));
-        assert!(refused(&|w| (w.engine, w.depth) = (machine::Engine::Threads, 2)).contains("share one sequence"));
+        assert!(
+            refused(&|w| (w.engine, w.depth) = (machine::Engine::Threads, 2))
+                .contains("share one sequence")
+        );
         assert!(refused(&|w| w.data.verify = true).contains("verification"));
         assert!(
             refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(1000, 50), (8192, 50)]))
                 .contains("1000 B with direct I/O")
         );
         assert!(
-            refused(&|w| (w.pattern, w.align_bytes) = (Pattern::Random, Some(100))).contains("100 B with direct I/O")
+            refused(&|w| (w.pattern, w.align_bytes) = (Pattern::Random, Some(100)))
+                .contains("100 B with direct I/O")
         );
         assert!(refused(&|w| w.align_bytes = Some(0)).contains("alignment of 0 B"));
     }

@@ -83,7 +83,10 @@ mod tests {
                 let within = ranks.iter().filter(|&&rank| rank < first).count() as f64;
                 let share = f64::powi(1.0 - h, power);
                 let bound = 5.0 * (share * (1.0 - share) * draws as f64).sqrt();
-                assert!((within - share * draws as f64).abs() <= bound, "h {h}: {within} in the first h^{power}");
+                assert!(
+                    (within - share * draws as f64).abs() <= bound,
+                    "h {h}: {within} in the first h^{power}"
+                );
             }
         }
     }
@@ -96,7 +99,8 @@ mod tests {
         (0..draws).for_each(|i| counts[law.draw(9, i) as usize] += 1);
         // The share below x is (x / n)^(ln(1 - h) / ln h).
         let below = |x: u64| (x as f64 / n as f64).powf((1.0 - h).ln() / h.ln());
-        let expected: Vec<f64> = (0..n).map(|rank| (below(rank + 1) - below(rank)) * draws as f64).collect();
+        let expected: Vec<f64> =
+            (0..n).map(|rank| (below(rank + 1) - below(rank)) * draws as f64).collect();
         chi_square_is_plausible(&counts, &expected);
     }
 
@@ -108,26 +112,30 @@ mod tests {
 
     #[test]
     fn a_bell_curve_within_the_range() {
-        for (mean, deviation) in [(50.0, 5.0), (50.0, 20.0), (25.0, 10.0), (0.0, 15.0), (100.0, 30.0), (50.0, 100.0)] {
+        for (mean, deviation) in
+            [(50.0, 5.0), (50.0, 20.0), (25.0, 10.0), (0.0, 15.0), (100.0, 30.0), (50.0, 100.0)]
+        {
             let (n, draws) = (200u64, 100_000u64);
             let law = Normal::new(n, mean, deviation);
             let mut counts = vec![0u64; n as usize];
             (0..draws).for_each(|i| counts[law.draw(13, i) as usize] += 1);
-            let weights: Vec<f64> =
-                (0..n).map(|k| bell(k as f64, k as f64 + 1.0, mean * 2.0, deviation * 2.0)).collect();
+            let weights: Vec<f64> = (0..n)
+                .map(|k| bell(k as f64, k as f64 + 1.0, mean * 2.0, deviation * 2.0))
+                .collect();
             let total: f64 = weights.iter().sum();
-            chi_square_is_plausible(&counts, &weights.iter().map(|w| w / total * draws as f64).collect::<Vec<_>>());
+            chi_square_is_plausible(
+                &counts,
+                &weights.iter().map(|w| w / total * draws as f64).collect::<Vec<_>>(),
+            );
         }
     }
 
     #[test]
     fn one_block_and_very_many() {
-        assert!(
-            (0..100).all(|i| SelfSimilar::new(1, 0.2).draw(1, i) == 0 && Normal::new(1, 100.0, 1.0).draw(1, i) == 0)
-        );
+        assert!((0..100).all(|i| SelfSimilar::new(1, 0.2).draw(1, i) == 0
+            && Normal::new(1, 100.0, 1.0).draw(1, i) == 0));
         let n = 1u64 << 45;
-        assert!(
-            (0..10_000).all(|i| SelfSimilar::new(n, 0.001).draw(1, i) < n && Normal::new(n, 99.0, 80.0).draw(1, i) < n)
-        );
+        assert!((0..10_000).all(|i| SelfSimilar::new(n, 0.001).draw(1, i) < n
+            && Normal::new(n, 99.0, 80.0).draw(1, i) < n));
     }
 }

@@ -1,6 +1,8 @@
 //! A workload as data: its requests, and how they reach the target.
 
-use machine::{Access, Allocation, Buffering, Buffers, CacheState, Engine, Hint, Memory, Nanos, Reap};
+use machine::{
+    Access, Allocation, Buffering, Buffers, CacheState, Engine, Hint, Memory, Nanos, Reap,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -89,7 +91,8 @@ impl SizeMix {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
             SizeMix::Shares(shares) => {
-                let sizes = || shares.iter().filter(|share| share.percent > 0).map(|share| share.bytes);
+                let sizes =
+                    || shares.iter().filter(|share| share.percent > 0).map(|share| share.bytes);
                 sizes().min().zip(sizes().max())
             }
         }
@@ -102,9 +105,10 @@ impl SizeMix {
                 let least = (*least_bytes).max(1);
                 f64::from(least) * (1.0 + f64::from(most_bytes / least)) / 2.0
             }
-            SizeMix::Shares(shares) => {
-                shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.percent) / 100.0).sum()
-            }
+            SizeMix::Shares(shares) => shares
+                .iter()
+                .map(|share| f64::from(share.bytes) * f64::from(share.percent) / 100.0)
+                .sum(),
         }
     }
 }
@@ -195,7 +199,9 @@ fn is_default(reap: &Reap) -> bool {
 }
 
 /// The operations of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OpKind {
     /// Only reads.

@@ -20,5 +20,8 @@ pub fn chi_square_is_plausible(counts: &[u64], expected: &[f64]) {
     }
     let freedom = cells.saturating_sub(1) as f64;
     let bound = freedom + 5.0 * (2.0 * freedom).sqrt() + 5.0;
-    assert!(chi <= bound, "chi-square {chi:.1} with {freedom} degrees of freedom, at most {bound:.1} is plausible");
+    assert!(
+        chi <= bound,
+        "chi-square {chi:.1} with {freedom} degrees of freedom, at most {bound:.1} is plausible"
+    );
 }

@@ -115,7 +115,8 @@ mod tests {
         let n = 1u64 << 40;
         let zipf = Zipf::new(n, 1.0);
         let draws = 100_000;
-        let below = (0..draws).filter(|&i| zipf.draw(17, i) <= 1 << 20).count() as f64 / f64::from(draws as u32);
+        let below = (0..draws).filter(|&i| zipf.draw(17, i) <= 1 << 20).count() as f64
+            / f64::from(draws as u32);
         let harmonic = |n: f64| n.ln() + 0.577_215_664_9 + 0.5 / n;
         let share = harmonic((1u64 << 20) as f64) / harmonic(n as f64);
         assert!((below - share).abs() < 0.008, "{below} against {share}");

@@ -45,7 +45,9 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
 /// Whether an option that only `compare` has takes a value.
 fn takes_value(name: &str) -> bool {
     let compare = Arguments::augment_args(clap::Command::new("compare"));
-    compare.get_arguments().any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
+    compare
+        .get_arguments()
+        .any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
 }
 
 /// The name of an option: `--depth` for `--depth=8`.
@@ -59,7 +61,8 @@ const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffer
 /// Parses an arm: its own options, then the common ones that it does not replace.
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{name} '{own}': {why}"));
-    let own_words = shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;
+    let own_words =
+        shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;
     let mut replaced: Vec<&str> = own_words.iter().filter_map(|word| option_name(word)).collect();
     for pair in EITHER {
         if pair.iter().any(|one| replaced.contains(one)) {
@@ -76,10 +79,13 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
             words.push(word.clone());
         }
     }
-    let mut arguments = PointArguments::parse("sweep", words).map_err(|error| wrong(error.to_string()))?;
+    let mut arguments =
+        PointArguments::parse("sweep", words).map_err(|error| wrong(error.to_string()))?;
     crate::points::check_grid(&arguments)?;
     if arguments.target.targets.is_empty() {
-        return Err(wrong("it names no target; begin it with a directory, a file, a device or twin:NAME".into()));
+        return Err(wrong(
+            "it names no target; begin it with a directory, a file, a device or twin:NAME".into(),
+        ));
     }
     if arguments.verify {
         return Err(wrong("--verify measures no rate; leave it out".into()));
@@ -152,10 +158,15 @@ pub(super) fn open([first, second]: [Unopened; 2]) -> Result<[Box<dyn Arm>; 2], 
         ) => {
             let mut targets = Runner::open(&a, &both)?.into_targets();
             let second = targets.remove(1);
-            Ok([Box::new(OnMachine::new(a, targets.remove(0), workloads)), Box::new(OnMachine::new(b, second, others))])
+            Ok([
+                Box::new(OnMachine::new(a, targets.remove(0), workloads)),
+                Box::new(OnMachine::new(b, second, others)),
+            ])
         }
         // Open a simulated arm first: it overwrites nothing.
-        (first @ Unopened { place: Where::Twin(_), .. }, second) => Ok([first.open()?, second.open()?]),
+        (first @ Unopened { place: Where::Twin(_), .. }, second) => {
+            Ok([first.open()?, second.open()?])
+        }
         (first, second) => {
             let second = second.open()?;
             Ok([first.open()?, second])
@@ -229,5 +240,9 @@ fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
     // Its output is not part of the result.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null());
     let ended = shell.status().map_err(|error| wrong(format!("cannot be started: {error}")))?;
-    if ended.success() { Ok(()) } else { Err(wrong(format!("it ended with {ended}; nothing was measured after it"))) }
+    if ended.success() {
+        Ok(())
+    } else {
+        Err(wrong(format!("it ended with {ended}; nothing was measured after it")))
+    }
 }

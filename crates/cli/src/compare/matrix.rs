@@ -32,12 +32,19 @@ impl Conduct for Progress {
 /// One target of the study.
 fn arm(spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
     let place = machine_of(&[&spec.places[0]])?;
-    let workloads = matrix::workloads(options, &place.engines()).into_iter().map(|(_, workload)| workload).collect();
+    let workloads = matrix::workloads(options, &place.engines())
+        .into_iter()
+        .map(|(_, workload)| workload)
+        .collect();
     Ok(Unopened { place, spec: spec.clone(), workloads })
 }
 
 /// Measures the study on two targets and prints the table of their differences.
-pub(crate) fn compare(context: &Context, options: &Options, json: Option<&Output>) -> Result<(), Failure> {
+pub(crate) fn compare(
+    context: &Context,
+    options: &Options,
+    json: Option<&Output>,
+) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;
     let mut arms = open([arm(&specs[0], options)?, arm(&specs[1], options)?])?;
@@ -60,7 +67,8 @@ pub(crate) fn compare(context: &Context, options: &Options, json: Option<&Output
         more: "--repeats or --runtime",
     };
     let mut progress = Progress(Watch::new(in_turn.least_ns));
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut progress, crate::context::program())?;
+    let comparison =
+        Comparison::of_arms(&mut arms, turn, &mut progress, crate::context::program())?;
     progress.0.end();
     // Keep a file that was created under a given name, as other runs do.
     arms.iter_mut().for_each(|arm| arm.keep_files());

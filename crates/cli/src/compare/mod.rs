@@ -24,16 +24,36 @@ pub(crate) const FAILED: u8 = 3;
 pub(crate) struct Arguments {
     /// Measure now: the target of arm A with its own options of `run`, in one word: '/mnt/ext4
     /// --depth 8'
-    #[arg(long, value_name = "TARGET [OPTIONS]", requires = "b", help_heading = "Two arms, measured in turn")]
+    #[arg(
+        long,
+        value_name = "TARGET [OPTIONS]",
+        requires = "b",
+        help_heading = "Two arms, measured in turn"
+    )]
     a: Option<String>,
     /// The same for arm B
-    #[arg(long, value_name = "TARGET [OPTIONS]", requires = "a", help_heading = "Two arms, measured in turn")]
+    #[arg(
+        long,
+        value_name = "TARGET [OPTIONS]",
+        requires = "a",
+        help_heading = "Two arms, measured in turn"
+    )]
     b: Option<String>,
     /// Shell command to run before each run of arm A
-    #[arg(long, value_name = "COMMAND", requires = "a", help_heading = "Two arms, measured in turn")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "a",
+        help_heading = "Two arms, measured in turn"
+    )]
     a_setup: Option<String>,
     /// Shell command to run before each run of arm B
-    #[arg(long, value_name = "COMMAND", requires = "a", help_heading = "Two arms, measured in turn")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "a",
+        help_heading = "Two arms, measured in turn"
+    )]
     b_setup: Option<String>,
     /// Stop when a difference is decided, or when any difference is known to be smaller than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%", help_heading = "Two arms, measured in turn")]
@@ -128,11 +148,17 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
 }
 
 /// Compares two results; a stored comparison is shown again.
-fn read(context: &Context, results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failure> {
+fn read(
+    context: &Context,
+    results: &[PathBuf],
+    arguments: &Arguments,
+) -> Result<Comparison, Failure> {
     if let Some(kept) = read::kept(context, results)? {
         if arguments.worth.is_some() {
             let hint = "leave it out, or name the two results";
-            return Err(Failure::Usage(format!("--worth: this comparison was judged when it was made; {hint}")));
+            return Err(Failure::Usage(format!(
+                "--worth: this comparison was judged when it was made; {hint}"
+            )));
         }
         return Ok(kept);
     }
@@ -143,7 +169,11 @@ fn read(context: &Context, results: &[PathBuf], arguments: &Arguments) -> Result
 
 /// An interrupted comparison shows the results so far and ends with the exit code of an interrupt.
 fn not_interrupted() -> Result<(), Failure> {
-    if crate::interrupt::flag().load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+    if crate::interrupt::flag().load(Ordering::Relaxed) {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
 }
 
 /// The arguments of this program, except those that are not UTF-8: they are file names, not
@@ -154,7 +184,9 @@ fn words_typed() -> impl Iterator<Item = String> {
 
 /// The first workload option on the command line; only arms accept them.
 fn workload_option() -> Option<String> {
-    arms::words_of_runs(words_typed()).into_iter().find(|word| word.starts_with("--") && word != "--json")
+    arms::words_of_runs(words_typed())
+        .into_iter()
+        .find(|word| word.starts_with("--") && word != "--json")
 }
 
 fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {
@@ -179,7 +211,8 @@ fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Re
 
 /// Ends with exit code 3 if a condition is met.
 fn fail(conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
-    let failed: Vec<_> = conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();
+    let failed: Vec<_> =
+        conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();
     for one in &failed {
         output::tell(&one.sentence);
     }

@@ -16,7 +16,11 @@ struct Document {
 }
 
 /// Reads two sides from one or two results.
-pub(super) fn sides(context: &Context, results: &[PathBuf], columns: Option<&Columns>) -> Result<[Side; 2], Failure> {
+pub(super) fn sides(
+    context: &Context,
+    results: &[PathBuf],
+    columns: Option<&Columns>,
+) -> Result<[Side; 2], Failure> {
     let mut sides = Vec::new();
     for result in results {
         sides.extend(read(context, result, columns)?);
@@ -54,14 +58,20 @@ pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comp
     if !schema.is_ok_and(|schema| schema == COMPARE_SCHEMA) {
         return Ok(None);
     }
-    let damaged =
-        |error| Failure::Usage(format!("{}: this comparison cannot be read: {error}; make it again", path.display()));
+    let damaged = |error| {
+        Failure::Usage(format!(
+            "{}: this comparison cannot be read: {error}; make it again",
+            path.display()
+        ))
+    };
     serde_json::from_str(&text).map(Some).map_err(damaged)
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
-    REPORT.read(path).map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
+    REPORT
+        .read(path)
+        .map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
 }
 
 /// The number of a history entry, unless a file has this name.
@@ -85,7 +95,9 @@ fn read(context: &Context, path: &Path, columns: Option<&Columns>) -> Result<Vec
         let results = results::parse(path, &text).map_err(|error| usage(&error))?;
         return Ok(vec![Side::of(&named(&name, &results), &results)]);
     }
-    dialect::reading::read_report(&name, &text).map(|side| vec![side]).map_err(|error| usage(&error))
+    dialect::reading::read_report(&name, &text)
+        .map(|side| vec![side])
+        .map_err(|error| usage(&error))
 }
 
 /// Decodes UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
@@ -104,10 +116,15 @@ fn text(bytes: &[u8]) -> String {
 
 /// The file name, with its last directory if the name is too generic.
 fn name(path: &Path) -> String {
-    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    let within = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let file = path
+        .file_name()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let within =
+        path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     match within {
-        Some(within) if matches!(file.as_str(), "results.json" | "points.csv") => format!("{within}/{file}"),
+        Some(within) if matches!(file.as_str(), "results.json" | "points.csv") => {
+            format!("{within}/{file}")
+        }
         _ => file,
     }
 }

@@ -30,7 +30,9 @@ impl Simulated {
         let text = name.to_string_lossy();
         let refused = |why: String| FileError::Refused { path: name.to_owned(), why };
         if split_file(&text).1.is_some() {
-            return Err(refused("PostMark makes files of its own; leave out what follows '#'".into()));
+            return Err(refused(
+                "PostMark makes files of its own; leave out what follows '#'".into(),
+            ));
         }
         let setup = Setup::parse(&text).map_err(|error| refused(error.to_string()))?;
         let (files, twin) = (TwinFiles::new(&setup), Twin::new(setup));
@@ -56,15 +58,24 @@ impl Places {
 
     /// Chooses the machine of these locations; it must be the session's.
     fn choose(&self, locations: &[PathBuf]) -> Result<Option<&Simulated>, FileError> {
-        let refused = |path: &Path, why: &str| Err(FileError::Refused { path: path.to_owned(), why: why.into() });
+        let refused = |path: &Path, why: &str| {
+            Err(FileError::Refused { path: path.to_owned(), why: why.into() })
+        };
         let twin = locations.iter().find(|location| is_twin(location));
         if let Some(other) = twin.and_then(|twin| locations.iter().find(|other| *other != twin)) {
-            return refused(other, "a simulated machine is the only location of a run; set no other");
+            return refused(
+                other,
+                "a simulated machine is the only location of a run; set no other",
+            );
         }
-        let earlier = self.chosen.get().map(|chosen| chosen.as_ref().map(|simulated| &simulated.name));
+        let earlier =
+            self.chosen.get().map(|chosen| chosen.as_ref().map(|simulated| &simulated.name));
         if earlier.is_some_and(|earlier| earlier != twin) {
             let place = locations.first().map_or(Path::new("."), PathBuf::as_path);
-            return refused(place, "this session has run on another machine; begin a session for this one");
+            return refused(
+                place,
+                "this session has run on another machine; begin a session for this one",
+            );
         }
         let simulated = match (twin, earlier) {
             (Some(name), None) => Some(Simulated::new(name)?),

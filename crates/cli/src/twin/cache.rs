@@ -9,7 +9,8 @@ use clap::Args;
 use machine::Op;
 use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};
 use predict::trace::{
-    CACHE_BLOCK, CacheGain, Counting, MissCurve, Pace, Record, Replay, accesses, cache_gains, footprint, miss_curve,
+    CACHE_BLOCK, CacheGain, Counting, MissCurve, Pace, Record, Replay, accesses, cache_gains,
+    footprint, miss_curve,
 };
 use report::validation::{Page, Section, Table};
 use results::{Axis, Figure, Series, Value};
@@ -54,10 +55,14 @@ pub(super) struct Arguments {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    percent
-        .map(|percent| percent / 100.0)
-        .ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10"))
+    let percent = text
+        .trim_end_matches('%')
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.map(|percent| percent / 100.0).ok_or_else(|| {
+        format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10")
+    })
 }
 
 #[derive(Serialize)]
@@ -101,18 +106,25 @@ pub(super) fn cache(context: &Context, arguments: &Arguments) -> Result<(), Fail
     write(output.as_ref(), &page(&caching), &document, arguments.json)
 }
 
-fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], pace: Pace) -> Result<Caching, Failure> {
+fn caching(
+    arguments: &Arguments,
+    setup: &Setup,
+    records: &[Record],
+    pace: Pace,
+) -> Result<Caching, Failure> {
     let (accesses, footprint) = (accesses(records), footprint(records));
-    let mut sizes = if arguments.sizes.is_empty() { usual_sizes(footprint) } else { arguments.sizes.clone() };
+    let mut sizes =
+        if arguments.sizes.is_empty() { usual_sizes(footprint) } else { arguments.sizes.clone() };
     sizes.sort_unstable();
     sizes.dedup();
-    let counting = match (arguments.sample, arguments.exact || accesses <= MANY_ACCESSES) {
-        (None, true) => Counting::Exact,
-        (Some(share), true) => Counting::Both(share),
-        (share, false) => Counting::Sampled(
-            share.unwrap_or_else(|| (SAMPLE_BLOCKS * CACHE_BLOCK as f64 / footprint).clamp(0.001, 1.0)),
-        ),
-    };
+    let counting =
+        match (arguments.sample, arguments.exact || accesses <= MANY_ACCESSES) {
+            (None, true) => Counting::Exact,
+            (Some(share), true) => Counting::Both(share),
+            (share, false) => Counting::Sampled(share.unwrap_or_else(|| {
+                (SAMPLE_BLOCKS * CACHE_BLOCK as f64 / footprint).clamp(0.001, 1.0)
+            })),
+        };
     let misses = miss_curve(records, &curve_sizes(&sizes), counting);
     let (without_cache, gains) = cache_gains(setup, records, pace, &sizes)?;
     Ok(Caching {
@@ -150,9 +162,9 @@ fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
     let mut sizes: Vec<u64> = replayed.to_vec();
     for pair in replayed.windows(2) {
         let ratio = pair[1] as f64 / pair[0] as f64;
-        sizes.extend(
-            (1..4).map(|step| (pair[0] as f64 * ratio.powf(f64::from(step) / 4.0)) as u64 / CACHE_BLOCK * CACHE_BLOCK),
-        );
+        sizes.extend((1..4).map(|step| {
+            (pair[0] as f64 * ratio.powf(f64::from(step) / 4.0)) as u64 / CACHE_BLOCK * CACHE_BLOCK
+        }));
     }
     sizes.sort_unstable();
     sizes.dedup();
@@ -210,7 +222,9 @@ fn rows(caching: &Caching) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &CacheGain| {
         let curves = misses.exact.iter().chain(misses.sampled.iter().map(|sampled| &sampled.curve));
         let mut row = vec![show_size(one.cache_bytes)];
-        row.extend(curves.map(|curve| miss_at(curve, one.cache_bytes).map(percent).unwrap_or_default()));
+        row.extend(
+            curves.map(|curve| miss_at(curve, one.cache_bytes).map(percent).unwrap_or_default()),
+        );
         row.extend([gain(one.write_back), gain(one.write_through)]);
         row
     };
@@ -219,7 +233,11 @@ fn rows(caching: &Caching) -> (Vec<&'static str>, Vec<Vec<String>>) {
 
 fn sampling(caching: &Caching) -> Option<String> {
     let sampled = caching.misses.sampled.as_ref()?;
-    let kind = if sampled.error_estimated { "by the distance of its two halves" } else { "against all blocks" };
+    let kind = if sampled.error_estimated {
+        "by the distance of its two halves"
+    } else {
+        "against all blocks"
+    };
     let points = |share: f64| format!("{} points", significant(share * 100.0, 2));
     Some(format!(
         "The sample of {} of the blocks is within {} of the miss ratio, {kind}.",
@@ -230,7 +248,9 @@ fn sampling(caching: &Caching) -> Option<String> {
 
 fn sentence(caching: &Caching) -> String {
     let best = caching.gains.iter().map(|one| one.write_back).fold(0.0, f64::max);
-    let Some(enough) = caching.gains.iter().find(|one| one.write_back >= 0.9 * best) else { return String::new() };
+    let Some(enough) = caching.gains.iter().find(|one| one.write_back >= 0.9 * best) else {
+        return String::new();
+    };
     format!(
         "A cache of {} that writes lazily makes it {} times as fast, one that writes through {} times; what lies in the cache at the end is \
          still to be written.",
@@ -243,7 +263,13 @@ fn sentence(caching: &Caching) -> String {
 fn text(caching: &Caching) -> String {
     let (head, rows) = rows(caching);
     let sampling = sampling(caching).map(|text| text + "\n").unwrap_or_default();
-    format!("{}\n{}\n\n{}\n{sampling}{}\n", heading(caching), base(caching), table(&head, &rows, 0), sentence(caching))
+    format!(
+        "{}\n{}\n\n{}\n{sampling}{}\n",
+        heading(caching),
+        base(caching),
+        table(&head, &rows, 0),
+        sentence(caching)
+    )
 }
 
 fn page(caching: &Caching) -> Page {
@@ -260,18 +286,18 @@ fn page(caching: &Caching) -> Page {
     let curve = |name: &str, curve: &[predict::stack_distance::MissRatio]| {
         series(name, curve.iter().map(|one| (one.cache_bytes, one.miss_ratio)).collect())
     };
-    let mut misses: Vec<Series> = caching.misses.exact.iter().map(|exact| curve("all blocks", exact)).collect();
-    misses.extend(
-        caching
-            .misses
-            .sampled
-            .iter()
-            .map(|sampled| curve(&format!("{} of the blocks", percent(sampled.share)), &sampled.curve)),
-    );
+    let mut misses: Vec<Series> =
+        caching.misses.exact.iter().map(|exact| curve("all blocks", exact)).collect();
+    misses.extend(caching.misses.sampled.iter().map(|sampled| {
+        curve(&format!("{} of the blocks", percent(sampled.share)), &sampled.curve)
+    }));
     let gain = |name: &str, of: fn(&CacheGain) -> f64| {
         series(name, caching.gains.iter().map(|one| (one.cache_bytes, of(one))).collect())
     };
-    let gains = vec![gain("write-back", |one| one.write_back), gain("write-through", |one| one.write_through)];
+    let gains = vec![
+        gain("write-back", |one| one.write_back),
+        gain("write-through", |one| one.write_through),
+    ];
     let figure = |id: &str, title: &str, y: Axis, series: Vec<Series>| Figure {
         id: id.into(),
         title: title.into(),
@@ -287,16 +313,29 @@ fn page(caching: &Caching) -> Page {
         sections: vec![
             Section {
                 title: "Speed-up".into(),
-                question: "How much faster would it run with a cache of each size in front of the volume?".into(),
+                question:
+                    "How much faster would it run with a cache of each size in front of the volume?"
+                        .into(),
                 sentence: format!("{} {}.", sentence(caching), base(caching)),
-                figures: vec![figure("gain", "Speed-up by cache size, simulated", Axis::Gain, gains)],
+                figures: vec![figure(
+                    "gain",
+                    "Speed-up by cache size, simulated",
+                    Axis::Gain,
+                    gains,
+                )],
                 tables: vec![Table { title: String::new(), head, rows, folded: false }],
             },
             Section {
                 title: "Misses".into(),
                 question: "How often would a cache of each size miss?".into(),
-                sentence: sampling(caching).unwrap_or_else(|| "Counted over all blocks, by stack distance.".into()),
-                figures: vec![figure("misses", "Miss ratio of an LRU cache", Axis::MissShare, misses)],
+                sentence: sampling(caching)
+                    .unwrap_or_else(|| "Counted over all blocks, by stack distance.".into()),
+                figures: vec![figure(
+                    "misses",
+                    "Miss ratio of an LRU cache",
+                    Axis::MissShare,
+                    misses,
+                )],
                 tables: Vec::new(),
             },
         ],

@@ -44,16 +44,24 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(path) =
-        arguments.output.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "toml"))
+    if let Some(path) = arguments
+        .output
+        .as_ref()
+        .filter(|path| path.extension().is_none_or(|extension| extension != "toml"))
     {
         return Err(Failure::Usage(format!(
             "--output {}: a machine file is known by its ending; name it FILE.toml",
             path.display()
         )));
     }
-    let output = crate::output::optional(context, "--output", arguments.output.as_deref(), &[&arguments.results])?;
-    let results = results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
+    let output = crate::output::optional(
+        context,
+        "--output",
+        arguments.output.as_deref(),
+        &[&arguments.results],
+    )?;
+    let results =
+        results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let chosen = points(&results);
     if chosen.points.len() < LEAST_POINTS {
         return Err(Failure::Usage(format!(
@@ -69,7 +77,10 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
     let fit = predict::fit::fit_best(&bases, &chosen.points, arguments.seed)?;
     let file = fit.machine_file()?;
     if let Some(output) = &output {
-        crate::output::save(output, &format!("# {} fitted this machine.\n{file}", super::program()))?;
+        crate::output::save(
+            output,
+            &format!("# {} fitted this machine.\n{file}", super::program()),
+        )?;
     }
     let shown = Shown {
         results: arguments.results.display().to_string(),
@@ -104,8 +115,9 @@ fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failu
     if let Some(name) = &arguments.preset {
         return Ok(vec![Setup::parse(name)?]);
     }
-    let small =
-        points.iter().filter(|point| point.order == Order::Random && point.depth == 1 && point.read_percent == 100);
+    let small = points.iter().filter(|point| {
+        point.order == Order::Random && point.depth == 1 && point.read_percent == 100
+    });
     let least = small
         .map(|point| f64::from(point.request_bytes) / point.throughput_bytes_per_s * 1e6)
         .fold(f64::INFINITY, f64::min);
@@ -126,7 +138,9 @@ fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
     for point in &results.points {
-        let (Some(one), Some(numbers)) = (fit_point(point, results.target.size_bytes), &point.numbers) else {
+        let (Some(one), Some(numbers)) =
+            (fit_point(point, results.target.size_bytes), &point.numbers)
+        else {
             continue;
         };
         if was_merged(&one, numbers) {
@@ -155,7 +169,8 @@ fn points(results: &Results) -> Chosen {
 /// reproduce them.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
-    point.order == Order::Sequential && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
+    point.order == Order::Sequential
+        && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
 }
 
 /// The median of the runs, and half their interquartile range relative to it.
@@ -180,7 +195,8 @@ fn fit_point(point: &Point, size_bytes: u64) -> Option<FitPoint> {
     let plain = w.buffering == Buffering::Direct
         && w.allocation == Allocation::Written
         && !w.engine.is_mapped()
-        && (w.region_start_bytes, w.region_bytes, w.limit_bytes, w.offset_bytes, w.think_ns) == (0, None, None, 0, 0)
+        && (w.region_start_bytes, w.region_bytes, w.limit_bytes, w.offset_bytes, w.think_ns)
+            == (0, None, None, 0, 0)
         && w.rate_iops.is_none()
         && w.request_bytes <= LARGEST_REQUEST;
     let throughput_bytes_per_s = point.rate().filter(|rate| plain && *rate > 0.0)?;
@@ -192,7 +208,11 @@ fn fit_point(point: &Point, size_bytes: u64) -> Option<FitPoint> {
         depth,
         region_bytes: size_bytes,
         throughput_bytes_per_s,
-        uncertainty: point.numbers.as_ref().and_then(|numbers| numbers.relative_half_width).unwrap_or(0.0),
+        uncertainty: point
+            .numbers
+            .as_ref()
+            .and_then(|numbers| numbers.relative_half_width)
+            .unwrap_or(0.0),
     })
 }
 
@@ -206,10 +226,13 @@ fn text(shown: &Shown<'_>) -> String {
             percent => format!("mix {percent}:{}", 100 - percent),
         };
         let order = if point.order == Order::Random { "random" } else { "seq" };
-        let rates =
-            [point.throughput_bytes_per_s, judged.predicted_bytes_per_s].map(|rate| significant(rate / MIB as f64, 3));
+        let rates = [point.throughput_bytes_per_s, judged.predicted_bytes_per_s]
+            .map(|rate| significant(rate / MIB as f64, 3));
         let [measured, predicted] = rates;
-        let error = format!("{:+.1} %", (judged.predicted_bytes_per_s / point.throughput_bytes_per_s - 1.0) * 100.0);
+        let error = format!(
+            "{:+.1} %",
+            (judged.predicted_bytes_per_s / point.throughput_bytes_per_s - 1.0) * 100.0
+        );
         let held = if judged.held_out { "held out" } else { "" };
         vec![
             op,
@@ -223,15 +246,26 @@ fn text(shown: &Shown<'_>) -> String {
         ]
     };
     let rows: Vec<_> = fit.points.iter().map(row).collect();
-    let mut text = table(&["op", "pattern", "request", "depth", "measured MiB/s", "fitted", "error", ""], &rows, 2);
+    let mut text = table(
+        &["op", "pattern", "request", "depth", "measured MiB/s", "fitted", "error", ""],
+        &rows,
+        2,
+    );
     let base = &fit.setup.name;
-    let before = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| significant(value, 4));
-    let rows: Vec<_> =
-        fit.fitted.iter().map(|one| vec![one.path.clone(), before(one.before), significant(one.after, 4)]).collect();
+    let before =
+        |value: Option<f64>| value.map_or_else(|| "none".into(), |value| significant(value, 4));
+    let rows: Vec<_> = fit
+        .fitted
+        .iter()
+        .map(|one| vec![one.path.clone(), before(one.before), significant(one.after, 4)])
+        .collect();
     text += &format!("\n{}", table(&["number", &format!("of {base}"), "fitted"], &rows, 1));
     if let Drive::Virtio(disk) = fit.setup.drive() {
-        let ring =
-            if disk.batched { "requests come and go in batches" } else { "each request comes and goes by itself" };
+        let ring = if disk.batched {
+            "requests come and go in batches"
+        } else {
+            "each request comes and goes by itself"
+        };
         text += &format!("workers: {}; {ring}\n", disk.workers);
     }
     let held = fit.points.iter().filter(|point| point.held_out).count();
@@ -243,7 +277,10 @@ fn text(shown: &Shown<'_>) -> String {
         percent(fit.held_out_median_error)
     );
     if shown.merged > 0 {
-        text += &format!("{} points were left out: the kernel merged their requests into larger ones.\n", shown.merged);
+        text += &format!(
+            "{} points were left out: the kernel merged their requests into larger ones.\n",
+            shown.merged
+        );
     }
     text
 }

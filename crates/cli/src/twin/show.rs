@@ -22,7 +22,8 @@ pub(super) struct ListArguments {
 /// Options of `twin show`.
 #[derive(Args, Clone)]
 pub(super) struct ShowArguments {
-    /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
+    /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it:
+    /// gateway-1997,disks=4
     #[arg(value_name = "NAME")]
     machine: String,
     /// Print the machine file, to edit and pass as NAME.toml
@@ -68,11 +69,15 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     if arguments.json {
         return say(&(json("list", &list)? + "\n"));
     }
-    let rows: Vec<_> =
-        list.machines.iter().map(|one| vec![one.name.clone(), one.drives.join(", "), one.about.clone()]).collect();
+    let rows: Vec<_> = list
+        .machines
+        .iter()
+        .map(|one| vec![one.name.clone(), one.drives.join(", "), one.about.clone()])
+        .collect();
     let mut text = table(&["machine", "drives", "what it is"], &rows, 3);
     text += "\nSettings behind the name: twin:gateway-1997,disks=4,buses=2\n";
-    let rows: Vec<_> = list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
+    let rows: Vec<_> =
+        list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
     text += &table(&["setting", "what it is"], &rows, 2);
     text += "\nA machine file of your own is named by its path:\n  halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml\n";
     say(&text)
@@ -111,7 +116,11 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     }
     let numbers = preset::numbers(name, &text)?;
     let shown = describe(setup, numbers);
-    if arguments.json { say(&(json("show", &shown)? + "\n")) } else { say(&describe_in_words(&shown)) }
+    if arguments.json {
+        say(&(json("show", &shown)? + "\n"))
+    } else {
+        say(&describe_in_words(&shown))
+    }
 }
 
 fn is_fitted(number: &Sourced) -> bool {
@@ -146,13 +155,22 @@ fn describe_in_words(shown: &Shown) -> String {
     text += &format!("{}, {}; {size} on {}\n", shown.system, shown.processor, several(shown));
     text += &format!("drives to choose from: {}\n\n", shown.drives.join(", "));
     let layer = |layer: &Layer| {
-        let settings: Vec<String> = layer.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        vec![layer.name.clone(), layer.advertised_bytes_per_s.map(show_rate).unwrap_or_default(), settings.join(", ")]
+        let settings: Vec<String> =
+            layer.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        vec![
+            layer.name.clone(),
+            layer.advertised_bytes_per_s.map(show_rate).unwrap_or_default(),
+            settings.join(", "),
+        ]
     };
     let layers: Vec<_> = shown.layers.iter().map(layer).collect();
     text += &table(&["layer", "advertised", "settings"], &layers, 3);
     let number = |number: &Sourced| {
-        vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())]
+        vec![
+            number.path.clone(),
+            value(number.value),
+            number.source.clone().unwrap_or_else(|| "not named".into()),
+        ]
     };
     let numbers: Vec<_> = shown.numbers.iter().map(number).collect();
     text += &format!("\n{}", table(&["number", "value", "from"], &numbers, 3));
@@ -172,5 +190,9 @@ fn several(shown: &Shown) -> String {
 
 /// Rounds a number of a machine file.
 fn value(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { significant(value, 5) }
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        format!("{value:.0}")
+    } else {
+        significant(value, 5)
+    }
 }

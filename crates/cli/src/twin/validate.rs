@@ -41,7 +41,8 @@ pub(super) fn validate(context: &Context, arguments: &Arguments) -> Result<(), F
         say(&text(&validation, arguments.points))?;
     }
     write(output.as_ref(), &page(&validation), &document, arguments.json)?;
-    let missed: Vec<&str> = validation.bars.iter().filter(|bar| !bar.holds).map(|bar| bar.name.as_str()).collect();
+    let missed: Vec<&str> =
+        validation.bars.iter().filter(|bar| !bar.holds).map(|bar| bar.name.as_str()).collect();
     if missed.is_empty() {
         Ok(())
     } else {
@@ -55,7 +56,9 @@ fn text(validation: &Validation, every_point: bool) -> String {
         let (head, rows) = points(figure);
         text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
-    for (head, rows) in [figures(validation), groups(validation), alignment(validation), bars(validation)] {
+    for (head, rows) in
+        [figures(validation), groups(validation), alignment(validation), bars(validation)]
+    {
         text += &format!("{}\n", table(&head, &rows, 1));
     }
     let more = if every_point { "" } else { "; --points lists every value" };
@@ -65,8 +68,11 @@ fn text(validation: &Validation, every_point: bool) -> String {
 fn sentence(validation: &Validation) -> String {
     let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
     let held = validation.bars.iter().filter(|bar| bar.holds).count();
-    let within: Vec<String> =
-        validation.groups.iter().map(|group| format!("{} within {}", group.name, percent(group.mean_error))).collect();
+    let within: Vec<String> = validation
+        .groups
+        .iter()
+        .map(|group| format!("{} within {}", group.name, percent(group.mean_error)))
+        .collect();
     format!(
         "{points} published values, all of which were given, simulated with {} fitted numbers; {} on average; {held} of {} bars held",
         validation.fitted.len(),
@@ -91,7 +97,9 @@ fn title(figure: &Figure) -> String {
 
 /// The curve of a point: its series and the parameters that vary within the figure.
 fn label(figure: &Figure, point: &Point) -> String {
-    let varies = |of: fn(&Point) -> u64| figure.points.iter().any(|other| of(other) != of(&figure.points[0]));
+    let varies = |of: fn(&Point) -> u64| {
+        figure.points.iter().any(|other| of(other) != of(&figure.points[0]))
+    };
     let mut label = point.series.replace(", ", " ");
     if figure.points.iter().any(|other| other.drive != point.drive) {
         label = format!("{label} {}", point.drive);
@@ -111,11 +119,15 @@ fn label(figure: &Figure, point: &Point) -> String {
 /// The gain of SQLIO's blocks from an aligned partition, averaged over all threads.
 fn alignment(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |op: OpKind, random: bool| {
-        let (measured, simulated) = mean(&validation.alignment, |gain| (gain.op, gain.random) == (op, random));
+        let (measured, simulated) =
+            mean(&validation.alignment, |gain| (gain.op, gain.random) == (op, random));
         let name = format!("{} {op}s", if random { "random" } else { "sequential" });
         vec![name, percent(measured / 100.0), percent(simulated / 100.0)]
     };
-    let rows = [OpKind::Read, OpKind::Write].into_iter().flat_map(|op| [row(op, true), row(op, false)]).collect();
+    let rows = [OpKind::Read, OpKind::Write]
+        .into_iter()
+        .flat_map(|op| [row(op, true), row(op, false)])
+        .collect();
     (vec!["SQLIO, an aligned partition gains", "measured", "simulated"], rows)
 }
 
@@ -127,9 +139,16 @@ fn points(figure: &Figure) -> (Vec<&'static str>, Vec<Vec<String>>) {
     };
     let row = |point: &Point| {
         let error = format!("{:+.1} %", point.relative_error() * 100.0);
-        vec![label(figure, point), place(point), significant(point.measured, 3), significant(point.simulated, 3), error]
+        vec![
+            label(figure, point),
+            place(point),
+            significant(point.measured, 3),
+            significant(point.simulated, 3),
+            error,
+        ]
     };
-    let at = if figure.points.iter().any(|point| point.radial.is_some()) { "at" } else { "request" };
+    let at =
+        if figure.points.iter().any(|point| point.radial.is_some()) { "at" } else { "request" };
     (vec!["curve", at, "measured", "simulated", "error"], figure.points.iter().map(row).collect())
 }
 
@@ -139,20 +158,30 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let (mean, worst) = (percent(figure.mean_error), percent(figure.worst_error));
         vec![title(figure), figure.points.len().to_string(), mean, worst, far.to_string()]
     };
-    (vec!["figure", "points", "mean error", "worst error", "beyond 20 %"], validation.figures.iter().map(row).collect())
+    (
+        vec!["figure", "points", "mean error", "worst error", "beyond 20 %"],
+        validation.figures.iter().map(row).collect(),
+    )
 }
 
 /// Errors of throughput and processor time, separately.
 fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |group: &Group| {
         let worst = group.worst().map_or_else(String::new, |curve| {
-            let disks = if curve.disks == 1 { "1 disk".to_owned() } else { format!("{} disks", curve.disks) };
+            let disks = if curve.disks == 1 {
+                "1 disk".to_owned()
+            } else {
+                format!("{} disks", curve.disks)
+            };
             let Curve { figure, series, drive, depth, mean_error, .. } = curve;
             format!("{}: {figure}, {series}, {disks} {drive}, {depth} deep", percent(*mean_error))
         });
         vec![group.name.clone(), group.points.to_string(), percent(group.mean_error), worst]
     };
-    (vec!["figures of", "given points", "mean error", "worst curve"], validation.groups.iter().map(row).collect())
+    (
+        vec!["figures of", "given points", "mean error", "worst curve"],
+        validation.groups.iter().map(row).collect(),
+    )
 }
 
 fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
@@ -173,11 +202,20 @@ fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
 }
 
 fn as_table(title: &str, (head, rows): (Vec<&'static str>, Vec<Vec<String>>)) -> Table {
-    Table { title: title.into(), head: head.into_iter().map(String::from).collect(), rows, folded: false }
+    Table {
+        title: title.into(),
+        head: head.into_iter().map(String::from).collect(),
+        rows,
+        folded: false,
+    }
 }
 
 fn page(validation: &Validation) -> Page {
-    let fitted = validation.fitted.iter().map(|(path, value)| vec![path.clone(), significant(*value, 4)]).collect();
+    let fitted = validation
+        .fitted
+        .iter()
+        .map(|(path, value)| vec![path.clone(), significant(*value, 4)])
+        .collect();
     let mut sections = vec![Section {
         title: "How far off".into(),
         question: "How far is each figure of the study from the simulation?".into(),
@@ -193,7 +231,11 @@ fn page(validation: &Validation) -> Page {
     sections.extend(validation.figures.iter().map(|figure| Section {
         title: title(figure),
         question: String::new(),
-        sentence: format!("mean error {}, worst {}", percent(figure.mean_error), percent(figure.worst_error)),
+        sentence: format!(
+            "mean error {}, worst {}",
+            percent(figure.mean_error),
+            percent(figure.worst_error)
+        ),
         figures: drawings(figure),
         tables: vec![Table {
             folded: true,
@@ -216,7 +258,11 @@ fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     if figure.points.iter().all(|point| point.request_bytes == 0) {
         return None;
     }
-    let x = if figure.points.iter().any(|point| point.radial.is_some()) { Axis::Position } else { Axis::RequestBytes };
+    let x = if figure.points.iter().any(|point| point.radial.is_some()) {
+        Axis::Position
+    } else {
+        Axis::RequestBytes
+    };
     match figure.unit.as_str() {
         "MB/s" => Some((x, Axis::BytesPerS, MIB as f64)),
         "CPU ms/MB" => Some((x, Axis::CpuNsPerMib, 1e6)),
@@ -252,7 +298,11 @@ fn drawings(figure: &Figure) -> Vec<results::Figure> {
         .enumerate()
         .map(|(part, labels)| results::Figure {
             id: format!("{}-{}", figure.name, part + 1),
-            title: if parts > 1 { format!("{}, part {}", title(figure), part + 1) } else { title(figure) },
+            title: if parts > 1 {
+                format!("{}, part {}", title(figure), part + 1)
+            } else {
+                title(figure)
+            },
             x,
             y,
             series: labels

@@ -20,7 +20,8 @@ const ROUNDS: u64 = 20;
 /// random ones.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
-    /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
+    /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it:
+    /// gateway-1997,disks=4
     machine: String,
     /// A change: a setting of `halfpower twin list`, request=SIZE or depth=N; may be repeated
     #[arg(long, value_name = "SETTING=VALUE", required = true)]
@@ -68,7 +69,8 @@ pub(super) fn whatif(context: &Context, arguments: &Arguments) -> Result<(), Fai
     let base = Setup::parse(&arguments.machine)?;
     let output = directory(context, arguments.output.as_ref())?;
     let asked = workloads(arguments, &base)?;
-    let named: Vec<(String, Workload)> = asked.iter().map(|one| (one.name.clone(), one.workload.clone())).collect();
+    let named: Vec<(String, Workload)> =
+        asked.iter().map(|one| (one.name.clone(), one.workload.clone())).collect();
     let result = what_if(&base, &arguments.set.join(","), &named)?;
     let document = json("whatif", &result)?;
     if arguments.json {
@@ -120,8 +122,9 @@ fn workload_of(
     depth: u32,
     size: u64,
 ) -> Result<Workload, Failure> {
-    let wrong =
-        |why: &str| Failure::Usage(format!("--request {request}: {why}; give a multiple of 512 bytes up to 1g"));
+    let wrong = |why: &str| {
+        Failure::Usage(format!("--request {request}: {why}; give a multiple of 512 bytes up to 1g"))
+    };
     let region = if random { size.min(4 * GIB) } else { size.min(arguments.bytes.max(request)) };
     if request == 0 || !request.is_multiple_of(512) {
         return Err(wrong("no size of a request"));
@@ -131,7 +134,8 @@ fn workload_of(
     }
     let request_bytes = u32::try_from(request).map_err(|_| wrong("too large"))?;
     let least = request * u64::from(depth) * ROUNDS;
-    let bytes = if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(least);
+    let bytes =
+        if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(least);
     Ok(Workload {
         read_percent: match op {
             "read" => 100,
@@ -142,7 +146,11 @@ fn workload_of(
         region_bytes: Some(region),
         stop: Stop::AfterBytes(bytes / request * request),
         buffering: if arguments.buffered { Buffering::Buffered } else { Buffering::Direct },
-        allocation: if arguments.extend && op != "read" { Allocation::Extend } else { Allocation::Written },
+        allocation: if arguments.extend && op != "read" {
+            Allocation::Extend
+        } else {
+            Allocation::Written
+        },
         sync_at_end: arguments.buffered && op != "read",
         ..predict::workload(machine::Op::Read, request_bytes, depth)
     })
@@ -241,12 +249,23 @@ fn figures(result: &WhatIf, asked: &[Case]) -> Vec<Figure> {
         }
     }
     let drawn = names.into_iter().enumerate().map(|(place, name)| {
-        let of: Vec<(&Case, &Comparison)> =
-            asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
-        let by_size = of.iter().any(|(asked, _)| asked.workload.request_bytes != of[0].0.workload.request_bytes);
+        let of: Vec<(&Case, &Comparison)> = asked
+            .iter()
+            .zip(&result.comparisons)
+            .filter(|(asked, _)| asked.figure == name)
+            .collect();
+        let by_size = of
+            .iter()
+            .any(|(asked, _)| asked.workload.request_bytes != of[0].0.workload.request_bytes);
         let x = if by_size { Axis::RequestBytes } else { Axis::Depth };
         let title = name.replace(", seq", ", in order").replace(", random", ", scattered");
-        Figure { id: format!("whatif-{place}"), title, x, y: Axis::BytesPerS, series: curves(&of, by_size) }
+        Figure {
+            id: format!("whatif-{place}"),
+            title,
+            x,
+            y: Axis::BytesPerS,
+            series: curves(&of, by_size),
+        }
     });
     drawn.collect()
 }
@@ -256,10 +275,19 @@ fn curves(of: &[(&Case, &Comparison)], by_size: bool) -> Vec<Series> {
     for (asked, comparison) in of {
         let workload = &asked.workload;
         let x = if by_size { f64::from(workload.request_bytes) } else { f64::from(workload.depth) };
-        let held =
-            if by_size { format!("depth {}", workload.depth) } else { show_size(u64::from(workload.request_bytes)) };
-        for (side, prediction) in [("as it is", &comparison.before), ("changed", &comparison.after)] {
-            let value = Value { x, y: Some(prediction.throughput_bytes_per_s), interval_95: None, point: None };
+        let held = if by_size {
+            format!("depth {}", workload.depth)
+        } else {
+            show_size(u64::from(workload.request_bytes))
+        };
+        for (side, prediction) in [("as it is", &comparison.before), ("changed", &comparison.after)]
+        {
+            let value = Value {
+                x,
+                y: Some(prediction.throughput_bytes_per_s),
+                interval_95: None,
+                point: None,
+            };
             let name = format!("{held}, {side}");
             match series.iter_mut().find(|one| one.name == name) {
                 Some(one) => one.values.push(value),

@@ -27,14 +27,20 @@ pub fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
 pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     let output = run(ours, directory, arguments);
     let who = if ours { "halfpower" } else { "fio" };
-    assert!(output.status.success(), "{who} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{who} {arguments}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// The jobs of a report, whether or not the run succeeded.
 pub fn jobs_of(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
-    let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
+    let begin = text
+        .find('{')
+        .unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
     let document: Value = serde_json::from_str(&text[begin..]).unwrap();
     document["jobs"].as_array().unwrap().clone()
 }

@@ -19,7 +19,11 @@ pub const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
 /// Reports that a test cannot run here; fails if all tests are required.
 pub fn skip(why: &str) {
-    assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "required, and not possible here: {why}");
+    assert_ne!(
+        std::env::var("HALFPOWER_REQUIRE").as_deref(),
+        Ok("all"),
+        "required, and not possible here: {why}"
+    );
     eprintln!("skipped: {why}");
 }
 
@@ -52,8 +56,9 @@ pub struct Ended {
 impl Ended {
     /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("standard output is not a JSON document: {error}\n{self:?}"))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!("standard output is not a JSON document: {error}\n{self:?}")
+        })
     }
 
     /// The document of a successful run.
@@ -121,8 +126,9 @@ pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
 
 /// The test files that halfpower created in a directory, by name.
 pub fn test_files(directory: &Path) -> Vec<String> {
-    let names =
-        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let names = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with("halfpower-") && name.ends_with(".tmp")).collect()
 }
 
@@ -141,7 +147,14 @@ pub fn points(document: &Value) -> &[Value] {
 
 /// Whether a point has numbers; checks that it has either all of them or an error.
 pub fn has_numbers(point: &Value) -> bool {
-    let fields = ["throughput_bytes_per_s", "iops", "latency_ns", "cpu_ns_per_request", "repeats", "achieved"];
+    let fields = [
+        "throughput_bytes_per_s",
+        "iops",
+        "latency_ns",
+        "cpu_ns_per_request",
+        "repeats",
+        "achieved",
+    ];
     let there = fields.map(|field| point.get(field).is_some());
     assert!(there.iter().all(|one| *one == there[0]), "all numbers or none: {point:#}");
     assert_ne!(there[0], point.get("error").is_some(), "numbers or an error: {point:#}");

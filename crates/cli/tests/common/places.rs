@@ -10,11 +10,18 @@ const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
 /// Runs a tool; returns its messages as the error.
 pub fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
-    Err(format!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+    Err(format!(
+        "{program} {}: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    ))
 }
 
 fn text(path: &Path) -> &str {
@@ -41,20 +48,24 @@ pub fn memory_directory() -> tempfile::TempDir {
 /// Removes the mounts (also of FUSE), loop devices and directories of killed tests. Unmounts before
 /// accessing files, which might hang.
 pub fn sweep() {
-    let names = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten().map(|entry| entry.path());
+    let names =
+        fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten().map(|entry| entry.path());
     for left in names.filter(|path| is_left(path)) {
         // Loop devices first, because the kernel forgets the path of a backing file after the
         // unmount. A mounted device goes with its mount.
         let loops =
-            tool("losetup", &["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"]).unwrap_or_default();
+            tool("losetup", &["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"])
+                .unwrap_or_default();
         for (device, file) in loops.lines().filter_map(|line| line.split_once(' ')) {
             if Path::new(file).starts_with(&left) {
                 let _ = tool("losetup", &["--detach", device]);
             }
         }
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let mounts =
-            mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|at| Path::new(at).starts_with(&left));
+        let mounts = mounts
+            .lines()
+            .filter_map(|line| line.split(' ').nth(1))
+            .filter(|at| Path::new(at).starts_with(&left));
         // Nested mounts come later in the list.
         for at in mounts.collect::<Vec<_>>().into_iter().rev() {
             let _ = tool("umount", &["--lazy", at]);
@@ -66,8 +77,10 @@ pub fn sweep() {
 /// Whether the process that created a test's directory has ended.
 fn is_left(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let process =
-        name.strip_prefix(TEST).and_then(|rest| rest.split_once('-')).and_then(|(id, _)| id.parse::<u32>().ok());
+    let process = name
+        .strip_prefix(TEST)
+        .and_then(|rest| rest.split_once('-'))
+        .and_then(|(id, _)| id.parse::<u32>().ok());
     process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
 }
 
@@ -83,14 +96,19 @@ impl Loop {
     pub fn make(size: u64) -> Result<Loop, String> {
         let directory = memory_directory();
         let file = directory.path().join("disk");
-        File::create(&file).and_then(|made| made.set_len(size)).map_err(|error| error.to_string())?;
+        File::create(&file)
+            .and_then(|made| made.set_len(size))
+            .map_err(|error| error.to_string())?;
         let device = tool("losetup", &["--find", "--show", text(&file)])?;
         // A device keeps its queue settings when detached, and the scheduler also sets the queue
         // length. Write the number of requests twice: the kernel may show 128 with fewer tags, and
         // only allocates tags when the number changes.
         let queue = format!("/sys/class/block/{}/queue", device.trim_start_matches("/dev/"));
-        for (setting, value) in [("scheduler", "none"), ("nr_requests", "64"), ("nr_requests", "128")] {
-            fs::write(format!("{queue}/{setting}"), value).map_err(|error| format!("{queue}/{setting}: {error}"))?;
+        for (setting, value) in
+            [("scheduler", "none"), ("nr_requests", "64"), ("nr_requests", "128")]
+        {
+            fs::write(format!("{queue}/{setting}"), value)
+                .map_err(|error| format!("{queue}/{setting}: {error}"))?;
         }
         Ok(Loop { device, file, _directory: directory })
     }
@@ -99,7 +117,9 @@ impl Loop {
     fn number(&self) -> Result<String, String> {
         let name = self.device.trim_start_matches("/dev/");
         let file = format!("/sys/class/block/{name}/dev");
-        fs::read_to_string(&file).map(|number| number.trim().to_owned()).map_err(|error| format!("{file}: {error}"))
+        fs::read_to_string(&file)
+            .map(|number| number.trim().to_owned())
+            .map_err(|error| format!("{file}: {error}"))
     }
 }
 
@@ -120,8 +140,10 @@ pub struct Mount {
 impl Mount {
     /// Mounts with these arguments before the mount point.
     pub fn with(arguments: &[&str]) -> Result<Mount, String> {
-        let directory =
-            tempfile::Builder::new().prefix("halfpower-test-").tempdir().map_err(|error| error.to_string())?;
+        let directory = tempfile::Builder::new()
+            .prefix("halfpower-test-")
+            .tempdir()
+            .map_err(|error| error.to_string())?;
         let at = directory.path().join("mount");
         fs::create_dir(&at).map_err(|error| error.to_string())?;
         let words: Vec<&str> = arguments.iter().copied().chain([text(&at)]).collect();
@@ -182,7 +204,10 @@ impl Throttle {
         let group = group.ok_or("the kernel has no blkio control groups (version 1)")?;
         let mut throttle = Throttle { number: device.number()?, files: Vec::new() };
         for (name, limit) in limits {
-            let file = PathBuf::from(format!("{BLKIO}{}/blkio.throttle.{name}_device", group.trim_end_matches('/')));
+            let file = PathBuf::from(format!(
+                "{BLKIO}{}/blkio.throttle.{name}_device",
+                group.trim_end_matches('/')
+            ));
             fs::write(&file, format!("{} {limit}", throttle.number))
                 .map_err(|error| format!("{}: {error}", file.display()))?;
             throttle.files.push(file);

@@ -98,10 +98,16 @@ pub struct FaultyFs {
 impl FaultyFs {
     /// Mounts an empty file system on a directory.
     pub fn mount(at: &Path) -> Result<FaultyFs, String> {
-        let device =
-            File::options().read(true).write(true).open("/dev/fuse").map_err(|error| format!("/dev/fuse: {error}"))?;
+        let device = File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/fuse")
+            .map_err(|error| format!("/dev/fuse: {error}"))?;
         let text = |text: String| CString::new(text).expect("no NUL in it");
-        let options = text(format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd()));
+        let options = text(format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0,allow_other",
+            device.as_raw_fd()
+        ));
         let (name, kind, place) =
             (text("halfpower-faults".into()), text("fuse".into()), text(at.display().to_string()));
         // SAFETY: all arguments are strings that live until the call returns.
@@ -153,7 +159,11 @@ impl FaultyFs {
 
     /// Names in the root directory, without system calls, which may hang.
     pub fn names(&self) -> Vec<String> {
-        lock(&self.state).nodes[&ROOT].names.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        lock(&self.state).nodes[&ROOT]
+            .names
+            .keys()
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
     }
 
     /// Adds a file to the root directory.
@@ -192,7 +202,9 @@ fn serve(mut device: File, state: &Mutex<State>) {
         let len = match device.read(&mut buffer) {
             Ok(len) => len,
             // The request was interrupted before it was read, or a signal arrived.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => continue,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
+                continue;
+            }
             Err(_) => return,
         };
         let request = Request { bytes: &buffer[..len] };
@@ -202,7 +214,10 @@ fn serve(mut device: File, state: &Mutex<State>) {
             Answer::Done(body) => (request.number(), 0, body),
             Answer::Error(code) => (request.number(), -code, Vec::new()),
             // Cancels a hanging request.
-            Answer::None if request.operation() == INTERRUPT && state.hanging.remove(&request.u64(HEADER)) => {
+            Answer::None
+                if request.operation() == INTERRUPT
+                    && state.hanging.remove(&request.u64(HEADER)) =>
+            {
                 (request.u64(HEADER), -libc::EINTR, Vec::new())
             }
             Answer::None => continue,
@@ -294,7 +309,11 @@ impl State {
         self.last += 1;
         self.nodes.insert(self.last, node);
         let number = self.last;
-        self.nodes.get_mut(&directory).expect("the directory is there").names.insert(name.into(), number);
+        self.nodes
+            .get_mut(&directory)
+            .expect("the directory is there")
+            .names
+            .insert(name.into(), number);
         number
     }
 
@@ -304,7 +323,8 @@ impl State {
 
     /// The fault that affects a request.
     fn fault(&mut self, asked: Asked, offset: u64, len: u64) -> Option<Instead> {
-        let met = self.faults.iter().find(|fault| fault.asked == asked && offset + len > fault.from);
+        let met =
+            self.faults.iter().find(|fault| fault.asked == asked && offset + len > fault.from);
         let instead = met.map(|fault| fault.instead);
         self.hits += u64::from(instead.is_some());
         self.hold |= instead == Some(Instead::Hold);
@@ -450,7 +470,11 @@ impl State {
         if self.find(directory, name).is_some() {
             return Answer::Error(libc::EEXIST);
         }
-        self.nodes.get_mut(&directory).expect("the kernel knows it").names.insert(name.into(), number);
+        self.nodes
+            .get_mut(&directory)
+            .expect("the kernel knows it")
+            .names
+            .insert(name.into(), number);
         self.nodes.get_mut(&number).expect("the kernel knows it").links += 1;
         Answer::Done(self.entry(number))
     }
@@ -466,7 +490,9 @@ impl State {
             Some(Instead::Error(code)) => return Answer::Error(code),
             Some(Instead::Hang) => return Answer::Never,
             Some(Instead::Half) => body.truncate(half(body.len())),
-            Some(_) => body.chunks_mut(BLOCK as usize).for_each(|block| block[block.len() / 2] ^= 0x10),
+            Some(_) => {
+                body.chunks_mut(BLOCK as usize).for_each(|block| block[block.len() / 2] ^= 0x10)
+            }
             None => {}
         }
         Answer::Done(body)
@@ -485,7 +511,9 @@ impl State {
                 bytes.truncate(done);
             }
             Some(Instead::Tear) => bytes.truncate(half(len)),
-            Some(Instead::Flip) => bytes.chunks_mut(BLOCK as usize).for_each(|block| block[block.len() / 2] ^= 0x10),
+            Some(Instead::Flip) => {
+                bytes.chunks_mut(BLOCK as usize).for_each(|block| block[block.len() / 2] ^= 0x10)
+            }
             Some(Instead::Misplace) => offset += BLOCK,
             Some(Instead::Lose) => lost = true,
             Some(Instead::Hold) | None => {}
@@ -509,7 +537,9 @@ impl State {
     fn list(&self, request: &Request<'_>) -> Answer {
         let (from, room) = (request.u64(HEADER + 8) as usize, request.u32(HEADER + 16) as usize);
         let mut out = Out::default();
-        for (index, (name, number)) in self.nodes[&request.node()].names.iter().enumerate().skip(from) {
+        for (index, (name, number)) in
+            self.nodes[&request.node()].names.iter().enumerate().skip(from)
+        {
             let padded = name.len().next_multiple_of(8);
             if out.0.len() + 24 + padded > room {
                 break;
@@ -544,7 +574,14 @@ fn greeting() -> Vec<u8> {
 fn space() -> Vec<u8> {
     let mut out = Out::default();
     let blocks = FREE / BLOCK;
-    out.u64(blocks).u64(blocks).u64(blocks).u64(1 << 20).u64(1 << 20).u32(BLOCK as u32).u32(255).u32(BLOCK as u32);
+    out.u64(blocks)
+        .u64(blocks)
+        .u64(blocks)
+        .u64(1 << 20)
+        .u64(1 << 20)
+        .u32(BLOCK as u32)
+        .u32(255)
+        .u32(BLOCK as u32);
     out.0.resize(80, 0);
     out.0
 }

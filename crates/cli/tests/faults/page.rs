@@ -48,8 +48,8 @@ fn page() -> String {
         let _ = write!(page, "\n## {}\n\n{}\n\n", section.title, wrapped(section.promise));
         page += "| fault | tried with | must end with | may change |\n|---|---|---|---|\n";
         for (_, row) in section.rows {
-            let cells =
-                [row.fault.to_owned(), commands(row), ends(row), names(row)].map(|cell| cell.replace('|', "\\|"));
+            let cells = [row.fault.to_owned(), commands(row), ends(row), names(row)]
+                .map(|cell| cell.replace('|', "\\|"));
             let _ = writeln!(page, "| {} |", cells.join(" | "));
         }
     }
@@ -77,7 +77,10 @@ fn wrapped(text: &str) -> String {
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),
-        Step::Start(line) | Step::Together(_, line, _) | Step::Storm { line, .. } | Step::Stop { line, .. } => {
+        Step::Start(line)
+        | Step::Together(_, line, _)
+        | Step::Storm { line, .. }
+        | Step::Stop { line, .. } => {
             vec![(*line, "")]
         }
         _ => Vec::new(),
@@ -98,9 +101,14 @@ fn commands(row: &Row) -> String {
             told.push(name);
         }
     }
-    let how: BTreeSet<&str> = lines(row).iter().map(|(_, by)| *by).filter(|by| !by.is_empty()).collect();
+    let how: BTreeSet<&str> =
+        lines(row).iter().map(|(_, by)| *by).filter(|by| !by.is_empty()).collect();
     let how: Vec<&str> = how.into_iter().collect();
-    if how.is_empty() { told.join(", ") } else { format!("{}, {}", told.join(", "), how.join("; ")) }
+    if how.is_empty() {
+        told.join(", ")
+    } else {
+        format!("{}, {}", told.join(", "), how.join("; "))
+    }
 }
 
 /// The distinct ways in which a row's commands must end.
@@ -108,9 +116,10 @@ fn ends(row: &Row) -> String {
     let mut told: Vec<String> = Vec::new();
     for step in row.steps {
         let one = match step {
-            Step::Run(_, _, ends) | Step::Ended(ends) | Step::Together(_, _, ends) | Step::Stop { ends, .. } => {
-                said(ends)
-            }
+            Step::Run(_, _, ends)
+            | Step::Ended(ends)
+            | Step::Together(_, _, ends)
+            | Step::Stop { ends, .. } => said(ends),
             Step::Storm { signal: libc::SIGKILL, .. } => "a kill at any moment".into(),
             Step::Storm { .. } => "an interrupt at any moment".into(),
             Step::Fails(line) => format!("`{}` fails", command(line)),
@@ -124,7 +133,8 @@ fn ends(row: &Row) -> String {
 }
 
 fn said(ends: &Ends) -> String {
-    let words: Vec<String> = ends.words.iter().map(|word| format!("\"{}\"", word.replace('|', "\" or \""))).collect();
+    let words: Vec<String> =
+        ends.words.iter().map(|word| format!("\"{}\"", word.replace('|', "\" or \""))).collect();
     let how = match ends.codes {
         _ if ends.failed_points => "failed points".to_owned(),
         [] => "a kill".into(),
@@ -132,7 +142,10 @@ fn said(ends: &Ends) -> String {
         [2] => "a refusal".into(),
         [1] => "a failure".into(),
         [130] => "an interrupt".into(),
-        codes => format!("exit code {}", codes.iter().map(i32::to_string).collect::<Vec<_>>().join(" or ")),
+        codes => format!(
+            "exit code {}",
+            codes.iter().map(i32::to_string).collect::<Vec<_>>().join(" or ")
+        ),
     };
     if words.is_empty() { how } else { format!("{how}: {}", words.join(", ")) }
 }
@@ -169,8 +182,8 @@ fn the_table_has_sixty_kinds_and_every_command() {
         .map(|(line, _)| command(line))
         .collect();
     for name in [
-        "run", "sweep", "study", "postmark", "iozone", "sqlio", "diskspd", "fio", "metadata", "verify", "report",
-        "twin", "compare", "stack", "history", "check", "tune",
+        "run", "sweep", "study", "postmark", "iozone", "sqlio", "diskspd", "fio", "metadata",
+        "verify", "report", "twin", "compare", "stack", "history", "check", "tune",
     ] {
         assert!(all.contains(name), "nothing is tried with {name}");
     }

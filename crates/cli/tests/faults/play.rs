@@ -124,7 +124,8 @@ pub enum Sink {
     Unread,
 }
 
-pub const PLAIN: By = By { words: "", starter: &[], nobody: false, stdout: Sink::Caught, stderr: Sink::Caught };
+pub const PLAIN: By =
+    By { words: "", starter: &[], nobody: false, stdout: Sink::Caught, stderr: Sink::Caught };
 
 /// How a command must end.
 #[derive(Debug, Clone, Copy)]
@@ -204,7 +205,11 @@ impl Running {
         }
         // A user who owns nothing may lack access to the program's path.
         let program = File::open(HALFPOWER).unwrap();
-        words.push(if by.nobody { format!("/proc/self/fd/{PROGRAM_FD}").into() } else { HALFPOWER.into() });
+        words.push(if by.nobody {
+            format!("/proc/self/fd/{PROGRAM_FD}").into()
+        } else {
+            HALFPOWER.into()
+        });
         words.extend(line.split(' ').map(|word| stage.word(word)));
         let sink = |sink: Sink, caught: &File| match sink {
             Sink::Caught => Stdio::from(caught.try_clone().unwrap()),
@@ -280,15 +285,21 @@ impl Running {
         let shown: String = self.line.chars().take(200).collect();
         let all = format!("'{shown}' ended with {status}\nstdout: {stdout}\nstderr: {stderr}");
         let raw = |c: char| (c.is_control() && !"\n\t".contains(c)) || c == '\u{202e}';
-        assert!(!stdout.contains(raw) && !stderr.contains(raw), "a character that steers a terminal: {all:?}");
+        assert!(
+            !stdout.contains(raw) && !stderr.contains(raw),
+            "a character that steers a terminal: {all:?}"
+        );
         assert!(!stderr.contains("panicked"), "a panic: {all}");
         // The message may quote an argument of maximum length a few times.
         assert!(stderr.len() < 20_000, "a message of {} bytes: {all}", stderr.len());
         match status.code() {
-            Some(code) => assert!(ends.codes.contains(&code), "not an exit code of {:?}: {all}", ends.codes),
+            Some(code) => {
+                assert!(ends.codes.contains(&code), "not an exit code of {:?}: {all}", ends.codes)
+            }
             None => assert!(ends.codes.is_empty(), "killed by signal {:?}: {all}", status.signal()),
         }
-        if ends.codes == [2] && self.by.stdout == Sink::Caught && !self.line.starts_with("postmark") {
+        if ends.codes == [2] && self.by.stdout == Sink::Caught && !self.line.starts_with("postmark")
+        {
             assert!(stdout.is_empty(), "refused, and yet a result: {all}");
         }
         let told = !stderr.is_empty() || self.by.stderr != Sink::Caught;
@@ -299,29 +310,39 @@ impl Running {
         }
         let words = if ends.failed_points { points.join("\n") } else { stdout + &stderr };
         for word in ends.words {
-            assert!(word.split('|').any(|either| words.contains(either)), "nothing of '{word}': {all}");
+            assert!(
+                word.split('|').any(|either| words.contains(either)),
+                "nothing of '{word}': {all}"
+            );
         }
     }
 
     /// Whether it has ended, without reaping it, so it can still be signalled.
     fn has_ended(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
     }
 
     /// Whether all of its threads are stopped.
     fn is_stopped(&self) -> bool {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
-        let stat = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let threads =
+            fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let stat = |thread: fs::DirEntry| {
+            fs::read_to_string(thread.path().join("stat")).unwrap_or_default()
+        };
         let mut states = threads.map(stat).peekable();
-        let is_stopped = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+        let is_stopped =
+            |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
         states.peek().is_some() && states.all(is_stopped)
     }
 
     /// A counter from /proc/PID/io.
     fn count(&self, name: &str) -> u64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
-        io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).unwrap_or(0)
+        io.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok())
+            .unwrap_or(0)
     }
 }
 
@@ -335,7 +356,8 @@ impl Drop for Running {
 /// The errors of a document's points. A point has either an error or numbers, and at least one has
 /// an error.
 fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
-    let document: Value = serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
+    let document: Value =
+        serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
     let points = document["points"].as_array().ok_or("no points")?;
     let mut errors = Vec::new();
     for point in points {
@@ -368,7 +390,8 @@ pub fn play(name: &str, row: &Row) {
     stage.remember();
     let mut running: Option<Running> = None;
     // The next run removes what a killed one leaves.
-    let kills = row.steps.iter().any(|step| matches!(step, Step::Storm { signal: libc::SIGKILL, .. }));
+    let kills =
+        row.steps.iter().any(|step| matches!(step, Step::Storm { signal: libc::SIGKILL, .. }));
     for step in row.steps {
         match step {
             Step::Run(by, lines, ends) => {
@@ -376,20 +399,25 @@ pub fn play(name: &str, row: &Row) {
                     Running::start(&stage, *by, line).ends(ends);
                     if running.is_none() && !kills {
                         let mut changed = stage.changed();
-                        changed.retain(|name| !row.leaves.iter().any(|pattern| fits(pattern, name)));
+                        changed
+                            .retain(|name| !row.leaves.iter().any(|pattern| fits(pattern, name)));
                         assert_eq!(changed, Vec::<String>::new(), "'{line}' left or changed these");
                     }
                 }
             }
             Step::Start(line) => running = Some(Running::start(&stage, PLAIN, line)),
             Step::Until(state) => until(&stage, running.as_mut(), *state),
-            Step::Signal(signal) => running.as_ref().expect("a command was started").signal(*signal),
+            Step::Signal(signal) => {
+                running.as_ref().expect("a command was started").signal(*signal)
+            }
             Step::Ended(ends) => running.take().expect("a command was started").ends(ends),
             Step::Do(given) => stage.give(given).unwrap_or_else(|why| panic!("{given:?}: {why}")),
             Step::Met(faulty) => assert!(stage.faulty(faulty).hits() > 0, "the fault never came"),
             Step::Fails(line) => {
-                let words: Vec<String> =
-                    line.split(' ').map(|word| stage.word(word).into_string().expect("plain words")).collect();
+                let words: Vec<String> = line
+                    .split(' ')
+                    .map(|word| stage.word(word).into_string().expect("plain words"))
+                    .collect();
                 let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
                 assert!(tool(&words[0], &arguments).is_err(), "'{line}' should fail");
             }
@@ -408,7 +436,9 @@ pub fn play(name: &str, row: &Row) {
             Step::Stutter(stops, by, line, ends) => {
                 let stuttering = Running::start(&stage, *by, line);
                 let frozen = |frozen: bool| match stops {
-                    Stops::Signals => stuttering.signal(if frozen { libc::SIGSTOP } else { libc::SIGCONT }),
+                    Stops::Signals => {
+                        stuttering.signal(if frozen { libc::SIGSTOP } else { libc::SIGCONT })
+                    }
                     Stops::Freezer(group) => stage.freeze(group, frozen),
                 };
                 let until = Instant::now() + PATIENCE;
@@ -422,16 +452,22 @@ pub fn play(name: &str, row: &Row) {
                 stuttering.ends(ends);
             }
             Step::Together(times, line, ends) => {
-                let all: Vec<Running> = (0..*times).map(|_| Running::start(&stage, PLAIN, line)).collect();
+                let all: Vec<Running> =
+                    (0..*times).map(|_| Running::start(&stage, PLAIN, line)).collect();
                 all.into_iter().for_each(|one| one.ends(ends));
             }
-            Step::Storm { seed, times, line, signal } => storm(&stage, *seed, *times, line, *signal),
+            Step::Storm { seed, times, line, signal } => {
+                storm(&stage, *seed, *times, line, *signal)
+            }
         }
     }
     drop(running);
     let mut left = stage.changed();
     for pattern in row.leaves {
-        assert!(left.iter().any(|one| fits(pattern, one)), "{name}: nothing new or changed is called {pattern}");
+        assert!(
+            left.iter().any(|one| fits(pattern, one)),
+            "{name}: nothing new or changed is called {pattern}"
+        );
         left.retain(|one| !fits(pattern, one));
     }
     assert_eq!(left, Vec::<String>::new(), "{name}: these were left or changed");
@@ -453,18 +489,24 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
             && let Some(status) = one.child.try_wait().unwrap()
         {
             let (stdout, stderr) = one.said();
-            panic!("'{}' ended with {status} before {state:?}\nstdout: {stdout}\nstderr: {stderr}", one.line);
+            panic!(
+                "'{}' ended with {status} before {state:?}\nstdout: {stdout}\nstderr: {stderr}",
+                one.line
+            );
         }
         match state {
-            State::TestFile(at, bytes) => {
-                test_files(&stage.path(at)).iter().any(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes))
+            State::TestFile(at, bytes) => test_files(&stage.path(at))
+                .iter()
+                .any(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes)),
+            State::Read(bytes) => running
+                .as_ref()
+                .is_some_and(|one| one.count("rchar").max(one.count("read_bytes")) >= bytes),
+            State::Written(bytes) => {
+                running.as_ref().is_some_and(|one| one.count("wchar") >= bytes)
             }
-            State::Read(bytes) => {
-                running.as_ref().is_some_and(|one| one.count("rchar").max(one.count("read_bytes")) >= bytes)
-            }
-            State::Written(bytes) => running.as_ref().is_some_and(|one| one.count("wchar") >= bytes),
             State::Mapped(name) => running.as_ref().is_some_and(|one| {
-                let maps = fs::read_to_string(format!("/proc/{}/maps", one.child.id())).unwrap_or_default();
+                let maps = fs::read_to_string(format!("/proc/{}/maps", one.child.id()))
+                    .unwrap_or_default();
                 maps.contains(stage.path(name).to_str().expect("a plain name"))
             }),
             State::Hangs(name) => stage.faulty(name).hanging() > 0,
@@ -473,8 +515,12 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
                 let stopped = running.as_ref().is_some_and(|one| one.is_stopped());
                 stopped && stopped_since.get_or_insert_with(Instant::now).elapsed() >= STOP
             }
-            State::Long(name, bytes) => fs::metadata(stage.path(name)).is_ok_and(|file| file.len() >= bytes),
-            State::Set(disk, setting, value) => stage.setting(disk, setting).is_some_and(|now| now == value),
+            State::Long(name, bytes) => {
+                fs::metadata(stage.path(name)).is_ok_and(|file| file.len() >= bytes)
+            }
+            State::Set(disk, setting, value) => {
+                stage.setting(disk, setting).is_some_and(|now| now == value)
+            }
             State::Gone(at) => test_files(&stage.path(at)).is_empty(),
         }
     });
@@ -494,7 +540,8 @@ fn storm(stage: &Stage, seed: u64, times: u32, line: &str, signal: i32) {
         let all = format!("seed {seed}, time {time}: '{line}' ended with {status}: {stderr}");
         assert!(!stderr.contains("panicked"), "{all}");
         // Before the program handles signals, a signal kills it; afterwards it ends cleanly.
-        let in_order = status.code().is_some_and(|code| code == 130) || status.signal() == Some(signal);
+        let in_order =
+            status.code().is_some_and(|code| code == 130) || status.signal() == Some(signal);
         assert!(in_order, "{all}");
         if signal != libc::SIGKILL {
             assert_eq!(stage.changed(), Vec::<String>::new(), "{all}");

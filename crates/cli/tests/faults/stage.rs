@@ -35,7 +35,8 @@ pub const DISK: u64 = 8 * MIB;
 const PARTITION: u64 = MIB;
 
 /// Disk settings that halfpower changes and restores.
-const SETTINGS: [&str; 6] = ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
+const SETTINGS: [&str; 6] =
+    ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
 /// A name that would clear the screen, set the window's title and reverse the text direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
@@ -224,8 +225,13 @@ impl Stage {
     pub fn path(&self, name: &str) -> PathBuf {
         if let Some((start, rest)) = name.split_once('*') {
             let entries = fs::read_dir(self.here()).into_iter().flatten().flatten();
-            let found = entries.map(|entry| entry.file_name()).find(|one| one.as_bytes().starts_with(start.as_bytes()));
-            return self.here().join(found.unwrap_or("absent".into())).join(rest.trim_start_matches('/'));
+            let found = entries
+                .map(|entry| entry.file_name())
+                .find(|one| one.as_bytes().starts_with(start.as_bytes()));
+            return self
+                .here()
+                .join(found.unwrap_or("absent".into()))
+                .join(rest.trim_start_matches('/'));
         }
         match self.devices.get(name) {
             Some(device) => PathBuf::from(device),
@@ -251,9 +257,12 @@ impl Stage {
         };
         match *given {
             Given::File(name) => fs::write(at(name), data(name)).map_err(io(name)),
-            Given::Text(name, text) => fs::write(at(name), self.word(text).as_bytes()).map_err(io(name)),
+            Given::Text(name, text) => {
+                fs::write(at(name), self.word(text).as_bytes()).map_err(io(name))
+            }
             Given::Noise(name) => {
-                let noise: Vec<u8> = (0..50_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+                let noise: Vec<u8> =
+                    (0..50_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
                 fs::write(at(name), noise).map_err(io(name))
             }
             Given::Directory(name) => fs::create_dir(at(name)).map_err(io(name)),
@@ -299,7 +308,11 @@ impl Stage {
             Given::DiskElsewhere(lower, upper, file) => {
                 let work = format!("{}.work", shown(&at(upper)));
                 fs::create_dir(&work).map_err(io(upper))?;
-                let layers = format!("lowerdir={},upperdir={},workdir={work}", shown(&at(lower)), shown(&at(upper)));
+                let layers = format!(
+                    "lowerdir={},upperdir={},workdir={work}",
+                    shown(&at(lower)),
+                    shown(&at(upper))
+                );
                 let script = "mount -t overlay -o \"$0\" halfpower-test \"$2\" && losetup --find --show \"$2/$1\" && exec sleep infinity";
                 let device = self.elsewhere(script, &[layers.as_str(), file])?;
                 self.props.push(Prop::Loop(device));
@@ -310,7 +323,9 @@ impl Stage {
                 self.mount(name, &["--bind", &shown(&at(of))])
             }
             Given::MountedFile(name, image) => {
-                fs::write(at(image), erofs_image()).and_then(|()| fs::create_dir(at(name))).map_err(io(name))?;
+                fs::write(at(image), erofs_image())
+                    .and_then(|()| fs::create_dir(at(name)))
+                    .map_err(io(name))?;
                 // mount(8) would create a loop device.
                 mount_file(&at(image), &at(name))?;
                 self.props.push(Prop::Mount(at(name)));
@@ -318,7 +333,8 @@ impl Stage {
             }
             Given::Btrfs(name, second) => self.mount_btrfs(name, second),
             Given::Reflink(name, of) => {
-                // Two files born in the same tick of the kernel's clock (10 ms at 100 Hz) are taken for one.
+                // Two files born in the same tick of the kernel's clock (10 ms at 100 Hz) are taken
+                // for one.
                 std::thread::sleep(Duration::from_millis(20));
                 tool("cp", &["--reflink=always", &shown(&at(of)), &shown(&at(name))])?;
                 tool("sync", &["--file-system", &shown(&at(name))]).map(drop)
@@ -332,7 +348,8 @@ impl Stage {
                 Ok(())
             }
             Given::Zram(name) => {
-                let number = fs::read_to_string("/sys/class/zram-control/hot_add").map_err(io("zram"))?;
+                let number =
+                    fs::read_to_string("/sys/class/zram-control/hot_add").map_err(io("zram"))?;
                 let number = number.trim().to_owned();
                 self.props.push(Prop::Zram(number.clone()));
                 let size = format!("/sys/class/block/zram{number}/disksize");
@@ -365,7 +382,8 @@ impl Stage {
             Given::Made(disk, words) => {
                 let words: Vec<&str> = words.split(' ').collect();
                 let device = at(disk).display().to_string();
-                let arguments: Vec<&str> = words[1..].iter().copied().chain([device.as_str()]).collect();
+                let arguments: Vec<&str> =
+                    words[1..].iter().copied().chain([device.as_str()]).collect();
                 tool(words[0], &arguments).map(drop)
             }
             Given::Partitions(name) => {
@@ -397,7 +415,9 @@ impl Stage {
                 self.props.push(Prop::Directory(beside));
                 self.mount(name, &["-o", "loop", &image])
             }
-            Given::ReadOnly(name) => tool("mount", &["-o", "remount,ro", &shown(&at(name))]).map(drop),
+            Given::ReadOnly(name) => {
+                tool("mount", &["-o", "remount,ro", &shown(&at(name))]).map(drop)
+            }
             Given::Full(name) => {
                 let mut ballast = File::create(at(name).join("ballast")).map_err(io(name))?;
                 while ballast.write_all(&[7; 4096]).is_ok() {}
@@ -414,8 +434,12 @@ impl Stage {
                 self.props.push(Prop::Mount(over));
                 Ok(())
             }
-            Given::Shell(line) => tool("sh", &["-c", &format!("cd '{}' && {line}", shown(self.here()))]).map(drop),
-            Given::LazilyUnmounted(name) => tool("umount", &["--lazy", &shown(&at(name))]).map(drop),
+            Given::Shell(line) => {
+                tool("sh", &["-c", &format!("cd '{}' && {line}", shown(self.here()))]).map(drop)
+            }
+            Given::LazilyUnmounted(name) => {
+                tool("umount", &["--lazy", &shown(&at(name))]).map(drop)
+            }
             Given::Faulty(name, faults) => {
                 fs::create_dir(at(name)).map_err(io(name))?;
                 let faulty = FaultyFs::mount(&at(name))?;
@@ -437,7 +461,9 @@ impl Stage {
             }
             Given::TestFileReplaced(name, by) => {
                 let made = test_files(&at(name));
-                let [made] = made.as_slice() else { return Err(format!("{name}: one test file, not {made:?}")) };
+                let [made] = made.as_slice() else {
+                    return Err(format!("{name}: one test file, not {made:?}"));
+                };
                 fs::remove_file(made).and_then(|()| symlink(at(by), made)).map_err(io(name))
             }
             Given::Released(name) => {
@@ -469,7 +495,12 @@ impl Stage {
                     .stdout(Stdio::piped())
                     .spawn()
                     .map_err(io("setpriv"))?;
-                let locked = holder.stdout.take().expect("piped").read(&mut [0]).is_ok_and(|bytes| bytes == 1);
+                let locked = holder
+                    .stdout
+                    .take()
+                    .expect("piped")
+                    .read(&mut [0])
+                    .is_ok_and(|bytes| bytes == 1);
                 self.props.push(Prop::Process(holder));
                 if locked { Ok(()) } else { Err(format!("{name}: no lock")) }
             }
@@ -536,7 +567,11 @@ impl Stage {
     /// Mounts in the namespace of a waiting process.
     fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
         let disk = shown(&self.path(disk));
-        self.elsewhere("mount -o ro,noload \"$0\" \"$1\" && echo mounted && exec sleep infinity", &[&disk]).map(drop)
+        self.elsewhere(
+            "mount -o ro,noload \"$0\" \"$1\" && echo mounted && exec sleep infinity",
+            &[&disk],
+        )
+        .map(drop)
     }
 
     /// Starts a script in its own mount namespace with these arguments and a directory; it waits at
@@ -570,7 +605,8 @@ impl Stage {
     /// The names that changed, appeared or disappeared since the snapshot.
     pub fn changed(&self) -> Vec<String> {
         let now = self.look();
-        let names = self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
+        let names =
+            self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
         let changed = names.filter(|name| self.before.get(*name) != now.get(*name));
         changed.map(|name| name.to_string_lossy().into_owned()).collect()
     }
@@ -610,7 +646,9 @@ impl Stage {
 
     fn look_into(&self, directory: &Path, prefix: &OsStr, seen: &mut BTreeMap<OsString, Seen>) {
         let is_faulty = |path: &Path| {
-            self.props.iter().any(|prop| matches!(prop, Prop::Faulty(name, _) if self.here().join(name) == path))
+            self.props
+                .iter()
+                .any(|prop| matches!(prop, Prop::Faulty(name, _) if self.here().join(name) == path))
         };
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -620,7 +658,9 @@ impl Stage {
             let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
             let kind = metadata.file_type();
             let content = match () {
-                () if kind.is_symlink() => hash_of(fs::read_link(&path).unwrap_or_default().as_os_str().as_bytes()),
+                () if kind.is_symlink() => {
+                    hash_of(fs::read_link(&path).unwrap_or_default().as_os_str().as_bytes())
+                }
                 () if kind.is_file() => hash_of(&fs::read(&path).unwrap_or_default()),
                 // A device is compared through its file.
                 () => 0,
@@ -629,7 +669,10 @@ impl Stage {
             name.push(entry.file_name());
             let is_node = kind.is_block_device() || kind.is_char_device();
             let rdev = if is_node { metadata.rdev() } else { 0 };
-            seen.insert(name.clone(), Seen { mode: metadata.mode(), inode: metadata.ino(), rdev, content });
+            seen.insert(
+                name.clone(),
+                Seen { mode: metadata.mode(), inode: metadata.ino(), rdev, content },
+            );
             // lost+found belongs to ext4.
             if kind.is_dir() && entry.file_name() != "lost+found" {
                 name.push("/");

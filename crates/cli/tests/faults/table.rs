@@ -9,8 +9,12 @@ use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
 use crate::fuse::Fault;
 use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace, Tear};
 use crate::play::Sink::{Full as FullSink, Unread};
-use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, Set, TestFile, Written};
-use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Stutter, Together, Until};
+use crate::play::State::{
+    Gone, Hangs, Long, Mapped, Read as HasRead, Said, Set, TestFile, Written,
+};
+use crate::play::Step::{
+    Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Stutter, Together, Until,
+};
 use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, Stops, UNHARMED};
 use crate::play::{failed_points, fails, no_result, play, refused, run, well};
 use crate::stage::Given::*;
@@ -71,7 +75,8 @@ pub static TABLE: &[&Section] = &[
 ];
 
 fn play_row(section: &Section, name: &str) {
-    let (name, row) = section.rows.iter().find(|(one, _)| *one == name).expect("a row of the table");
+    let (name, row) =
+        section.rows.iter().find(|(one, _)| *one == name).expect("a row of the table");
     play(name, row);
 }
 
@@ -92,9 +97,12 @@ const fn under(words: &'static str, starter: &'static [&'static str]) -> By {
 
 // In a mount namespace without one of the kernel's file systems.
 
-const NO_PROC: &[&str] = &["unshare", "--mount", "sh", "-c", "umount --lazy /proc && exec \"$@\"", "sh"];
-const NO_SYS: &[&str] = &["unshare", "--mount", "sh", "-c", "umount --lazy /sys && exec \"$@\"", "sh"];
-const NO_DEV: &[&str] = &["unshare", "--mount", "sh", "-c", "mount -t tmpfs dev /dev && exec \"$@\"", "sh"];
+const NO_PROC: &[&str] =
+    &["unshare", "--mount", "sh", "-c", "umount --lazy /proc && exec \"$@\"", "sh"];
+const NO_SYS: &[&str] =
+    &["unshare", "--mount", "sh", "-c", "umount --lazy /sys && exec \"$@\"", "sh"];
+const NO_DEV: &[&str] =
+    &["unshare", "--mount", "sh", "-c", "mount -t tmpfs dev /dev && exec \"$@\"", "sh"];
 
 /// In a control group of the stage.
 const IN_GROUP: By = under(

@@ -4,7 +4,8 @@
 use super::stream::ToolStream;
 use super::{RunPlan, StreamResult, ToolJob, check_simulated, tool_streams};
 use machine::{
-    Completion, Machine, Nanos, Next, Part, Request, RequestSource, Result, RunUsage, Scheduling, TargetFacts,
+    Completion, Machine, Nanos, Next, Part, Request, RequestSource, Result, RunUsage, Scheduling,
+    TargetFacts,
 };
 use measure::Sample;
 use workload::rng;
@@ -65,14 +66,20 @@ pub(crate) fn run_pool<M: Machine>(
         }
     }
     let result = |(job, streams): (&ToolJob<'_, M::Target>, Vec<(u32, ToolStream)>)| {
-        let measured: Vec<&measure::Stream> = streams.iter().map(|(_, stream)| &stream.result.stream).collect();
+        let measured: Vec<&measure::Stream> =
+            streams.iter().map(|(_, stream)| &stream.result.stream).collect();
         let sample = measure::gather(&measured, usage.clone(), &job.workload);
-        TargetResult { sample, threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect() }
+        TargetResult {
+            sample,
+            threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect(),
+        }
     };
     let mut ran: Vec<TargetResult> = jobs.iter().zip(by_target).map(result).collect();
     let of_jobs = ran.iter_mut().zip(jobs.iter().zip(&facts));
     measure::note_others(
-        of_jobs.filter_map(|(ran, (job, facts))| Some((ran.sample.as_mut().ok()?, &job.workload, facts))),
+        of_jobs.filter_map(|(ran, (job, facts))| {
+            Some((ran.sample.as_mut().ok()?, &job.workload, facts))
+        }),
     );
     Ok(ran)
 }
@@ -84,13 +91,21 @@ fn run_once<M: Machine>(
     pool: &Pool,
     plan: RunPlan,
 ) -> Result<(Vec<PoolThread>, RunUsage)> {
-    let mut by_target: Vec<_> = tool_streams(jobs, facts, plan)?.into_iter().map(Vec::into_iter).collect();
+    let mut by_target: Vec<_> =
+        tool_streams(jobs, facts, plan)?.into_iter().map(Vec::into_iter).collect();
     let thread = |(number, weights): (usize, &Vec<u32>)| {
         let streams = by_target.iter_mut().filter_map(Iterator::next).collect();
-        PoolThread::new(streams, weights, pool.outstanding, rng::derive(pool.seed, PURPOSE_TARGETS, number as u64))
+        PoolThread::new(
+            streams,
+            weights,
+            pool.outstanding,
+            rng::derive(pool.seed, PURPOSE_TARGETS, number as u64),
+        )
     };
     let mut sources: Vec<PoolThread> = pool.weights.iter().enumerate().map(thread).collect();
-    let Some(first) = jobs.first() else { return Err(machine::Error::Unsupported("a pool has no target".into())) };
+    let Some(first) = jobs.first() else {
+        return Err(machine::Error::Unsupported("a pool has no target".into()));
+    };
     let most_bytes = facts.iter().map(|facts| facts.size_bytes).max().unwrap_or(0);
     let access = machine::Access { region: (0, most_bytes), ..first.workload.access(most_bytes) };
     let scheduling = Scheduling { processors: &first.processors, ..Scheduling::default() };
@@ -118,7 +133,12 @@ pub(super) struct PoolThread {
 }
 
 impl PoolThread {
-    pub(super) fn new(streams: Vec<ToolStream>, weights: &[u32], outstanding: Option<u32>, seed: u64) -> PoolThread {
+    pub(super) fn new(
+        streams: Vec<ToolStream>,
+        weights: &[u32],
+        outstanding: Option<u32>,
+        seed: u64,
+    ) -> PoolThread {
         let of_each = streams.iter().map(RequestSource::depth);
         // If the streams have depth 1, so does the thread.
         let depth = if outstanding.is_some() { of_each.max().unwrap_or(1) } else { of_each.sum() };
@@ -128,7 +148,12 @@ impl PoolThread {
         };
         PoolThread {
             turns: if outstanding.is_some() {
-                Turns::Drawn { up_to: weights.iter().scan(0, sum).collect(), seed, count: 0, next: None }
+                Turns::Drawn {
+                    up_to: weights.iter().scan(0, sum).collect(),
+                    seed,
+                    count: 0,
+                    next: None,
+                }
             } else {
                 Turns::Each { first: 0 }
             },

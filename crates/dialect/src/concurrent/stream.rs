@@ -67,7 +67,12 @@ impl Between {
         let begins = thread * bytes;
         let first_bytes = begins % step_bytes;
         let count = room_bytes.saturating_sub(first_bytes) / step_bytes + 1;
-        (first_bytes > 0).then(|| Between { first_bytes, step_bytes, count, index: begins / step_bytes % count })
+        (first_bytes > 0).then(|| Between {
+            first_bytes,
+            step_bytes,
+            count,
+            index: begins / step_bytes % count,
+        })
     }
 
     #[inline]
@@ -109,10 +114,15 @@ impl ToolStream {
             shape: shape.clone(),
             shared: shared.clone(),
             region,
-            rotate_bytes: if let ThreadOrder::Apart { bytes, .. } = shape.threads { thread * bytes } else { 0 },
+            rotate_bytes: if let ThreadOrder::Apart { bytes, .. } = shape.threads {
+                thread * bytes
+            } else {
+                0
+            },
             between: Between::new(thread, request, shape),
             in_flight: 0,
-            scratch: vec![0; if shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
+            scratch: vec![0; if shape.copy_block.is_some() { request as usize } else { 0 }]
+                .into_boxed_slice(),
             source_at: 0,
             seed: rng::derive(workload.seed, PURPOSE_PLACES, thread),
             drawn: 0,
@@ -151,7 +161,10 @@ impl ToolStream {
         self.drawn += 1;
         let len = u64::from(request.len);
         let (step, count) = (self.shape.step_bytes.unwrap_or(len), (self.region.1 / len).max(1));
-        let follows = self.shape.follows_percent.is_some_and(|percent| rng::below(drawn, 100) < u64::from(percent));
+        let follows = self
+            .shape
+            .follows_percent
+            .is_some_and(|percent| rng::below(drawn, 100) < u64::from(percent));
         if let Some(last) = self.last.filter(|_| follows) {
             let end = self.region.0 + (count - 1) * step + len;
             request.offset = if last + 2 * len <= end { last + len } else { self.region.0 };
@@ -170,7 +183,11 @@ impl ToolStream {
             let to = from + u64::from(of);
             if chance < requests {
                 let first = (count * from / 100).min(count - 1);
-                return first + rng::below(rng::hash(drawn, 1), (count * to / 100).saturating_sub(first).max(1));
+                return first
+                    + rng::below(
+                        rng::hash(drawn, 1),
+                        (count * to / 100).saturating_sub(first).max(1),
+                    );
             }
             from = to;
         }
@@ -211,7 +228,9 @@ impl RequestSource for ToolStream {
 
     fn fill_buffers(&mut self, buffers: &mut [u8]) {
         match self.shape.pattern {
-            Some(pattern) => buffers.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&pattern.to_le_bytes())),
+            Some(pattern) => buffers
+                .chunks_exact_mut(8)
+                .for_each(|word| word.copy_from_slice(&pattern.to_le_bytes())),
             None => self.result.stream.fill_buffers(buffers),
         }
     }
@@ -249,7 +268,8 @@ impl RequestSource for ToolStream {
             }
             Next::Done => {
                 if self.shared.stonewall && self.result.trace.counted.is_none() {
-                    self.result.trace.counted = Some((self.result.stream.completed(), self.result.trace.ended));
+                    self.result.trace.counted =
+                        Some((self.result.stream.completed(), self.result.trace.ended));
                     self.shared.first_done.store(true, Ordering::Relaxed);
                 }
                 Next::Done
@@ -268,7 +288,8 @@ impl RequestSource for ToolStream {
         }
         if let Some(width) = self.shape.interval_ns
             && now >= self.measured_from
-            && let Some(interval) = self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
+            && let Some(interval) =
+                self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
         {
             interval[request.op as usize].add(now - issued);
         }

@@ -9,7 +9,11 @@ use workload::Stop;
 const BLOCK: u64 = 4096;
 
 fn shared() -> Arc<Shared> {
-    Arc::new(Shared { stonewall: true, first_done: AtomicBool::new(false), stop: AtomicBool::new(false) })
+    Arc::new(Shared {
+        stonewall: true,
+        first_done: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    })
 }
 
 fn six_reads(blocks: u64) -> Workload {
@@ -27,9 +31,15 @@ fn stream(shape: &RequestShape, thread: u64, blocks: u64, shared: &Arc<Shared>) 
     stream_of(&six_reads(blocks), shape, thread, shared)
 }
 
-fn stream_of(workload: &Workload, shape: &RequestShape, thread: u64, shared: &Arc<Shared>) -> ToolStream {
+fn stream_of(
+    workload: &Workload,
+    shape: &RequestShape,
+    thread: u64,
+    shared: &Arc<Shared>,
+) -> ToolStream {
     let region = workload.region(u64::MAX >> 1);
-    let stream = Stream::new(workload, region, (0, 0), Cursor::Own, Filler::new(workload), 0).unwrap();
+    let stream =
+        Stream::new(workload, region, (0, 0), Cursor::Own, Filler::new(workload), 0).unwrap();
     let mut stream = ToolStream::new(stream, thread, workload, shape, region, shared, 0);
     stream.begin(1000);
     stream
@@ -41,7 +51,8 @@ fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
         match stream.next(*now) {
             Next::Issue(request) => {
                 *now += ns;
-                stream.complete(Completion { slot: request.slot, result: request.len as i32 }, *now);
+                stream
+                    .complete(Completion { slot: request.slot, result: request.len as i32 }, *now);
                 return Some(request.offset as f64 / BLOCK as f64);
             }
             Next::WaitUntil(then) => *now = then,
@@ -68,8 +79,10 @@ fn many_offsets(shape: RequestShape, blocks: u64) -> Vec<f64> {
 
 #[test]
 fn some_requests_follow_the_one_before_and_ranges_have_their_shares() {
-    let follows = many_offsets(RequestShape { follows_percent: Some(70), ..RequestShape::default() }, 4000);
-    let count = follows.windows(2).filter(|pair| pair[1] == pair[0] + 1.0 || pair[1] == 10.0).count();
+    let follows =
+        many_offsets(RequestShape { follows_percent: Some(70), ..RequestShape::default() }, 4000);
+    let count =
+        follows.windows(2).filter(|pair| pair[1] == pair[0] + 1.0 || pair[1] == 10.0).count();
     assert!(count.abs_diff(2800) < 150, "{count} of 4000");
     let ranges = vec![(90, 10), (5, 20), (5, 70)];
     let places = many_offsets(RequestShape { ranges, ..RequestShape::default() }, 4000);
@@ -87,7 +100,8 @@ fn a_burst_is_followed_by_a_pause() {
     let shape = RequestShape { burst: Some((2, 1_000_000)), ..RequestShape::default() };
     let mut stream = stream(&shape, 1, 4, &shared());
     let mut now = 1000;
-    let times: Vec<Nanos> = std::iter::from_fn(|| step(&mut stream, &mut now, 10).map(|_| now)).collect();
+    let times: Vec<Nanos> =
+        std::iter::from_fn(|| step(&mut stream, &mut now, 10).map(|_| now)).collect();
     assert_eq!(times, [1010, 1020, 1_001_030, 1_001_040, 2_001_050, 2_001_060]);
 }
 
@@ -129,12 +143,16 @@ fn threads_that_begin_between_the_places_of_the_first_keep_places_of_their_own()
     assert_eq!(places, [10.0, 12.0, 14.0, 10.0, 12.0, 14.0]);
     // Starts five half blocks in, at the third of its own offsets.
     let threads = ThreadOrder::Apart { bytes: 5 * BLOCK / 2, room_bytes: 4 * BLOCK };
-    assert_eq!(offsets(RequestShape { threads, ..RequestShape::default() }, 5), [12.5, 13.5, 10.5, 11.5, 12.5, 13.5]);
+    assert_eq!(
+        offsets(RequestShape { threads, ..RequestShape::default() }, 5),
+        [12.5, 13.5, 10.5, 11.5, 12.5, 13.5]
+    );
 }
 
 #[test]
 fn what_the_tool_wants_to_know_of_each_request_is_kept() {
-    let mut stream = stream(&RequestShape { log: true, ..RequestShape::default() }, 0, 3, &shared());
+    let mut stream =
+        stream(&RequestShape { log: true, ..RequestShape::default() }, 0, 3, &shared());
     let mut now = 1000;
     while step(&mut stream, &mut now, 25).is_some() {}
     assert_eq!(stream.result.trace.log, [10, 11, 12, 10, 11, 12].map(|block| (block * BLOCK, 25)));
@@ -166,9 +184,14 @@ fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
 /// Draws the targets of `count` requests of a thread with these weights; requests complete in
 /// order.
 fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32> {
-    let timed =
-        Workload { stop: Stop::AfterNs(1_000_000), engine: Engine::IoUring, depth: outstanding, ..six_reads(8) };
-    let streams = weights.iter().map(|_| stream_of(&timed, &RequestShape::default(), 0, &shared())).collect();
+    let timed = Workload {
+        stop: Stop::AfterNs(1_000_000),
+        engine: Engine::IoUring,
+        depth: outstanding,
+        ..six_reads(8)
+    };
+    let streams =
+        weights.iter().map(|_| stream_of(&timed, &RequestShape::default(), 0, &shared())).collect();
     let mut thread = PoolThread::new(streams, weights, Some(outstanding), seed);
     thread.begin(0);
     let (mut under_way, mut targets) = (std::collections::VecDeque::new(), Vec::new());
@@ -183,7 +206,11 @@ fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32>
                 under_way.push_back(request);
             }
             Next::WaitForCompletion => {
-                assert_eq!(under_way.len(), outstanding as usize, "all that may be are outstanding");
+                assert_eq!(
+                    under_way.len(),
+                    outstanding as usize,
+                    "all that may be are outstanding"
+                );
                 let ended = under_way.pop_front().unwrap();
                 thread.complete(Completion { slot: ended.slot, result: ended.len as i32 }, 1);
             }
@@ -209,14 +236,19 @@ fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32>
 fn a_thread_of_a_pool_draws_its_targets_by_their_weights_and_a_seed_repeats() {
     let targets = drawn(&[1, 0, 3], 4, 7, 8000);
     let of = |target: u32| targets.iter().filter(|one| **one == target).count();
-    assert!(of(0).abs_diff(2000) < 150 && of(1) == 0 && of(0) + of(2) == 8000, "{} to the first", of(0));
+    assert!(
+        of(0).abs_diff(2000) < 150 && of(1) == 0 && of(0) + of(2) == 8000,
+        "{} to the first",
+        of(0)
+    );
     assert_eq!(drawn(&[1, 0, 3], 4, 7, 100), targets[..100], "it hangs on the seed alone");
     assert_ne!(drawn(&[1, 0, 3], 4, 8, 100), targets[..100]);
 }
 
 #[test]
 fn data_that_is_not_the_pattern_stops_everybody() {
-    let shape = RequestShape { pattern: Some(u64::from_le_bytes([9; 8])), ..RequestShape::default() };
+    let shape =
+        RequestShape { pattern: Some(u64::from_le_bytes([9; 8])), ..RequestShape::default() };
     let shared = shared();
     let (mut stream, mut other) = (stream(&shape, 0, 8, &shared), stream(&shape, 1, 8, &shared));
     let Next::Issue(request) = stream.next(1000) else { unreachable!() };

@@ -55,8 +55,13 @@ impl Size {
     /// Errors quote the argument as the user wrote it.
     fn parse(words: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let wrong =
-            || refuse(shortened(words), "it is not a size", "write bytes, or a number with K, M, G, T or b (blocks)");
+        let wrong = || {
+            refuse(
+                shortened(words),
+                "it is not a size",
+                "write bytes, or a number with K, M, G, T or b (blocks)",
+            )
+        };
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some(number) = digits.parse::<u64>().ok().filter(|_| plain) else { return wrong() };
         let unit = match &text[digits.len()..] {
@@ -69,7 +74,10 @@ impl Size {
             _ => return wrong(),
         };
         // An exbibyte or more is a typo.
-        number.checked_mul(unit).filter(|bytes| *bytes < 1 << 60).map_or_else(wrong, |bytes| Ok(Size::Bytes(bytes)))
+        number
+            .checked_mul(unit)
+            .filter(|bytes| *bytes < 1 << 60)
+            .map_or_else(wrong, |bytes| Ok(Size::Bytes(bytes)))
     }
 
     fn bytes(self, block: u32) -> u64 {
@@ -172,10 +180,22 @@ const ETW: [&str; 11] = [
 /// DISKSPD options that halfpower does not support.
 const NOT_SERVED: [NotServed; 8] = [
     ("ft", "it marks a file as temporary, which only Windows knows", "leave it out"),
-    ("rdabs", "ranges in bytes are not served", "give the shares in percent of the target: -rdpct<IO>/<PART>:..."),
+    (
+        "rdabs",
+        "ranges in bytes are not served",
+        "give the shares in percent of the target: -rdpct<IO>/<PART>:...",
+    ),
     ("I", "priorities of requests are not served", "start halfpower under ionice"),
-    ("N", "writes to mapped memory are only flushed at the end", "leave it out, or use -Sbw and not -Sm"),
-    ("p", "requests of one thread that overlap are not served", "leave it out, or use -T0 with more threads"),
+    (
+        "N",
+        "writes to mapped memory are only flushed at the end",
+        "leave it out, or use -Sbw and not -Sm",
+    ),
+    (
+        "p",
+        "requests of one thread that overlap are not served",
+        "leave it out, or use -T0 with more threads",
+    ),
     ("ag", "processors are in one group here", "give only their numbers: -a0,1"),
     (
         "y",
@@ -207,26 +227,36 @@ impl Reading {
     /// Parses an option with its value attached: `-b4K`, or `/b4K` as `spelling`.
     fn glued(&mut self, spelling: &str, word: &str) -> Result<()> {
         let mut letters = word.chars();
-        let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
+        let Some(letter) = letters.next() else {
+            return refuse("-", "an option is missing", "leave it out");
+        };
         let value = letters.as_str();
         // The original accepts these in addition to a profile.
         if !matches!(letter, 'X' | 'R' | 'd' | 'W' | 'C' | 'v' | 'z') {
             self.run_option.get_or_insert_with(|| shortened(spelling));
         }
-        let whole = |least: u64, most: u64| number_of(spelling, value, least, most).map(|value| value as u32);
+        let whole = |least: u64, most: u64| {
+            number_of(spelling, value, least, most).map(|value| value as u32)
+        };
         let size = || Size::parse(spelling, value).map(Some);
         let days = 86_400_000;
         match letter {
             'b' => self.sizes.block = size()?,
             'B' => {
-                let (base, length) = value.split_once(':').map_or((value, None), |(base, length)| (base, Some(length)));
+                let (base, length) = value
+                    .split_once(':')
+                    .map_or((value, None), |(base, length)| (base, Some(length)));
                 self.sizes.base = Some(Size::parse(spelling, base)?);
-                self.sizes.length = length.map(|length| Size::parse(spelling, length)).transpose()?;
+                self.sizes.length =
+                    length.map(|length| Size::parse(spelling, length)).transpose()?;
             }
             'c' => self.sizes.create = size()?,
             'C' => self.options.overrides.cool_down_s = Some(whole(0, days)?),
             'd' => self.options.overrides.duration_s = Some(whole(1, days)?),
-            'D' => self.span.interval_ms = Some(if value.is_empty() { 1000 } else { whole(1, 86_400_000)? }),
+            'D' => {
+                self.span.interval_ms =
+                    Some(if value.is_empty() { 1000 } else { whole(1, 86_400_000)? })
+            }
             'f' => match value {
                 "r" => self.target.hint = Hint::Random,
                 "s" => self.target.hint = Hint::Sequential,
@@ -237,14 +267,18 @@ impl Reading {
             'g' => match value.strip_suffix('i') {
                 Some(rate) => {
                     let rate = number_of(spelling, rate, 1, u64::from(u32::MAX))? as u32;
-                    (self.target.throughput_iops, self.target.throughput_bytes_per_ms) = (Some(rate), None);
+                    (self.target.throughput_iops, self.target.throughput_bytes_per_ms) =
+                        (Some(rate), None);
                 }
                 None => {
                     let rate = whole(1, u64::from(u32::MAX))?;
-                    (self.target.throughput_iops, self.target.throughput_bytes_per_ms) = (None, Some(rate));
+                    (self.target.throughput_iops, self.target.throughput_bytes_per_ms) =
+                        (None, Some(rate));
                 }
             },
-            'h' if value.is_empty() => (self.target.caching, self.target.write_through) = (Caching::Uncached, true),
+            'h' if value.is_empty() => {
+                (self.target.caching, self.target.write_through) = (Caching::Uncached, true)
+            }
             'L' if value.is_empty() => self.span.latency = true,
             // Threads are not pinned unless -a names processors.
             'n' if value.is_empty() => {}
@@ -279,11 +313,16 @@ impl Reading {
                 self.sizes.random.get_or_insert(None);
             }
             'r' if value.starts_with('d') => {
-                let Some(ranges) = value.strip_prefix("dpct") else { return not_taken(spelling, word) };
+                let Some(ranges) = value.strip_prefix("dpct") else {
+                    return not_taken(spelling, word);
+                };
                 self.target.ranges = (ranges.split(':'))
                     .map(|range| {
                         let (requests, target) = range.split_once('/').unwrap_or((range, ""));
-                        Ok((number_of(spelling, requests, 0, 100)? as u8, number_of(spelling, target, 1, 100)? as u8))
+                        Ok((
+                            number_of(spelling, requests, 0, 100)? as u8,
+                            number_of(spelling, target, 1, 100)? as u8,
+                        ))
                     })
                     .collect::<Result<_>>()?;
                 self.sizes.random.get_or_insert(None);
@@ -298,20 +337,25 @@ impl Reading {
                 }
             }
             's' => {
-                let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
+                let (interlocked, stride) =
+                    value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
                 self.target.interlocked = interlocked;
                 self.sizes.sequential = true;
-                self.sizes.stride = if stride.is_empty() { None } else { Some(Size::parse(spelling, stride)?) };
+                self.sizes.stride =
+                    if stride.is_empty() { None } else { Some(Size::parse(spelling, stride)?) };
             }
             'S' => self.caching(spelling, value)?,
             't' => self.target.threads = whole(1, 1024)?,
             'T' => self.sizes.thread_stride = size()?,
-            'w' => self.target.write_percent = if value.is_empty() { 0 } else { whole(0, 100)? as u8 },
+            'w' => {
+                self.target.write_percent = if value.is_empty() { 0 } else { whole(0, 100)? as u8 }
+            }
             'W' => self.options.overrides.warm_up_s = Some(whole(0, days)?),
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
             'z' => {
                 self.options.clock_seeds = value.is_empty();
-                let seed = if value.is_empty() { None } else { Some(whole(0, u64::from(u32::MAX))?) };
+                let seed =
+                    if value.is_empty() { None } else { Some(whole(0, u64::from(u32::MAX))?) };
                 self.options.overrides.seed = seed;
             }
             'Z' => {
@@ -319,8 +363,9 @@ impl Reading {
                     "" => (Source::Zero, None),
                     "r" => (Source::Random, None),
                     _ => {
-                        let (bytes, file) =
-                            value.split_once(',').map_or((value, None), |(bytes, file)| (bytes, Some(file)));
+                        let (bytes, file) = value
+                            .split_once(',')
+                            .map_or((value, None), |(bytes, file)| (bytes, Some(file)));
                         if file == Some("") {
                             return refuse(
                                 shortened(spelling),
@@ -359,7 +404,11 @@ impl Reading {
                 _ => return not_taken(spelling, &format!("S{letters}")),
             };
             if mode.replace(chosen).is_some_and(|other| other != chosen) {
-                return refuse(shortened(spelling), "it names two ways", "use one of b, u, r, m and h, and w");
+                return refuse(
+                    shortened(spelling),
+                    "it names two ways",
+                    "use one of b, u, r, m and h, and w",
+                );
             }
         }
         let bare = if letters.is_empty() { Caching::Uncached } else { Caching::Cached };
@@ -395,18 +444,32 @@ impl Reading {
         }
         if self.sizes.sequential && self.sizes.random.is_some() {
             if self.target.interlocked {
-                return refuse("-r and -si", "requests are random or sequential", "leave out one of the two");
+                return refuse(
+                    "-r and -si",
+                    "requests are random or sequential",
+                    "leave out one of the two",
+                );
             }
             // As in the original, -r wins.
             self.sizes.stride = None;
         }
         if self.sizes.length.is_some() && self.sizes.max.is_some() {
-            return refuse("-B and -f", "both say where the last request ends", "leave out the length of -B, or -f");
+            return refuse(
+                "-B and -f",
+                "both say where the last request ends",
+                "leave out the length of -B, or -f",
+            );
         }
-        let block =
-            self.sizes.block.map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
+        let block = self
+            .sizes
+            .block
+            .map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
         let Ok(block) = u32::try_from(block) else {
-            return refuse(format!("-b{block}"), "a request has at most 1 GiB", "use a smaller one");
+            return refuse(
+                format!("-b{block}"),
+                "a request has at most 1 GiB",
+                "use a smaller one",
+            );
         };
         let bytes = |size: Size| size.bytes(block);
         let target = Target {
@@ -424,7 +487,8 @@ impl Reading {
             ..self.target
         }
         .with_random_percent(self.random_percent);
-        self.span.targets = self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
+        self.span.targets =
+            self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
         if let Some(threads) = self.all_threads {
             self.span.share_threads(threads, self.all_outstanding);
         }

@@ -40,7 +40,11 @@ impl TimeSpan {
                 );
             }
             if target.weight == 0 {
-                return refuse("<Weight>0", "each target has some of the requests", "give a larger weight");
+                return refuse(
+                    "<Weight>0",
+                    "each target has some of the requests",
+                    "give a larger weight",
+                );
             }
         }
         let Some(pool) = &self.pool else { return Ok(()) };
@@ -61,7 +65,9 @@ impl ThreadPool {
             );
         }
         let Some(first) = targets.first() else { return Ok(()) };
-        let reached = |target: &Target| (target.caching, target.write_through, target.hint, target.large_pages);
+        let reached = |target: &Target| {
+            (target.caching, target.write_through, target.hint, target.large_pages)
+        };
         if let Some(other) = targets.iter().find(|target| reached(target) != reached(first)) {
             return refuse(
                 other.path.display().to_string(),
@@ -82,7 +88,9 @@ impl ThreadPool {
         }
         if self.outstanding.is_some() {
             let limited = |target: &Target| {
-                target.throughput_bytes_per_ms.is_some() || target.throughput_iops.is_some() || target.burst.is_some()
+                target.throughput_bytes_per_ms.is_some()
+                    || target.throughput_iops.is_some()
+                    || target.burst.is_some()
             };
             if targets.iter().any(limited) {
                 return refuse(
@@ -102,7 +110,11 @@ impl ThreadPool {
                 return refuse(format!("<Thread>{thread}"), why, "name one of them");
             }
         }
-        match self.weights(targets).iter().position(|weights| weights.iter().all(|weight| *weight == 0)) {
+        match self
+            .weights(targets)
+            .iter()
+            .position(|weights| weights.iter().all(|weight| *weight == 0))
+        {
             Some(idle) => refuse(
                 format!("thread {idle}"),
                 "no target is for it",
@@ -122,7 +134,9 @@ impl ThreadPool {
                 None => 0,
             }
         };
-        (0..self.threads).map(|thread| targets.iter().map(|target| of(thread, target)).collect()).collect()
+        (0..self.threads)
+            .map(|thread| targets.iter().map(|target| of(thread, target)).collect())
+            .collect()
     }
 
     /// Whether the pool's threads are separate request sources. Not needed if each request has its
@@ -134,7 +148,8 @@ impl ThreadPool {
     /// The engine for a thread's requests.
     fn engine(&self, targets: &[Target], engines: &[Engine]) -> Engine {
         let mapped = targets.iter().any(|target| target.caching == Caching::Mapped);
-        let depth = self.outstanding.unwrap_or(targets.iter().map(|target| target.outstanding).sum());
+        let depth =
+            self.outstanding.unwrap_or(targets.iter().map(|target| target.outstanding).sum());
         engine(mapped, depth, engines)
     }
 
@@ -149,7 +164,10 @@ impl ThreadPool {
         let each = self.singles(&span.targets, engines) as usize;
         self.is_run(&span.targets, engines).then(|| concurrent::Pool {
             outstanding: if each > 1 { Some(1) } else { self.outstanding },
-            weights: weights.into_iter().flat_map(|weights| std::iter::repeat_n(weights, each)).collect(),
+            weights: weights
+                .into_iter()
+                .flat_map(|weights| std::iter::repeat_n(weights, each))
+                .collect(),
             seed: u64::from(span.seed) + 1,
         })
     }
@@ -164,13 +182,23 @@ impl ThreadPool {
     }
 
     /// The workload of a target's threads in the pool.
-    pub(super) fn workload(&self, workload: Workload, targets: &[Target], engines: &[Engine]) -> Workload {
+    pub(super) fn workload(
+        &self,
+        workload: Workload,
+        targets: &[Target],
+        engines: &[Engine],
+    ) -> Workload {
         if !self.is_run(targets, engines) {
             return workload;
         }
         let singles = self.singles(targets, engines);
         if singles > 1 {
-            return Workload { engine: Engine::Sync, depth: 1, threads: workload.threads * singles, ..workload };
+            return Workload {
+                engine: Engine::Sync,
+                depth: 1,
+                threads: workload.threads * singles,
+                ..workload
+            };
         }
         Workload { engine: self.engine(targets, engines), ..workload }
     }

@@ -169,17 +169,33 @@ impl Target {
             );
         }
         if self.step_bytes() == 0 {
-            return refuse("-r and -s", "places cannot be 0 bytes apart", "give a larger value, or none");
+            return refuse(
+                "-r and -s",
+                "places cannot be 0 bytes apart",
+                "give a larger value, or none",
+            );
         }
         if self.random_bytes.is_some() && (self.stride_bytes.is_some() || self.interlocked) {
-            return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
+            return refuse(
+                "-r and -s",
+                "requests are random or sequential",
+                "leave out one of the two",
+            );
         }
         self.check_ranges()?;
         if self.burst.is_some() != self.pause_ms.is_some() {
-            return refuse("-i and -j", "a burst and the pause after it belong together", "give both, or neither");
+            return refuse(
+                "-i and -j",
+                "a burst and the pause after it belong together",
+                "give both, or neither",
+            );
         }
         if self.random_bytes.is_some() && self.thread_stride_bytes > 0 {
-            return refuse("-r and -T", "random threads have no place to start from", "leave out one of the two");
+            return refuse(
+                "-r and -T",
+                "random threads have no place to start from",
+                "leave out one of the two",
+            );
         }
         if self.interlocked && self.thread_stride_bytes > 0 {
             return refuse(
@@ -208,9 +224,15 @@ impl Target {
             );
         }
         if self.max_bytes.is_some_and(|max| max < self.base_bytes.saturating_add(block)) {
-            return refuse("-B and -f", "no request fits between them", "begin earlier or end later");
+            return refuse(
+                "-B and -f",
+                "no request fits between them",
+                "begin earlier or end later",
+            );
         }
-        if [self.throughput_bytes_per_ms, self.throughput_iops].contains(&Some(0)) || self.create_bytes == Some(0) {
+        if [self.throughput_bytes_per_ms, self.throughput_iops].contains(&Some(0))
+            || self.create_bytes == Some(0)
+        {
             return refuse("-c and -g", "0 is nothing", "give a larger value, or none");
         }
         Ok(())
@@ -222,9 +244,15 @@ impl Target {
             return refuse("-rs and -rd", "they are about random places", "add -r");
         }
         if part && self.interlocked {
-            return refuse("-rs, -rd and -si", "threads that share one sequence draw no places", "leave out -si");
+            return refuse(
+                "-rs, -rd and -si",
+                "threads that share one sequence draw no places",
+                "leave out -si",
+            );
         }
-        let sum = |of: fn(&(u8, u8)) -> u8| self.ranges.iter().map(|range| u32::from(of(range))).sum::<u32>();
+        let sum = |of: fn(&(u8, u8)) -> u8| {
+            self.ranges.iter().map(|range| u32::from(of(range))).sum::<u32>()
+        };
         let (requests, target) = (sum(|range| range.0), sum(|range| range.1));
         let empty = self.ranges.iter().any(|range| range.1 == 0);
         if requests > 100 || target > 100 || empty || (target == 100 && requests < 100) {
@@ -250,7 +278,9 @@ impl Target {
 
     /// Requests per second of each thread, if limited.
     fn thread_iops(&self) -> Option<f64> {
-        let by_bytes = self.throughput_bytes_per_ms.map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes));
+        let by_bytes = self
+            .throughput_bytes_per_ms
+            .map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes));
         self.throughput_iops.map(f64::from).or(by_bytes)
     }
 
@@ -259,27 +289,44 @@ impl Target {
     ///
     /// # Errors
     /// The file is too small.
-    pub fn workload(&self, span: &TimeSpan, threads: u32, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
+    pub fn workload(
+        &self,
+        span: &TimeSpan,
+        threads: u32,
+        size_bytes: u64,
+        engines: &[Engine],
+    ) -> Result<Workload> {
         let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
         let block = u64::from(self.block_bytes);
-        let Some(room) = end.checked_sub(self.base_bytes).and_then(|bytes| bytes.checked_sub(block)) else {
+        let Some(room) =
+            end.checked_sub(self.base_bytes).and_then(|bytes| bytes.checked_sub(block))
+        else {
             let why = format!(
                 "no block of {} fits between {} and {}",
                 show_size(block),
                 show_size(self.base_bytes),
                 show_size(end)
             );
-            return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
+            return refuse(
+                self.path.display().to_string(),
+                why,
+                "use smaller blocks or a larger file",
+            );
         };
         let places = room / self.step_bytes() + 1;
         // DISKSPD also refuses a thread that starts past the end.
-        let behind = u64::from(self.threads.saturating_sub(1)).saturating_mul(self.thread_stride_bytes);
+        let behind =
+            u64::from(self.threads.saturating_sub(1)).saturating_mul(self.thread_stride_bytes);
         if behind > room {
             let why = format!(
                 "a thread begins at {}, and there no block fits into it",
                 show_size(self.base_bytes.saturating_add(behind))
             );
-            return refuse(self.path.display().to_string(), why, "use a smaller -T, fewer threads or a larger file");
+            return refuse(
+                self.path.display().to_string(),
+                why,
+                "use a smaller -T, fewer threads or a larger file",
+            );
         }
         let mapped = self.caching == Caching::Mapped;
         let depth = if mapped { 1 } else { self.outstanding };
@@ -302,7 +349,10 @@ impl Target {
             region_bytes: Some(places.saturating_mul(block)),
             stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),
             rate_iops: self.thread_iops().map(|rate| rate * f64::from(threads)),
-            data: Data { compressible_percent: if self.source == Source::Zero { 100 } else { 0 }, ..Data::default() },
+            data: Data {
+                compressible_percent: if self.source == Source::Zero { 100 } else { 0 },
+                ..Data::default()
+            },
             seed: u64::from(span.seed) + 1,
             ..Workload::default()
         })
@@ -371,13 +421,25 @@ impl Profile {
                 || span.warm_up_s > 86_400_000
                 || span.cool_down_s > 86_400_000
             {
-                return refuse("-d, -W or -C", "a run lasts from 1 s to 1000 days", "choose a time between them");
+                return refuse(
+                    "-d, -W or -C",
+                    "a run lasts from 1 s to 1000 days",
+                    "choose a time between them",
+                );
             }
             if span.interval_ms == Some(0) {
-                return refuse("-D0", "the shortest interval is one millisecond", "give a larger value, or none");
+                return refuse(
+                    "-D0",
+                    "the shortest interval is one millisecond",
+                    "give a larger value, or none",
+                );
             }
             if span.targets.is_empty() {
-                return refuse("the targets", "none is named", "name a file, a device or a directory");
+                return refuse(
+                    "the targets",
+                    "none is named",
+                    "name a file, a device or a directory",
+                );
             }
             for target in &span.targets {
                 target.check()?;

@@ -45,7 +45,8 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
 /// Formats the profile to be run.
 pub fn profile_text(profile: &Profile, command: &str) -> String {
     let spans = profile.spans.iter().zip(1..).map(|(span, number)| parameters(number, span));
-    format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n") + &spans.collect::<String>()
+    format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n")
+        + &spans.collect::<String>()
 }
 
 fn parameters(number: usize, span: &TimeSpan) -> String {
@@ -55,7 +56,10 @@ fn parameters(number: usize, span: &TimeSpan) -> String {
     say(format!("warm up time: {}s", span.warm_up_s));
     say(format!("cool down time: {}s", span.cool_down_s));
     if !span.processors.is_empty() {
-        say(format!("affinity: {}", span.processors.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")));
+        say(format!(
+            "affinity: {}",
+            span.processors.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+        ));
     }
     if span.latency {
         say("measuring latency".into());
@@ -66,11 +70,16 @@ fn parameters(number: usize, span: &TimeSpan) -> String {
     say(format!("random seed: {}", span.seed));
     if let Some(pool) = &span.pool {
         say(format!("thread pool with {} threads", pool.threads));
-        say(format!("number of outstanding I/O operations per thread: {}", pool.outstanding.unwrap_or(0)));
+        say(format!(
+            "number of outstanding I/O operations per thread: {}",
+            pool.outstanding.unwrap_or(0)
+        ));
     }
     for target in &span.targets {
         say(format!("path: '{}'", target.path.display()));
-        target_lines(target, span.pool.as_ref()).into_iter().for_each(|line| say(format!("\t{line}")));
+        target_lines(target, span.pool.as_ref())
+            .into_iter()
+            .for_each(|line| say(format!("\t{line}")));
     }
     lines.join("\n") + "\n\n"
 }
@@ -101,9 +110,11 @@ fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
     }
     if let Some(bytes) = target.source_bytes {
         lines.push(format!("write buffer size: {}", exact(bytes)));
-        lines.push(target.source_file.as_ref().map_or("write buffer data: random fill".into(), |path| {
-            format!("write buffer data: from file '{}'", path.display())
-        }));
+        lines.push(
+            target.source_file.as_ref().map_or("write buffer data: random fill".into(), |path| {
+                format!("write buffer data: from file '{}'", path.display())
+            }),
+        );
     }
     if target.large_pages {
         lines.push("using large pages".into());
@@ -147,8 +158,11 @@ fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
 }
 
 fn results(span: &TimeSpan, figures: &SpanResult) -> String {
-    let mut text =
-        format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n", seconds(figures), figures.thread_count());
+    let mut text = format!(
+        "actual test time:\t{:.2}s\nthread count:\t\t{}\n",
+        seconds(figures),
+        figures.thread_count()
+    );
     if let Some(outstanding) = span.pool.and_then(|pool| pool.outstanding) {
         text += &format!("request count:\t\t{outstanding}\n");
     }
@@ -173,20 +187,28 @@ fn seconds(figures: &SpanResult) -> f64 {
 
 fn processors(figures: &SpanResult) -> String {
     let line = "-".repeat(40);
-    let shares =
-        |[user, kernel, idle]: [f64; 3]| format!("{:6.2}%| {user:6.2}%| {kernel:6.2}%| {idle:6.2}%", user + kernel);
+    let shares = |[user, kernel, idle]: [f64; 3]| {
+        format!("{:6.2}%| {user:6.2}%| {kernel:6.2}%| {idle:6.2}%", user + kernel)
+    };
     let mut text = format!("CPU |  Usage |  User  | Kernel |  Idle\n{line}\n");
     // Writing to a string cannot fail.
     for (number, one) in figures.processors_percent.iter().enumerate() {
         let _ = writeln!(text, "{number:>4}| {}", shares(*one));
     }
     let count = figures.processors_percent.len().max(1) as f64;
-    let mean = [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count);
+    let mean = [0, 1, 2]
+        .map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count);
     text + &format!("{line}\navg.| {}\n\n", shares(mean))
 }
 
-fn section(title: &str, span: &TimeSpan, figures: &SpanResult, of: fn(&Half, &Half) -> Half) -> String {
-    let mut header = String::from("thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s |");
+fn section(
+    title: &str,
+    span: &TimeSpan,
+    figures: &SpanResult,
+    of: fn(&Half, &Half) -> Half,
+) -> String {
+    let mut header =
+        String::from("thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s |");
     header += if span.latency { "  AvgLat  |" } else { "" };
     header += if span.interval_ms.is_some() { " IopsStdDev |" } else { "" };
     header += if span.latency { " LatStdDev |" } else { "" };
@@ -253,22 +275,34 @@ pub(super) const PERCENTILES: [(&str, f64); 13] = [
 /// Reads, writes and their sum over all threads.
 pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
     let reads = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.reads));
-    let writes = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.writes));
+    let writes =
+        figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.writes));
     let both = reads.plus(&writes);
     [reads, writes, both]
 }
 
 fn percentiles(figures: &SpanResult) -> String {
     let sums = sums(figures);
-    let mut text =
-        format!("Total latency distribution:\n  %-ile |  Read (ms) | Write (ms) | Total (ms)\n{}\n", "-".repeat(46));
+    let mut text = format!(
+        "Total latency distribution:\n  %-ile |  Read (ms) | Write (ms) | Total (ms)\n{}\n",
+        "-".repeat(46)
+    );
     let mut row = |name: &str, of: &dyn Fn(&Half) -> u64| {
         let shown = |half: &Half| {
-            if half.latency.is_empty() { "N/A".to_string() } else { format!("{:.3}", of(half) as f64 / 1e6) }
+            if half.latency.is_empty() {
+                "N/A".to_string()
+            } else {
+                format!("{:.3}", of(half) as f64 / 1e6)
+            }
         };
         // Writing to a string cannot fail.
-        let _ =
-            writeln!(text, "{name:>7} | {:>10} | {:>10} | {:>10}", shown(&sums[0]), shown(&sums[1]), shown(&sums[2]));
+        let _ = writeln!(
+            text,
+            "{name:>7} | {:>10} | {:>10} | {:>10}",
+            shown(&sums[0]),
+            shown(&sums[1]),
+            shown(&sums[2])
+        );
     };
     row("min", &|half| half.latency.min());
     for (name, percent) in PERCENTILES {

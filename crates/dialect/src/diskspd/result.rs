@@ -35,7 +35,9 @@ impl Half {
             requests: self.requests + other.requests,
             bytes: self.bytes + other.bytes,
             latency,
-            intervals: (0..longest).map(|index| at(&self.intervals, index) + at(&other.intervals, index)).collect(),
+            intervals: (0..longest)
+                .map(|index| at(&self.intervals, index) + at(&other.intervals, index))
+                .collect(),
             interval_latencies: (0..longest)
                 .map(|index| self.interval_latency(index).plus(&other.interval_latency(index)))
                 .collect(),
@@ -53,17 +55,24 @@ impl Half {
         if count == 0.0 {
             return 0.0;
         }
-        let squares: f64 =
-            self.latency.iter().map(|bucket| bucket.count as f64 * (bucket.middle() as f64 - mean).powi(2)).sum();
+        let squares: f64 = self
+            .latency
+            .iter()
+            .map(|bucket| bucket.count as f64 * (bucket.middle() as f64 - mean).powi(2))
+            .sum();
         (squares / count).sqrt()
     }
 
     /// Standard deviation of the requests per second over the intervals.
     pub fn rate_deviation(&self, interval_ms: u32) -> f64 {
-        let rates: Vec<f64> =
-            self.intervals.iter().map(|count| *count as f64 * 1e3 / f64::from(interval_ms.max(1))).collect();
+        let rates: Vec<f64> = self
+            .intervals
+            .iter()
+            .map(|count| *count as f64 * 1e3 / f64::from(interval_ms.max(1)))
+            .collect();
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
-        (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len().max(1) as f64).sqrt()
+        (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len().max(1) as f64)
+            .sqrt()
     }
 }
 

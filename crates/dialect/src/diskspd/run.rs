@@ -3,11 +3,15 @@
 use super::profile::{Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
-use crate::concurrent::{self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult};
+use crate::concurrent::{
+    self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult,
+};
 use crate::parse::is_twin;
 use crate::sqlio;
 use files::Input;
-use machine::{Buffers, Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{
+    Buffers, Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec,
+};
 use measure::Runner;
 use measure::histogram::Histogram;
 use results::Point;
@@ -27,7 +31,8 @@ const SOURCE: Input = Input::new("a file of data", u64::MAX);
 /// The file cannot be read or is not a profile.
 pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
-    let failed = |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
+    let failed =
+        |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
     let text = PROFILE.text(path).map_err(|error| failed(error.to_string()))?;
     let mut profile = read_profile(&text)?;
     if options.profile.format != super::Format::Text {
@@ -44,11 +49,20 @@ pub fn profile(options: &Options) -> Result<Profile> {
 fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     let mut used = vec![false; named.len()];
     for target in profile.spans.iter_mut().flat_map(|span| &mut span.targets) {
-        let Some(number) = target.path.to_str().and_then(|path| path.strip_prefix('*')) else { continue };
+        let Some(number) = target.path.to_str().and_then(|path| path.strip_prefix('*')) else {
+            continue;
+        };
         let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let Some((index, path)) = index.and_then(|index| Some((index, named.get(index)?))) else {
-            let why = format!("the profile leaves this target to the command line, which names {}", named.len());
-            return Err(Error::refused(target.path.display().to_string(), why, "add the targets to the command line"));
+            let why = format!(
+                "the profile leaves this target to the command line, which names {}",
+                named.len()
+            );
+            return Err(Error::refused(
+                target.path.display().to_string(),
+                why,
+                "add the targets to the command line",
+            ));
         };
         used[index] = true;
         target.path = path.clone();
@@ -70,9 +84,15 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
 /// # Errors
 /// A profile cannot be read, a file is missing, too small or may not be written, the file system is
 /// full, a request failed, or the user interrupted the run.
-pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult> {
+pub fn run<M: Machine>(
+    machine: &M,
+    options: &Options,
+    profile: &Profile,
+    began_unix_s: u64,
+) -> Result<DiskspdResult> {
     let specs = specs(options, profile)?;
-    let mut runner = Runner::open_checked(machine, &specs, |facts| check(machine, profile, &specs, facts))?;
+    let mut runner =
+        Runner::open_checked(machine, &specs, |facts| check(machine, profile, &specs, facts))?;
     let files: Vec<File<'_, M::Target>> = (specs.iter().zip(runner.targets()).zip(runner.facts()))
         .map(|((spec, target), facts)| File { path: &spec.places[0], target, facts })
         .collect();
@@ -91,7 +111,10 @@ pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_
     runner.keep(|facts| facts.kind == TargetKind::TestFile);
     result.warnings = results::folded_warnings(result.spans.iter().flat_map(|span| &span.points));
     result.warnings.extend(runner.facts().iter().flat_map(|facts| facts.warnings.clone()));
-    result.warnings.extend(crate::display::fallback(machine, result.spans.iter().flat_map(|span| &span.points)));
+    result.warnings.extend(crate::display::fallback(
+        machine,
+        result.spans.iter().flat_map(|span| &span.points),
+    ));
     if profile.spans.iter().any(|span| span.targets.len() > 1) {
         result.warnings.push(
             "several targets at once: the processor's and the devices' counters of each point are those of all".into(),
@@ -109,7 +132,9 @@ struct File<'a, T> {
 /// How to open every file of all time spans once, at its largest size.
 fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
-    if let Some(stray) = options.destroy.iter().find(|named| !all().any(|target| target.path == **named)) {
+    if let Some(stray) =
+        options.destroy.iter().find(|named| !all().any(|target| target.path == **named))
+    {
         return Err(Error::refused(
             stray.display().to_string(),
             "it is named for destruction but is not a target",
@@ -121,7 +146,10 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
         if specs.iter().any(|spec| spec.places[0] == target.path) {
             continue;
         }
-        let create = all().filter(|other| other.path == target.path).filter_map(|other| other.create_bytes).max();
+        let create = all()
+            .filter(|other| other.path == target.path)
+            .filter_map(|other| other.create_bytes)
+            .max();
         let there = is_twin(&target.path) || (target.path.exists() && !target.path.is_dir());
         if create.is_none() && !there {
             return Err(Error::refused(
@@ -133,7 +161,12 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
         specs.push(TargetSpec {
             places: vec![target.path.clone()],
             size: create,
-            destroy: options.destroy.iter().filter(|named| **named == target.path).cloned().collect(),
+            destroy: options
+                .destroy
+                .iter()
+                .filter(|named| **named == target.path)
+                .cloned()
+                .collect(),
             destroy_signed: options.destroy_signed,
             seed: 1,
             create: create.is_some(),
@@ -170,7 +203,12 @@ fn check<M: Machine>(
     Ok(spans)
 }
 
-fn workload_of(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
+fn workload_of(
+    span: &TimeSpan,
+    target: &Target,
+    size_bytes: u64,
+    engines: &[Engine],
+) -> Result<Workload> {
     let workload = target.workload(span, target.threads, size_bytes, engines)?;
     Ok(match &span.pool {
         Some(pool) => pool.workload(workload, &span.targets, engines),
@@ -193,7 +231,9 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
         ));
     }
     let Some(path) = &target.source_file else { return Ok(None) };
-    let failed = |why: String| Error::refused(format!("-Z{bytes},{}", path.display()), why, "name a file with data");
+    let failed = |why: String| {
+        Error::refused(format!("-Z{bytes},{}", path.display()), why, "name a file with data")
+    };
     let mut data = Vec::new();
     let file = SOURCE.open(path).map_err(|error| failed(error.to_string()))?;
     file.take(bytes).read_to_end(&mut data).map_err(|error| failed(error.to_string()))?;
@@ -209,28 +249,42 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
         threads: match (target.random_bytes, target.interlocked) {
             (_, true) => ThreadOrder::Interlocked,
             (Some(_), false) => ThreadOrder::Pattern,
-            (None, false) => {
-                ThreadOrder::Apart { bytes: target.thread_stride_bytes, room_bytes: target.room_bytes(size_bytes) }
-            }
+            (None, false) => ThreadOrder::Apart {
+                bytes: target.thread_stride_bytes,
+                room_bytes: target.room_bytes(size_bytes),
+            },
         },
         step_bytes: Some(target.step_bytes()).filter(|&step| step != u64::from(target.block_bytes)),
         follows_percent: target.random_percent.map(|percent| 100 - percent),
         ranges: target.whole_ranges(),
-        burst: target.burst.zip(target.pause_ms).map(|(count, ms)| (count, u64::from(ms) * 1_000_000)),
+        burst: target
+            .burst
+            .zip(target.pause_ms)
+            .map(|(count, ms)| (count, u64::from(ms) * 1_000_000)),
         interval_ns: span.interval_ms.map(|ms| u64::from(ms) * 1_000_000),
         source: source(target)?,
         ..RequestShape::default()
     })
 }
 
-fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<'_, M::Target>]) -> Result<SpanResult> {
+fn run_span<M: Machine>(
+    machine: &M,
+    span: &TimeSpan,
+    files: &[File<'_, M::Target>],
+) -> Result<SpanResult> {
     let engines = machine.capabilities().engines;
     let processors = machine.processors();
     let ran = run_targets(machine, span, files, &engines, None)?;
     let shares = sqlio::shares(&processors, &machine.processors());
     if span.cool_down_s > 0 {
         // The load continues during the cool-down, without being measured.
-        run_targets(machine, span, files, &engines, Some(u64::from(span.cool_down_s) * 1_000_000_000))?;
+        run_targets(
+            machine,
+            span,
+            files,
+            &engines,
+            Some(u64::from(span.cool_down_s) * 1_000_000_000),
+        )?;
     }
     let elapsed_ns = ran.iter().map(TargetResult::measured_ns).max().unwrap_or(0);
     let mut threads = Vec::new();
@@ -284,16 +338,29 @@ fn run_targets<M: Machine>(
 
 /// The results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
 /// single-request thread counts.
-fn thread_results(target: &Target, facts: &TargetFacts, ran: &TargetResult, span: &TimeSpan) -> Vec<ThreadResult> {
-    let whole = span.interval_ms.map_or(0, |ms| (ran.measured_ns() / (u64::from(ms) * 1_000_000)) as usize);
+fn thread_results(
+    target: &Target,
+    facts: &TargetFacts,
+    ran: &TargetResult,
+    span: &TimeSpan,
+) -> Vec<ThreadResult> {
+    let whole =
+        span.interval_ms.map_or(0, |ms| (ran.measured_ns() / (u64::from(ms) * 1_000_000)) as usize);
     let block = u64::from(target.block_bytes);
     let each = ran.threads.iter();
     each.map(|(id, result)| {
         let half = |op: usize| {
             let latency: Histogram = result.stream.latency()[op].clone();
-            let interval_latencies: Vec<_> = result.trace.intervals.iter().take(whole).map(|both| both[op]).collect();
+            let interval_latencies: Vec<_> =
+                result.trace.intervals.iter().take(whole).map(|both| both[op]).collect();
             let intervals = interval_latencies.iter().map(|interval| interval.requests).collect();
-            Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals, interval_latencies }
+            Half {
+                requests: latency.count(),
+                bytes: latency.count() * block,
+                latency,
+                intervals,
+                interval_latencies,
+            }
         };
         ThreadResult {
             id: *id,

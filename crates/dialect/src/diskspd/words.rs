@@ -25,7 +25,9 @@ impl Options {
         }
         let Overrides { duration_s, warm_up_s, cool_down_s, seed } = self.overrides;
         let overrides = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
-        words.extend(overrides.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
+        words.extend(
+            overrides.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))),
+        );
         words.extend(self.clock_seeds.then(|| "-z".to_string()));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
@@ -57,19 +59,25 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
     ];
     words.extend(target.random_percent.map(|percent| format!("-rs{percent}")));
     if !target.ranges.is_empty() {
-        let ranges: Vec<String> = target.ranges.iter().map(|(requests, of)| format!("{requests}/{of}")).collect();
+        let ranges: Vec<String> =
+            target.ranges.iter().map(|(requests, of)| format!("{requests}/{of}")).collect();
         words.push(format!("-rdpct{}", ranges.join(":")));
     }
     words.extend(target.burst.map(|count| format!("-i{count}")));
     words.extend(target.pause_ms.map(|ms| format!("-j{ms}")));
-    let sizes = [("-r", target.random_bytes), ("-f", target.max_bytes), ("-c", target.create_bytes)];
+    let sizes =
+        [("-r", target.random_bytes), ("-f", target.max_bytes), ("-c", target.create_bytes)];
     words.extend(sizes.iter().filter_map(|(option, bytes)| Some(format!("{option}{}", (*bytes)?))));
     if target.interlocked || target.stride_bytes.is_some() {
         let stride = target.stride_bytes.map_or(String::new(), |bytes| bytes.to_string());
         words.push(format!("-s{}{stride}", if target.interlocked { "i" } else { "" }));
     }
     let zero = [("-B", target.base_bytes), ("-T", target.thread_stride_bytes)];
-    words.extend(zero.iter().filter(|(_, bytes)| *bytes > 0).map(|(option, bytes)| format!("{option}{bytes}")));
+    words.extend(
+        zero.iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .map(|(option, bytes)| format!("{option}{bytes}")),
+    );
     words.extend(span.interval_ms.map(|ms| format!("-D{ms}")));
     words.extend(target.throughput_bytes_per_ms.map(|bytes| format!("-g{bytes}")));
     words.extend(target.throughput_iops.map(|rate| format!("-g{rate}i")));
@@ -82,7 +90,10 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
     ];
     words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
     if let Some(bytes) = target.source_bytes {
-        let file = target.source_file.as_ref().map_or(String::new(), |path| format!(",{}", path.display()));
+        let file = target
+            .source_file
+            .as_ref()
+            .map_or(String::new(), |path| format!(",{}", path.display()));
         words.push(format!("-Z{bytes}{file}"));
     }
     let processors: Vec<String> = span.processors.iter().map(u32::to_string).collect();

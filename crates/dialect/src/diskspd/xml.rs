@@ -27,7 +27,11 @@ pub(crate) struct Element {
 /// Parses a text into elements.
 pub(crate) fn tree(text: &str) -> Result<Element> {
     let wrong = |why: String| {
-        refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles")
+        refuse(
+            "the profile",
+            format!("it is not XML: {}", shortened(&why)),
+            "see the schema of diskspd's profiles",
+        )
     };
     let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
     let mut open: Vec<Element> = vec![Element::default()];
@@ -48,7 +52,8 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
             }
             Event::Start(_) => return wrong("elements are nested too deep".into()),
             Event::Empty(empty) => {
-                let element = Element { name: empty.local_name().as_ref().to_string(), ..Element::default() };
+                let element =
+                    Element { name: empty.local_name().as_ref().to_string(), ..Element::default() };
                 open.last_mut().map(|parent| parent.children.push(element)).unwrap_or_default();
             }
             Event::End(_) => {
@@ -57,17 +62,25 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
                     parent.children.push(done);
                 }
             }
-            Event::Text(part) => open.last_mut().map(|element| element.text += &part).unwrap_or_default(),
+            Event::Text(part) => {
+                open.last_mut().map(|element| element.text += &part).unwrap_or_default()
+            }
             Event::GeneralRef(entity) => {
                 let code = match entity.resolve_char_ref() {
                     Ok(Some(code)) => Some(code.to_string()),
-                    Ok(None) => quick_xml::escape::resolve_predefined_entity(&entity).map(String::from),
+                    Ok(None) => {
+                        quick_xml::escape::resolve_predefined_entity(&entity).map(String::from)
+                    }
                     Err(error) => return wrong(error.to_string()),
                 };
-                let Some(code) = code else { return wrong(format!("the entity &{}; is unknown", &*entity)) };
+                let Some(code) = code else {
+                    return wrong(format!("the entity &{}; is unknown", &*entity));
+                };
                 open.last_mut().map(|element| element.text += &code).unwrap_or_default();
             }
-            Event::CData(part) => open.last_mut().map(|element| element.text += &part).unwrap_or_default(),
+            Event::CData(part) => {
+                open.last_mut().map(|element| element.text += &part).unwrap_or_default()
+            }
             Event::Eof => break,
             Event::Decl(_) | Event::Comment(_) | Event::PI(_) => {}
             Event::DocType(_) => return wrong("it has a document type".into()),
@@ -85,7 +98,8 @@ impl Element {
     }
 
     fn number(&self, most: u64) -> Result<u64> {
-        let plain = !self.value().is_empty() && self.value().bytes().all(|byte| byte.is_ascii_digit());
+        let plain =
+            !self.value().is_empty() && self.value().bytes().all(|byte| byte.is_ascii_digit());
         match self.value().parse::<u64>() {
             Ok(value) if plain && value <= most => Ok(value),
             _ => refuse(
@@ -145,14 +159,22 @@ pub fn read_profile(text: &str) -> Result<Profile> {
         return refuse("the profile", "it is not one element", "write <Profile> around it");
     };
     if root.name != "Profile" {
-        return refuse(format!("<{}>", shortened(&root.name)), "it is not a profile", "write <Profile> around it");
+        return refuse(
+            format!("<{}>", shortened(&root.name)),
+            "it is not a profile",
+            "write <Profile> around it",
+        );
     }
     let mut profile = Profile::default();
     for element in &root.children {
         match element.name.as_str() {
             "TimeSpans" => {
                 for span in &element.children {
-                    profile.spans.push(if span.name == "TimeSpan" { time_span(span)? } else { span.unsupported()? });
+                    profile.spans.push(if span.name == "TimeSpan" {
+                        time_span(span)?
+                    } else {
+                        span.unsupported()?
+                    });
                 }
             }
             "ResultFormat" => match element.value() {
@@ -203,7 +225,11 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
             }
             "Targets" => {
                 for one in &element.children {
-                    read.targets.push(if one.name == "Target" { target(one)? } else { one.unsupported()? });
+                    read.targets.push(if one.name == "Target" {
+                        target(one)?
+                    } else {
+                        one.unsupported()?
+                    });
                 }
             }
             _ => element.unsupported()?,
@@ -227,7 +253,8 @@ fn target(element: &Element) -> Result<Target> {
     let mut read = Target::new(PathBuf::new());
     let mut random_percent = None;
     let size = |element: &Element| element.number(1 << 60);
-    let positive = |element: &Element| size(element).map(|bytes| Some(bytes).filter(|bytes| *bytes > 0));
+    let positive =
+        |element: &Element| size(element).map(|bytes| Some(bytes).filter(|bytes| *bytes > 0));
     for child in &element.children {
         match child.name.as_str() {
             "Path" => read.path = child.value().into(),
@@ -240,13 +267,17 @@ fn target(element: &Element) -> Result<Target> {
             "SequentialScan" | "RandomAccess" => {}
             "RequestCount" => read.outstanding = child.small()?,
             "Random" => read.random_bytes = positive(child)?,
-            "DisableAllCache" if child.flag()? => (read.caching, read.write_through) = (Caching::Uncached, true),
+            "DisableAllCache" if child.flag()? => {
+                (read.caching, read.write_through) = (Caching::Uncached, true)
+            }
             "DisableOSCache" if child.flag()? => read.caching = Caching::Uncached,
             "WriteThrough" if child.flag()? => read.write_through = true,
             "MemoryMappedIo" if child.flag()? => read.caching = Caching::Mapped,
             "DisableAllCache" | "DisableOSCache" | "WriteThrough" | "MemoryMappedIo" => {}
             "UseLargePages" => read.large_pages = child.flag()?,
-            "TemporaryFile" | "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
+            "TemporaryFile" | "DisableLocalCache" | "ParallelAsyncIO" => {
+                child.only(&["false", "0"])?
+            }
             "BurstSize" => read.burst = Some(child.small()?).filter(|count| *count > 0),
             "ThinkTime" => read.pause_ms = Some(child.small()?).filter(|ms| *ms > 0),
             "RandomRatio" => random_percent = Some(child.number(100)? as u8),
@@ -298,7 +329,9 @@ fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
         }
         match thread {
             Some(thread) => Ok((thread, weight)),
-            None => refuse("<ThreadTarget>", "its <Thread> is missing", "name a thread, counted from 0"),
+            None => {
+                refuse("<ThreadTarget>", "its <Thread> is missing", "name a thread, counted from 0")
+            }
         }
     };
     element.children.iter().map(one).collect()
@@ -313,7 +346,9 @@ fn ranges(distribution: &Element) -> Result<Vec<(u8, u8)>> {
         }
         for range in &kind.children {
             let requests = match (range.name.as_str(), &range.requests) {
-                ("Range", Some(text)) => Element { name: "Range IO".into(), text: text.clone(), ..Element::default() },
+                ("Range", Some(text)) => {
+                    Element { name: "Range IO".into(), text: text.clone(), ..Element::default() }
+                }
                 _ => return range.unsupported(),
             };
             ranges.push((requests.number(100)? as u8, range.number(100)? as u8));
@@ -351,12 +386,19 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     };
     line(0, "<Profile>".into());
     line(1, "<Progress>0</Progress>".into());
-    line(1, format!("<ResultFormat>{}</ResultFormat>", if profile.format == Format::Xml { "xml" } else { "text" }));
+    line(
+        1,
+        format!(
+            "<ResultFormat>{}</ResultFormat>",
+            if profile.format == Format::Xml { "xml" } else { "text" }
+        ),
+    );
     line(1, "<Verbose>false</Verbose>".into());
     line(1, "<TimeSpans>".into());
     for span in &profile.spans {
         line(2, "<TimeSpan>".into());
-        let flags = [("MeasureLatency", span.latency), ("CalculateIopsStdDev", span.interval_ms.is_some())];
+        let flags =
+            [("MeasureLatency", span.latency), ("CalculateIopsStdDev", span.interval_ms.is_some())];
         let numbers = [
             ("Duration", span.duration_s),
             ("Warmup", span.warm_up_s),
@@ -374,9 +416,9 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
         }
         if !span.processors.is_empty() {
             line(3, "<Affinity>".into());
-            span.processors
-                .iter()
-                .for_each(|processor| line(4, format!("<AffinityAssignment>{processor}</AffinityAssignment>")));
+            span.processors.iter().for_each(|processor| {
+                line(4, format!("<AffinityAssignment>{processor}</AffinityAssignment>"))
+            });
             line(3, "</Affinity>".into());
         }
         line(3, "<Targets>".into());
@@ -387,7 +429,8 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
             elements.iter().for_each(|(name, value)| line(5, format!("<{name}>{value}</{name}>")));
             if !target.thread_weights.is_empty() {
                 let one = |(thread, weight): &(u32, Option<u32>)| {
-                    let weight = weight.map_or(String::new(), |weight| format!("<Weight>{weight}</Weight>"));
+                    let weight =
+                        weight.map_or(String::new(), |weight| format!("<Weight>{weight}</Weight>"));
                     format!("<ThreadTarget><Thread>{thread}</Thread>{weight}</ThreadTarget>")
                 };
                 let all: String = target.thread_weights.iter().map(one).collect();
@@ -397,9 +440,17 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
                 line(5, format!("<Throughput unit=\"IOPS\">{rate}</Throughput>"));
             }
             if !target.ranges.is_empty() {
-                let ranges =
-                    target.ranges.iter().map(|(requests, of)| format!("<Range IO=\"{requests}\">{of}</Range>"));
-                line(5, format!("<Distribution><Percent>{}</Percent></Distribution>", ranges.collect::<String>()));
+                let ranges = target
+                    .ranges
+                    .iter()
+                    .map(|(requests, of)| format!("<Range IO=\"{requests}\">{of}</Range>"));
+                line(
+                    5,
+                    format!(
+                        "<Distribution><Percent>{}</Percent></Distribution>",
+                        ranges.collect::<String>()
+                    ),
+                );
             }
             line(4, "</Target>".into());
         }
@@ -414,13 +465,17 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
 /// The data of the writes.
 fn content(target: &Target) -> String {
     let Some(bytes) = target.source_bytes else {
-        return format!("<Pattern>{}</Pattern>", if target.source == Source::Zero { "zero" } else { "random" });
+        return format!(
+            "<Pattern>{}</Pattern>",
+            if target.source == Source::Zero { "zero" } else { "random" }
+        );
     };
-    let file = target
-        .source_file
-        .as_ref()
-        .map_or(String::new(), |path| format!("<FilePath>{}</FilePath>", escape(path.display().to_string())));
-    format!("<Pattern>random</Pattern><RandomDataSource><SizeInBytes>{bytes}</SizeInBytes>{file}</RandomDataSource>")
+    let file = target.source_file.as_ref().map_or(String::new(), |path| {
+        format!("<FilePath>{}</FilePath>", escape(path.display().to_string()))
+    });
+    format!(
+        "<Pattern>random</Pattern><RandomDataSource><SizeInBytes>{bytes}</SizeInBytes>{file}</RandomDataSource>"
+    )
 }
 
 fn target_elements(target: &Target) -> Vec<(&'static str, String)> {

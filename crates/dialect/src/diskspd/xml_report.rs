@@ -86,7 +86,9 @@ fn time_span(lines: &mut Lines, span: &TimeSpan, figures: &SpanResult) {
         lines.within("Average", |lines| {
             shares(
                 lines,
-                [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count),
+                [0, 1, 2].map(|part| {
+                    figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count
+                }),
             )
         });
     });
@@ -117,20 +119,35 @@ fn latency(lines: &mut Lines, [reads, writes, both]: &[Half; 3]) {
         lines.within("Bucket", |lines| {
             lines.put("Percentile", percent);
             for (name, _, half) in halves.iter().filter(|(_, _, half)| half.requests > 0) {
-                let value = if percent == 0.0 { half.latency.min() } else { half.latency.percentile(percent) };
+                let value = if percent == 0.0 {
+                    half.latency.min()
+                } else {
+                    half.latency.percentile(percent)
+                };
                 lines.put(&format!("{name}Milliseconds"), ms(value as f64));
             }
         });
     };
     bucket(0.0);
     (1..100).for_each(|percent| bucket(f64::from(percent)));
-    PERCENTILES.iter().filter(|(_, percent)| *percent > 99.0).for_each(|(_, percent)| bucket(*percent));
+    PERCENTILES
+        .iter()
+        .filter(|(_, percent)| *percent > 99.0)
+        .for_each(|(_, percent)| bucket(*percent));
     bucket(100.0);
 }
 
-fn rates(lines: &mut Lines, span: &TimeSpan, sums: &[Half; 3], interval_ms: u32, figures: &SpanResult) {
+fn rates(
+    lines: &mut Lines,
+    span: &TimeSpan,
+    sums: &[Half; 3],
+    interval_ms: u32,
+    figures: &SpanResult,
+) {
     let seconds = figures.elapsed_ns.max(1) as f64 / 1e9;
-    for (name, deviation, half) in [("Read", "Read", &sums[0]), ("Write", "Write", &sums[1]), ("Total", "", &sums[2])] {
+    for (name, deviation, half) in
+        [("Read", "Read", &sums[0]), ("Write", "Write", &sums[1]), ("Total", "", &sums[2])]
+    {
         lines.put(&format!("{name}Iops"), hundredths(half.requests as f64 / seconds));
         lines.put(&format!("{deviation}IopsStdDev"), hundredths(half.rate_deviation(interval_ms)));
     }

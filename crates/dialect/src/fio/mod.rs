@@ -16,7 +16,9 @@ pub use options::criterion::Criterion;
 pub use options::error::FioError;
 pub use options::job_options::Options;
 pub use options::jobfile::{At, JobFile, Section, Setting, World};
-pub use options::kinds::{Distribution, ExitWhat, Fallocate, FileService, Logs, SyncMode, Unified, WindowValue};
+pub use options::kinds::{
+    Distribution, ExitWhat, Fallocate, FileService, Logs, SyncMode, Unified, WindowValue,
+};
 pub use options::latency_goal::LatencyGoal;
 pub use options::method::Method;
 pub use options::min_rates::MinRates;

@@ -27,10 +27,14 @@ impl Client {
     fn parse(list: &Path, number: usize, line: &str) -> Result<Client> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields.as_slice() {
-            [host, directory, _] => Ok(Client { host: (*host).into(), directory: directory.into(), file: None }),
-            [host, directory, _, file] => {
-                Ok(Client { host: (*host).into(), directory: directory.into(), file: Some(file.into()) })
+            [host, directory, _] => {
+                Ok(Client { host: (*host).into(), directory: directory.into(), file: None })
             }
+            [host, directory, _, file] => Ok(Client {
+                host: (*host).into(),
+                directory: directory.into(),
+                file: Some(file.into()),
+            }),
             fields => refuse(
                 format!("-+m {}, line {number}: {}", list.display(), shortened(line)),
                 format!("it has {} fields", fields.len()),
@@ -61,10 +65,15 @@ impl Client {
 }
 
 fn read(list: &Path) -> Result<Vec<Client>> {
-    let failed = |why: String| Error::refused(format!("-+m {}", list.display()), why, "name a list of clients");
+    let failed = |why: String| {
+        Error::refused(format!("-+m {}", list.display()), why, "name a list of clients")
+    };
     let text = CLIENTS.text(list).map_err(|error| failed(error.to_string()))?;
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !(line.starts_with('#') || line.trim().is_empty()));
-    let clients: Vec<Client> = lines.map(|(number, line)| Client::parse(list, number, line)).collect::<Result<_>>()?;
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !(line.starts_with('#') || line.trim().is_empty()));
+    let clients: Vec<Client> =
+        lines.map(|(number, line)| Client::parse(list, number, line)).collect::<Result<_>>()?;
     if clients.is_empty() || clients.len() > MAX_CHILDREN as usize {
         return Err(failed(format!("it has {} clients", clients.len())));
     }
@@ -106,7 +115,10 @@ impl Options {
             if !client.directory.is_dir() {
                 return refuse(
                     client.directory.display().to_string(),
-                    format!("the client {} has no such directory to work in", shortened(&client.host)),
+                    format!(
+                        "the client {} has no such directory to work in",
+                        shortened(&client.host)
+                    ),
                     "make it, or name another",
                 );
             }

@@ -141,10 +141,20 @@ fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
         "" | "k" | "K" | "kB" | "KB" | "kb" => KIB,
         "m" | "M" | "MB" | "mb" => MIB,
         "g" | "G" | "GB" | "gb" => GIB,
-        _ => return refuse(what(), "its unit is unknown", "write kilobytes, or a number with k, m or g"),
+        _ => {
+            return refuse(
+                what(),
+                "its unit is unknown",
+                "write kilobytes, or a number with k, m or g",
+            );
+        }
     };
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return refuse(what(), "it is not a size", "write kilobytes, or a number with k, m or g, such as 64k");
+        return refuse(
+            what(),
+            "it is not a size",
+            "write kilobytes, or a number with k, m or g, such as 64k",
+        );
     }
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     match bytes {
@@ -248,9 +258,15 @@ static OWN: &[Own<Options>] = &[
     Row::new(
         "repeats",
         (),
-        Value(|o, text| put(&mut o.repeats, number("--repeats", text, 1, 1000).map(|n| Some(n as u32)))),
+        Value(|o, text| {
+            put(&mut o.repeats, number("--repeats", text, 1, 1000).map(|n| Some(n as u32)))
+        }),
     ),
-    Row::new("seed", (), Value(|o, text| put(&mut o.seed, number("--seed", text, 0, u64::MAX).map(Some)))),
+    Row::new(
+        "seed",
+        (),
+        Value(|o, text| put(&mut o.seed, number("--seed", text, 0, u64::MAX).map(Some))),
+    ),
     Row::new(
         "destroy-data",
         (),
@@ -277,7 +293,13 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
         }
         match word.strip_prefix('-') {
             Some(cluster) if !cluster.is_empty() => (words.word, words.cluster) = (word, cluster),
-            _ => return refuse(shortened(word), "options begin with -", "name the test file with -f"),
+            _ => {
+                return refuse(
+                    shortened(word),
+                    "options begin with -",
+                    "name the test file with -f",
+                );
+            }
         }
         while let Some(letter) = words.cluster.chars().next() {
             words.cluster = &words.cluster[letter.len_utf8()..];
@@ -293,7 +315,9 @@ impl Options {
         let option = format!("-{letter}");
         let record = |words: &mut Words<'_>| words.size(&option, KIB, u64::from(MAX_REQUEST_BYTES));
         let file = |words: &mut Words<'_>| words.size(&option, KIB, MAX_FILE);
-        let children = |words: &mut Words<'_>| words.number(&option, 1, u64::from(MAX_CHILDREN)).map(|n| n as u32);
+        let children = |words: &mut Words<'_>| {
+            words.number(&option, 1, u64::from(MAX_CHILDREN)).map(|n| n as u32)
+        };
         match letter {
             'a' => self.auto = true,
             'A' => (self.auto, self.all_records) = (true, true),
@@ -316,7 +340,8 @@ impl Options {
             'u' => self.child_range.1 = Some(children(words)?),
             'T' => self.threads = true,
             'H' | 'k' => {
-                self.asynchronous = Some((letter == 'k', words.number(&option, 1, u64::from(MAX_DEPTH))? as u32))
+                self.asynchronous =
+                    Some((letter == 'k', words.number(&option, 1, u64::from(MAX_DEPTH))? as u32))
             }
             'B' => self.mmap = true,
             'O' => self.operations = true,
@@ -350,13 +375,22 @@ impl Options {
                 // The name under which remote clients reach this computer.
                 "h" => drop(words.value("-+h")?),
                 other => {
-                    return refuse_option(&format!("-+{other}"), &format!("+{other}"), &NOT_SERVED, HELP_HINT);
+                    return refuse_option(
+                        &format!("-+{other}"),
+                        &format!("+{other}"),
+                        &NOT_SERVED,
+                        HELP_HINT,
+                    );
                 }
             },
             _ => {
                 // In an argument such as -Q1 a letter without a value is followed by another
                 // option.
-                let words = if words.word == option { option } else { format!("{option} (of {})", words.word) };
+                let words = if words.word == option {
+                    option
+                } else {
+                    format!("{option} (of {})", words.word)
+                };
                 return refuse_option(&words, &letter.to_string(), &NOT_SERVED, HELP_HINT);
             }
         }
@@ -366,7 +400,8 @@ impl Options {
     /// `-F` takes every argument up to the next option.
     fn process_files(&mut self, words: &mut Words<'_>) -> Result<()> {
         self.process_files = vec![words.path("-F")?];
-        while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-')) {
+        while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-'))
+        {
             if word.is_empty() {
                 return refuse("-F", "a name is empty", "give one");
             }
@@ -383,15 +418,18 @@ impl Options {
 
     /// Maximum number of concurrent processes; 0 without the throughput mode.
     pub(super) fn max_children(&self) -> usize {
-        let counts = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);
+        let counts =
+            self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);
         counts.max().unwrap_or(0) as usize
     }
 
     fn check(&self) -> Result<()> {
         let above = |name: &str, (low, high): (Option<u64>, Option<u64>)| match (low, high) {
-            (Some(low), Some(high)) if low > high => {
-                refuse(name, format!("{} is above {}", show_size(low), show_size(high)), "give the smaller one first")
-            }
+            (Some(low), Some(high)) if low > high => refuse(
+                name,
+                format!("{} is above {}", show_size(low), show_size(high)),
+                "give the smaller one first",
+            ),
             _ => Ok(()),
         };
         above("-n and -g", self.file_range)?;
@@ -399,12 +437,22 @@ impl Options {
         if let (Some(low), Some(high)) = self.child_range
             && low > high
         {
-            return refuse("-l and -u", format!("{low} is above {high}"), "give the smaller one with -l");
+            return refuse(
+                "-l and -u",
+                format!("{low} is above {high}"),
+                "give the smaller one with -l",
+            );
         }
         if self.operations && self.microseconds {
             return refuse("-O and -N", "a figure is in one unit", "leave out one of the two");
         }
-        if self.mmap && (self.direct || self.sync || self.read_sync || self.dsync || self.asynchronous.is_some()) {
+        if self.mmap
+            && (self.direct
+                || self.sync
+                || self.read_sync
+                || self.dsync
+                || self.asynchronous.is_some())
+        {
             return refuse(
                 "-B",
                 "mapped memory is the page cache and knows neither -I, -o, -+r, -+D, -H nor -k",
@@ -415,7 +463,11 @@ impl Options {
             return refuse("-i 8", "the mix needs several processes", "add -t 2 or more");
         }
         if self.latency_files && self.throughput() {
-            return refuse("-Q", "latency files are written for one process", "leave out -t, -l and -u");
+            return refuse(
+                "-Q",
+                "latency files are written for one process",
+                "leave out -t, -l and -u",
+            );
         }
         if self.html.is_some() && self.throughput() {
             return refuse(
@@ -425,13 +477,22 @@ impl Options {
             );
         }
         if self.auto && self.throughput() {
-            return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
+            return refuse(
+                "-a",
+                "the throughput mode has one file size and one record size",
+                "leave out -a, or -t",
+            );
         }
         if self.client_list.is_some() && !self.throughput() {
-            return refuse("-+m", "clients are for the throughput mode", "add -t N, at most the number of clients");
+            return refuse(
+                "-+m",
+                "clients are for the throughput mode",
+                "add -t N, at most the number of clients",
+            );
         }
         let most = self.max_children();
-        if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
+        if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput())
+        {
             let why = format!("{} files for {most} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");
         }

@@ -18,7 +18,9 @@ pub const STRIDE: u32 = 17;
 const LARGE_FILE: u64 = 16 * MIB;
 
 /// One column of the report: a pass over the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // Each is named after the original's column.
 pub enum Test {
@@ -156,7 +158,10 @@ impl Test {
     /// Whether it repeats the previous test.
     pub fn is_second(self) -> bool {
         use Test::{Refread, Refwrite, Repread, Repreadv, Repwrite, Repwritev, Reread, Rewrite};
-        matches!(self, Rewrite | Reread | Refwrite | Refread | Repwrite | Repread | Repwritev | Repreadv)
+        matches!(
+            self,
+            Rewrite | Reread | Refwrite | Refread | Repwrite | Repread | Repwritev | Repreadv
+        )
     }
 
     /// Whether it grows the file from empty.
@@ -166,7 +171,8 @@ impl Test {
 
     pub fn writes(self) -> bool {
         use Test::{
-            Fwrite, Mixed, Pwrite, Pwritev, RandomWrite, RecordRewrite, Refwrite, Repwrite, Repwritev, Rewrite, Write,
+            Fwrite, Mixed, Pwrite, Pwritev, RandomWrite, RecordRewrite, Refwrite, Repwrite,
+            Repwritev, Rewrite, Write,
         };
         matches!(
             self,
@@ -190,7 +196,9 @@ impl Test {
 }
 
 /// A file size with a record size, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Cell {
     pub file_bytes: u64,
     pub record_bytes: u64,
@@ -198,25 +206,36 @@ pub struct Cell {
 
 /// Powers-of-two steps from the first to the second.
 fn doubling(from: u64, to: u64) -> Vec<u64> {
-    std::iter::successors(Some(from), |size| size.checked_mul(2)).take_while(|size| *size <= to).collect()
+    std::iter::successors(Some(from), |size| size.checked_mul(2))
+        .take_while(|size| *size <= to)
+        .collect()
 }
 
 impl Options {
     /// All file sizes with all record sizes up to the file's, in the order of the report.
     pub fn cells(&self) -> Vec<Cell> {
-        let one = |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
+        let one =
+            |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
         let auto_files = self.auto && self.files.is_empty();
         let files = if auto_files {
             doubling(self.file_range.0.unwrap_or(64 * KIB), self.file_range.1.unwrap_or(512 * MIB))
         } else {
             one(&self.files, 512 * KIB)
         };
-        let chosen = !self.records.is_empty() || !self.files.is_empty() || self.record_range != (None, None);
+        let chosen =
+            !self.records.is_empty() || !self.files.is_empty() || self.record_range != (None, None);
         let mut cells = Vec::new();
         for file_bytes in files {
             let records = if self.auto && self.records.is_empty() {
-                let least = if file_bytes > LARGE_FILE && !self.all_records && !chosen { 64 * KIB } else { 4 * KIB };
-                doubling(self.record_range.0.unwrap_or(least), self.record_range.1.unwrap_or(16 * MIB))
+                let least = if file_bytes > LARGE_FILE && !self.all_records && !chosen {
+                    64 * KIB
+                } else {
+                    4 * KIB
+                };
+                doubling(
+                    self.record_range.0.unwrap_or(least),
+                    self.record_range.1.unwrap_or(16 * MIB),
+                )
             } else {
                 one(&self.records, 4 * KIB)
             };
@@ -232,7 +251,8 @@ impl Options {
 
     /// The passes over each file, in order.
     pub fn passes(&self) -> Vec<Test> {
-        let mut numbers: Vec<u8> = if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
+        let mut numbers: Vec<u8> =
+            if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
         if self.extensions && self.tests.is_empty() {
             numbers.extend(9..=LAST_TEST);
         }
@@ -281,14 +301,19 @@ impl Options {
     ///   the buffer's size.
     /// * A stride beyond the end of a small file wraps around, which makes the order sequential.
     pub fn workload(&self, cell: Cell, test: Test, reader: bool) -> Workload {
-        let request =
-            if test.is_stdio() { cell.record_bytes.max(STDIO_BYTES.min(cell.file_bytes)) } else { cell.record_bytes };
+        let request = if test.is_stdio() {
+            cell.record_bytes.max(STDIO_BYTES.min(cell.file_bytes))
+        } else {
+            cell.record_bytes
+        };
         let bytes = cell.file_bytes / request * request;
         let step = u64::from(self.stride.unwrap_or(STRIDE));
         let pattern = match test {
             Test::RandomRead | Test::RandomWrite | Test::Mixed => Pattern::Random,
             Test::BackwardRead => Pattern::Backward,
-            Test::StrideRead if step > 1 && step < bytes / request => Pattern::Stride(step * request),
+            Test::StrideRead if step > 1 && step < bytes / request => {
+                Pattern::Stride(step * request)
+            }
             _ => Pattern::Seq,
         };
         let writes = test.writes() && !(test == Test::Mixed && reader);
@@ -306,7 +331,11 @@ impl Options {
             engine,
             // Standard I/O uses the page cache, regardless of other options.
             buffering: if test.is_stdio() { Buffering::Buffered } else { self.buffering() },
-            allocation: if test.creates() && !self.mmap { Allocation::Extend } else { Allocation::Written },
+            allocation: if test.creates() && !self.mmap {
+                Allocation::Extend
+            } else {
+                Allocation::Written
+            },
             memory: Memory::Pages,
             // A record that is rewritten repeatedly is cached after the first time.
             cache: if self.uncached.is_some() && test != Test::RecordRewrite {

@@ -8,12 +8,12 @@ use std::fmt::Write;
 /// The version whose layout is used.
 const REVISION: &str = "3.487";
 
-const HEADER_1: &str =
-    "                                                              random    random     bkwd    record    stride";
+const HEADER_1: &str = "                                                              random    random     bkwd    record    stride";
 const HEADER_2: &str = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
 
 /// Column names of tests 9 to 12.
-const POSITIONED: [&str; 8] = ["pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv"];
+const POSITIONED: [&str; 8] =
+    ["pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv"];
 
 fn kib(bytes: u64) -> u64 {
     bytes / 1024
@@ -48,7 +48,11 @@ pub fn version() -> String {
 /// The line of `-M`, which shows `uname` in the original.
 pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     let MachineFacts { system, name, processor, .. } = machine;
-    if options.machine { format!("\tMachine = {system} {name} {processor}\n") } else { String::new() }
+    if options.machine {
+        format!("\tMachine = {system} {name} {processor}\n")
+    } else {
+        String::new()
+    }
 }
 
 /// Everything above the first figures. `began_unix_s` is in seconds since 1970-01-01.
@@ -89,15 +93,32 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
     ];
     sizes
         .iter()
-        .filter_map(|(bytes, text, unit)| bytes.map(|bytes| format!("{text} {} {unit}", kib(bytes))))
+        .filter_map(|(bytes, text, unit)| {
+            bytes.map(|bytes| format!("{text} {} {unit}", kib(bytes)))
+        })
         .for_each(&mut say);
     options.records.iter().for_each(|bytes| say(format!("Record Size {} kB", kib(*bytes))));
     options.files.iter().for_each(|bytes| say(format!("File size set to {} kB", kib(*bytes))));
-    options.asynchronous.iter().for_each(|(_, depth)| say(format!("POSIX Async I/O (no bcopy). Depth {depth} ")));
-    options.verify.iter().for_each(|pattern| say(format!("Using pattern {pattern:#x} to verify data")));
-    options.readers_percent.iter().for_each(|percent| say(format!("Percent read in mix test is {percent}")));
-    options.rest_s.iter().for_each(|seconds| say(format!("Delay {seconds} seconds between tests enabled.")));
-    options.think_ms.iter().for_each(|ms| say(format!("Think time per request: {ms} milliseconds")));
+    options
+        .asynchronous
+        .iter()
+        .for_each(|(_, depth)| say(format!("POSIX Async I/O (no bcopy). Depth {depth} ")));
+    options
+        .verify
+        .iter()
+        .for_each(|pattern| say(format!("Using pattern {pattern:#x} to verify data")));
+    options
+        .readers_percent
+        .iter()
+        .for_each(|percent| say(format!("Percent read in mix test is {percent}")));
+    options
+        .rest_s
+        .iter()
+        .for_each(|seconds| say(format!("Delay {seconds} seconds between tests enabled.")));
+    options
+        .think_ms
+        .iter()
+        .for_each(|ms| say(format!("Think time per request: {ms} milliseconds")));
     say(format!("Command line used: iozone {options}"));
     say(match unit(options) {
         "ops/sec" => "OPS Mode. Output is in operations per second.".into(),
@@ -105,9 +126,15 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         _ => "Output is in kBytes/sec".into(),
     });
     say("Time Resolution = 0.000001 seconds.".into());
-    say(format!("Processor cache size set to {} kBytes.", kib(options.cache_bytes.unwrap_or(1 << 20))));
+    say(format!(
+        "Processor cache size set to {} kBytes.",
+        kib(options.cache_bytes.unwrap_or(1 << 20))
+    ));
     say(format!("Processor cache line size set to {} bytes.", options.line_bytes.unwrap_or(32)));
-    say(format!("File stride size set to {} * record size.", options.stride.unwrap_or(super::STRIDE)));
+    say(format!(
+        "File stride size set to {} * record size.",
+        options.stride.unwrap_or(super::STRIDE)
+    ));
     lines.join("\n") + "\n"
 }
 
@@ -136,12 +163,15 @@ fn figure(options: &Options, measured: &Measured) -> f64 {
 /// The row of one file and record size.
 pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     let mut text = format!("{:>16}{:>8}", kib(cell.file_bytes), kib(cell.record_bytes));
-    let find = |test| measured.iter().find(|measured| measured.cell == cell && measured.test == test);
+    let find =
+        |test| measured.iter().find(|measured| measured.cell == cell && measured.test == test);
     let positioned = options.passes().iter().any(|test| Test::POSITIONED.contains(test));
     let columns = Test::CLASSIC.iter().chain(if positioned { &Test::POSITIONED[..] } else { &[] });
     for test in columns {
-        let wide = matches!(test, Test::RecordRewrite | Test::StrideRead) || Test::POSITIONED.contains(test);
-        let value = find(*test).map_or(String::new(), |measured| format!("{}", figure(options, measured) as u64));
+        let wide = matches!(test, Test::RecordRewrite | Test::StrideRead)
+            || Test::POSITIONED.contains(test);
+        let value = find(*test)
+            .map_or(String::new(), |measured| format!("{}", figure(options, measured) as u64));
         // Writing to a string cannot fail. A figure wider than its column keeps a leading blank.
         let _ = if wide { write!(text, " {value:>9}") } else { write!(text, "{value:>9}") };
     }
@@ -153,18 +183,26 @@ pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
 
 pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
     let of = |title: String, test: Test, value: &dyn Fn(&Measured) -> f64| {
-        let mut records: Vec<u64> = result.cells.iter().map(|measured| measured.cell.record_bytes).collect();
+        let mut records: Vec<u64> =
+            result.cells.iter().map(|measured| measured.cell.record_bytes).collect();
         records.sort_unstable();
         records.dedup();
-        let mut files: Vec<u64> = result.cells.iter().map(|measured| measured.cell.file_bytes).collect();
+        let mut files: Vec<u64> =
+            result.cells.iter().map(|measured| measured.cell.file_bytes).collect();
         files.sort_unstable();
         files.dedup();
         let find = |file_bytes, record_bytes| {
             let cell = Cell { file_bytes, record_bytes };
-            result.cells.iter().find(|measured| measured.test == test && measured.cell == cell).map(value)
+            result
+                .cells
+                .iter()
+                .find(|measured| measured.test == test && measured.cell == cell)
+                .map(value)
         };
-        let rows =
-            files.iter().map(|file| (*file, records.iter().map(|record| find(*file, *record)).collect())).collect();
+        let rows = files
+            .iter()
+            .map(|file| (*file, records.iter().map(|record| find(*file, *record)).collect()))
+            .collect();
         (title, records, rows)
     };
     let mut tables = Vec::new();
@@ -190,14 +228,25 @@ pub fn excel(options: &Options, result: &IozoneResult) -> String {
         return text + &excel_throughput(options, result);
     }
     for (title, records, rows) in tables(options, result) {
-        let heads: Vec<String> = records.iter().map(|record| format!("\"{}\"", kib(*record))).collect();
+        let heads: Vec<String> =
+            records.iter().map(|record| format!("\"{}\"", kib(*record))).collect();
         // Writing to a string cannot fail.
         let _ = write!(text, "\n\"{title}\"\n        {}\n", heads.join("  "));
         for (file, values) in rows {
-            let shown =
-                |value: &f64| if title.contains("CPU") { format!("{value:.2}") } else { format!("{}", *value as u64) };
-            let values: Vec<String> = values.iter().map(|value| value.as_ref().map_or(String::new(), shown)).collect();
-            let _ = writeln!(text, "{}", format!("\"{}\"   {}", kib(file), values.join(" ")).trim_end());
+            let shown = |value: &f64| {
+                if title.contains("CPU") {
+                    format!("{value:.2}")
+                } else {
+                    format!("{}", *value as u64)
+                }
+            };
+            let values: Vec<String> =
+                values.iter().map(|value| value.as_ref().map_or(String::new(), shown)).collect();
+            let _ = writeln!(
+                text,
+                "{}",
+                format!("\"{}\"   {}", kib(file), values.join(" ")).trim_end()
+            );
         }
     }
     text + "\n"
@@ -234,7 +283,10 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
 }
 
 /// The tests of the throughput mode with one rate, as seen by the children, per number of children.
-pub(super) fn throughput_rows(options: &Options, result: &IozoneResult) -> Vec<(&'static str, Vec<f64>)> {
+pub(super) fn throughput_rows(
+    options: &Options,
+    result: &IozoneResult,
+) -> Vec<(&'static str, Vec<f64>)> {
     let row = |test: Test| {
         let label = match test {
             Test::Write => "Initial write",
@@ -264,12 +316,16 @@ fn rate(options: &Options, bytes: u64, operations: u64, ns: u64) -> f64 {
 
 /// The sum of the children's rates.
 fn children_see(options: &Options, one: &Throughput) -> f64 {
-    one.children.iter().map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns)).sum()
+    one.children
+        .iter()
+        .map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns))
+        .sum()
 }
 
 /// The text before the first block for a number of processes.
 pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String {
-    let (one, many) = if options.threads { ("thread", "threads") } else { ("process", "processes") };
+    let (one, many) =
+        if options.threads { ("thread", "threads") } else { ("process", "processes") };
     let doers = if children == 1 { one } else { many };
     format!(
         "\tThroughput test with {children} {doers}\n\tEach {one} writes a {} kByte file in {} kByte records\n",
@@ -290,28 +346,42 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let tabs = if one.test.doers().len() < 8 { "\t\t" } else { "\t" };
     let unit = unit(options);
     let doer = if options.threads { "thread" } else { "process" };
-    let each: Vec<f64> =
-        one.children.iter().map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns)).collect();
-    let sum: f64 = each.iter().sum();
-    let (bytes, operations) = one
+    let each: Vec<f64> = one
         .children
         .iter()
-        .fold((0, 0), |(bytes, operations), child| (bytes + child.bytes, operations + child.operations));
+        .map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns))
+        .collect();
+    let sum: f64 = each.iter().sum();
+    let (bytes, operations) = one.children.iter().fold((0, 0), |(bytes, operations), child| {
+        (bytes + child.bytes, operations + child.operations)
+    });
     let parent = rate(options, bytes, operations, one.elapsed_ns);
     let least = each.iter().copied().fold(f64::INFINITY, f64::min);
     let most = each.iter().copied().fold(0.0, f64::max);
     let xfer = one
         .children
         .iter()
-        .map(|child| if options.operations || options.microseconds { child.operations } else { kib(child.bytes) })
+        .map(|child| {
+            if options.operations || options.microseconds {
+                child.operations
+            } else {
+                kib(child.bytes)
+            }
+        })
         .min()
         .unwrap_or(0);
     let xfer_unit = if options.operations || options.microseconds { "ops" } else { "kB" };
-    let mut text = format!("\n\tChildren see throughput for {number} {} {tabs}= {sum:10.2} {unit}\n", one.test.doers());
+    let mut text = format!(
+        "\n\tChildren see throughput for {number} {} {tabs}= {sum:10.2} {unit}\n",
+        one.test.doers()
+    );
     // Writing to a string cannot fail.
     if options.client_list.is_none() {
-        let _ =
-            writeln!(text, "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}", one.test.doers());
+        let _ = writeln!(
+            text,
+            "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}",
+            one.test.doers()
+        );
     }
     if options.each_child {
         for (index, (child, rate)) in one.children.iter().zip(&each).enumerate() {
@@ -325,7 +395,11 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     }
     let _ = writeln!(text, "\tMin throughput per {doer} \t\t\t= {least:10.2} {unit} ");
     let _ = writeln!(text, "\tMax throughput per {doer} \t\t\t= {most:10.2} {unit}");
-    let _ = writeln!(text, "\tAvg throughput per {doer} \t\t\t= {:10.2} {unit}", sum / count.max(1) as f64);
+    let _ = writeln!(
+        text,
+        "\tAvg throughput per {doer} \t\t\t= {:10.2} {unit}",
+        sum / count.max(1) as f64
+    );
     let _ = writeln!(text, "\tMin xfer \t\t\t\t\t= {:10.2} {xfer_unit}", xfer as f64);
     if options.cpu {
         let (wall, cpu) = (one.elapsed_ns as f64 / 1e9, one.cpu_ns as f64 / 1e9);
@@ -353,9 +427,18 @@ fn spread_table(result: &IozoneResult) -> String {
     for measured in &result.cells {
         let cell = measured.cell;
         if last.replace(cell) != Some(cell) {
-            let _ = write!(text, "\n\t{:>12} kB{:>10} kB", kib(cell.file_bytes), kib(cell.record_bytes));
+            let _ = write!(
+                text,
+                "\n\t{:>12} kB{:>10} kB",
+                kib(cell.file_bytes),
+                kib(cell.record_bytes)
+            );
         }
-        let _ = write!(text, "{:>9}", measured.spread_percent().map_or("-".into(), |percent| format!("{percent:.1}")));
+        let _ = write!(
+            text,
+            "{:>9}",
+            measured.spread_percent().map_or("-".into(), |percent| format!("{percent:.1}"))
+        );
     }
     text + "\n"
 }
@@ -392,8 +475,9 @@ fn short(test: Test) -> &'static str {
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {
-        let (least, most) =
-            values.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(*value), most.max(*value)));
+        let (least, most) = values.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| {
+            (least.min(*value), most.max(*value))
+        });
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         (most - least) / sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN) * 100.0

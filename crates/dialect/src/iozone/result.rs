@@ -134,7 +134,8 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
         sizes.dedup();
         sizes
     };
-    let (files, records) = (sizes(|cell| cell.cell.file_bytes), sizes(|cell| cell.cell.record_bytes));
+    let (files, records) =
+        (sizes(|cell| cell.cell.file_bytes), sizes(|cell| cell.cell.record_bytes));
     let rate = |test, file_bytes, record_bytes| {
         let cell = Cell { file_bytes, record_bytes };
         cells
@@ -146,7 +147,10 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
         test,
         file_bytes: files.clone(),
         record_bytes: records.clone(),
-        kib_per_s: files.iter().map(|file| records.iter().map(|record| rate(test, *file, *record)).collect()).collect(),
+        kib_per_s: files
+            .iter()
+            .map(|file| records.iter().map(|record| rate(test, *file, *record)).collect())
+            .collect(),
     };
     tests.into_iter().map(surface).collect()
 }
@@ -159,8 +163,11 @@ pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Clif
 }
 
 fn cliff(surface: &Surface, memory_bytes: u64, direct: bool) -> Option<Cliff> {
-    let best: Vec<f64> =
-        surface.kib_per_s.iter().map(|row| row.iter().flatten().copied().fold(0.0, f64::max) * 1024.0).collect();
+    let best: Vec<f64> = surface
+        .kib_per_s
+        .iter()
+        .map(|row| row.iter().flatten().copied().fold(0.0, f64::max) * 1024.0)
+        .collect();
     let after = |from: usize| best[from..].iter().copied().fold(0.0, f64::max);
     let at = (1..best.len()).find(|&from| {
         let before = best[..from].iter().copied().fold(0.0, f64::max);
@@ -171,7 +178,9 @@ fn cliff(surface: &Surface, memory_bytes: u64, direct: bool) -> Option<Cliff> {
     let cache = match (direct, first) {
         (true, _) => "a cache of the device or its adapter",
         (false, size) if size >= memory_bytes / 8 => "the page cache that the memory has room for",
-        (false, size) if size <= memory_bytes / 256 && !surface.test.writes() => "a cache of the processor",
+        (false, size) if size <= memory_bytes / 256 && !surface.test.writes() => {
+            "a cache of the processor"
+        }
         (false, _) if surface.test.writes() => "what the page cache holds back of writes",
         (false, _) => "a cache",
     };

@@ -1,11 +1,16 @@
 //! Creates files, runs passes over them, and prints figures as they come.
 
-use super::{Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces};
+use super::{
+    Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces,
+};
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
 use crate::display::print;
 use crate::parse::is_twin;
 use machine::units::show_size;
-use machine::{Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{
+    Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind,
+    TargetSpec,
+};
 use measure::{Runner, Sample};
 use results::{Output, OutputError, Point};
 use std::collections::BTreeMap;
@@ -30,7 +35,12 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// # Errors
 /// A file may not be written or is too small, the file system is full, a request failed, the user
 /// interrupted the run, or `out` cannot be written.
-pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult> {
+pub fn run<M: Machine>(
+    machine: &M,
+    options: &Options,
+    began_unix_s: u64,
+    out: &mut dyn Write,
+) -> Result<IozoneResult> {
     let options = &options.clone().with_clients()?;
     options.check_clients(&machine.facts().name)?;
     check(options)?;
@@ -108,21 +118,30 @@ fn check(options: &Options) -> Result<()> {
         ));
     }
     if options.verify.is_some() && !options.passes().first().is_some_and(|test| test.creates()) {
-        return Err(Error::refused("-V", "the file must be written before it can be checked", "add -i 0"));
+        return Err(Error::refused(
+            "-V",
+            "the file must be written before it can be checked",
+            "add -i 0",
+        ));
     }
     Ok(())
 }
 
 /// Refuses buffers that do not fit into memory.
 fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
-    let children = if options.throughput() { options.child_counts().into_iter().max().unwrap_or(1) } else { 1 };
+    let children = if options.throughput() {
+        options.child_counts().into_iter().max().unwrap_or(1)
+    } else {
+        1
+    };
     let of_a_test = |cell, test| {
         let one = options.workload(cell, test, false).buffers();
         vec![Buffers { streams: one.streams.saturating_mul(children), ..one }]
     };
     let passes = options.passes();
     let cells = options.cells();
-    let groups = cells.iter().flat_map(|cell| passes.iter().map(move |test| of_a_test(*cell, *test)));
+    let groups =
+        cells.iter().flat_map(|cell| passes.iter().map(move |test| of_a_test(*cell, *test)));
     measure::check_memory(machine, &groups.collect::<Vec<_>>())
 }
 
@@ -152,7 +171,12 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
     (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
-fn open<'m, M: Machine>(machine: &'m M, options: &Options, paths: &[PathBuf], bytes: u64) -> Result<Runner<'m, M>> {
+fn open<'m, M: Machine>(
+    machine: &'m M,
+    options: &Options,
+    paths: &[PathBuf],
+    bytes: u64,
+) -> Result<Runner<'m, M>> {
     let specs: Vec<TargetSpec> = paths.iter().map(|path| spec(options, path, bytes)).collect();
     let writes = options.passes().iter().any(|test| test.writes());
     Runner::open_checked(machine, &specs, |facts| {
@@ -179,8 +203,7 @@ fn spec(options: &Options, path: &Path, bytes: u64) -> TargetSpec {
 
 /// Refuses a file that may not be written or is too small.
 fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
-    let hint =
-        "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
+    let hint = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
     measure::check_writable(facts, writes, hint)?;
     if facts.size_bytes < bytes {
         let why = format!("it has only {} of {}", show_size(facts.size_bytes), show_size(bytes));
@@ -197,8 +220,11 @@ fn job<'t, M: Machine>(
     test: Test,
     child: Option<(u32, u32)>,
 ) -> ToolJob<'t, M::Target> {
-    let mut workload =
-        options.workload(cell, test, child.is_some_and(|(child, count)| options.reads_in_mix(child, count)));
+    let mut workload = options.workload(
+        cell,
+        test,
+        child.is_some_and(|(child, count)| options.reads_in_mix(child, count)),
+    );
     if let Some(instead) = workload.engine.replacement(&runner.machine().capabilities().engines) {
         workload.engine = instead;
     }
@@ -211,13 +237,21 @@ fn job<'t, M: Machine>(
         log: options.latency_files && latency_file(test).is_some(),
         ..RequestShape::default()
     };
-    let processors = options.bind.map(|first| first + child.map_or(0, |(number, _)| number)).into_iter().collect();
+    let processors = options
+        .bind
+        .map(|first| first + child.map_or(0, |(number, _)| number))
+        .into_iter()
+        .collect();
     ToolJob { target: &runner.targets()[file], workload, shape, processors }
 }
 
 /// The timing of a run, including the requested rest before it.
 fn plan(options: &Options, stonewall: bool) -> RunPlan {
-    RunPlan { stonewall, rest_ns: u64::from(options.rest_s.unwrap_or(0)) * 1_000_000_000, ..RunPlan::default() }
+    RunPlan {
+        stonewall,
+        rest_ns: u64::from(options.rest_s.unwrap_or(0)) * 1_000_000_000,
+        ..RunPlan::default()
+    }
 }
 
 /// Walks through more memory than the processor's cache holds.
@@ -231,7 +265,11 @@ fn purge(options: &Options) {
 }
 
 /// Repeats tests in turn as the options request; `run` returns the time of one.
-fn repeat(options: &Options, tests: usize, mut run: impl FnMut(usize) -> Result<Nanos>) -> Result<()> {
+fn repeat(
+    options: &Options,
+    tests: usize,
+    mut run: impl FnMut(usize) -> Result<Nanos>,
+) -> Result<()> {
     measure::rounds(tests, options.repeats.unwrap_or(REPEATS), |test| {
         let took_ns = run(test)?;
         Ok(options.repeats.is_some() || took_ns <= LONG_NS)
@@ -252,7 +290,11 @@ fn single<M: Machine>(
 ) -> Result<()> {
     let cells = options.cells();
     let Some(bytes) = cells.iter().map(|cell| cell.file_bytes).max() else {
-        return Err(Error::refused("the sizes", "no record fits into a file", "use smaller records or larger files"));
+        return Err(Error::refused(
+            "the sizes",
+            "no record fits into a file",
+            "use smaller records or larger files",
+        ));
     };
     let mut runner = open(machine, options, &files(options)[..1], bytes)?;
     result.target = Some(runner.facts()[0].clone());
@@ -264,8 +306,9 @@ fn single<M: Machine>(
         result.cells.extend(measured);
     }
     runner.keep(|_| options.keep);
-    logs.iter()
-        .try_for_each(|(name, text)| output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten))
+    logs.iter().try_for_each(|(name, text)| {
+        output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten)
+    })
 }
 
 /// Runs all passes over one file with one record size, in repeated rounds.
@@ -294,14 +337,25 @@ fn one_cell<M: Machine>(
         Ok(took_ns)
     })?;
     let figures = passes.iter().zip(runs).zip(jobs);
-    Ok(figures.map(|((test, runs), workload)| measured(cell, *test, &workload, &runner.facts()[0], runs)).collect())
+    Ok(figures
+        .map(|((test, runs), workload)| measured(cell, *test, &workload, &runner.facts()[0], runs))
+        .collect())
 }
 
-fn measured(cell: Cell, test: Test, workload: &Workload, facts: &TargetFacts, runs: Vec<(Nanos, Sample)>) -> Measured {
+fn measured(
+    cell: Cell,
+    test: Test,
+    workload: &Workload,
+    facts: &TargetFacts,
+    runs: Vec<(Nanos, Sample)>,
+) -> Measured {
     let request = u64::from(workload.request_bytes);
-    let rates: Vec<f64> =
-        runs.iter().map(|(ns, sample)| (sample.requests * request) as f64 * 1e9 / (*ns).max(1) as f64).collect();
-    let cpu: u64 = runs.iter().map(|(_, sample)| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns).sum();
+    let rates: Vec<f64> = runs
+        .iter()
+        .map(|(ns, sample)| (sample.requests * request) as f64 * 1e9 / (*ns).max(1) as f64)
+        .collect();
+    let cpu: u64 =
+        runs.iter().map(|(_, sample)| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns).sum();
     let elapsed: u64 = runs.iter().map(|(ns, _)| *ns).sum();
     let samples: Vec<Sample> = runs.into_iter().map(|(_, sample)| sample).collect();
     let mut measured = Measured {
@@ -336,7 +390,12 @@ fn log(options: &Options, test: Test, cell: Cell, ran: &ToolResult, logs: &mut L
     let text = logs.entry(name).or_default();
     *text += "  Offset in Kbytes   Latency in microseconds  Transfer size in bytes\n";
     for (offset, latency) in ran.streams.iter().flat_map(|stream| &stream.trace.log) {
-        *text += &format!("{:>18} {:>25.2} {:>23}\n", offset / 1024, *latency as f64 / 1e3, cell.record_bytes);
+        *text += &format!(
+            "{:>18} {:>25.2} {:>23}\n",
+            offset / 1024,
+            *latency as f64 / 1e3,
+            cell.record_bytes
+        );
     }
 }
 
@@ -369,22 +428,44 @@ fn throughput<M: Machine>(
 }
 
 /// Runs one test with all children, repeatedly; reports the children of the median repeat.
-fn side_by_side<M: Machine>(options: &Options, runner: &Runner<'_, M>, cell: Cell, test: Test) -> Result<Throughput> {
+fn side_by_side<M: Machine>(
+    options: &Options,
+    runner: &Runner<'_, M>,
+    cell: Cell,
+    test: Test,
+) -> Result<Throughput> {
     let count = runner.targets().len();
-    let jobs: Vec<_> =
-        (0..count).map(|file| job(options, (runner, file), cell, test, Some((file as u32, count as u32)))).collect();
+    let jobs: Vec<_> = (0..count)
+        .map(|file| job(options, (runner, file), cell, test, Some((file as u32, count as u32))))
+        .collect();
     let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
     let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
     repeat(options, 1, |_| {
         purge(options);
-        let rans = concurrent::run(runner.machine(), &jobs, plan(options, !options.no_stonewall && count > 1))?;
-        let children: Vec<Child> = rans.iter().zip(&jobs).map(|(ran, job)| child(ran, &job.workload, cell)).collect();
-        let sum = children.iter().map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64).sum();
+        let rans = concurrent::run(
+            runner.machine(),
+            &jobs,
+            plan(options, !options.no_stonewall && count > 1),
+        )?;
+        let children: Vec<Child> =
+            rans.iter().zip(&jobs).map(|(ran, job)| child(ran, &job.workload, cell)).collect();
+        let sum = children
+            .iter()
+            .map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64)
+            .sum();
         let began = rans.iter().map(|ran| ran.span.0).min().unwrap_or(0);
-        let ended = rans.iter().zip(&children).map(|(ran, child)| ran.span.0 + child.elapsed_ns).max().unwrap_or(0);
+        let ended = rans
+            .iter()
+            .zip(&children)
+            .map(|(ran, child)| ran.span.0 + child.elapsed_ns)
+            .max()
+            .unwrap_or(0);
         // The processor meter covers the whole process, so each part has the total.
-        let cpu =
-            rans.iter().map(|ran| ran.sample.usage.cpu.user_ns + ran.sample.usage.cpu.system_ns).max().unwrap_or(0);
+        let cpu = rans
+            .iter()
+            .map(|ran| ran.sample.usage.cpu.user_ns + ran.sample.usage.cpu.system_ns)
+            .max()
+            .unwrap_or(0);
         let took_ns = ended.saturating_sub(began);
         runs.push((sum, children, took_ns, cpu));
         rans.into_iter().zip(&mut samples).for_each(|(ran, samples)| samples.push(ran.sample));
@@ -395,13 +476,23 @@ fn side_by_side<M: Machine>(options: &Options, runner: &Runner<'_, M>, cell: Cel
     let (_, children, elapsed_ns, cpu_ns) = runs.swap_remove(runs.len() / 2);
     let points = (runner.facts().iter().zip(&jobs).zip(&samples))
         .map(|((facts, job), samples)| Point::from_samples(&job.workload, facts, samples));
-    Ok(Throughput { test, children, elapsed_ns, runs_bytes_per_s: rates, cpu_ns, points: points.collect() })
+    Ok(Throughput {
+        test,
+        children,
+        elapsed_ns,
+        runs_bytes_per_s: rates,
+        cpu_ns,
+        points: points.collect(),
+    })
 }
 
 fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
     // With a stonewall each counts until the first is done, but still finishes its file.
-    let (requests, ended) =
-        ran.streams.first().and_then(|stream| stream.trace.counted).unwrap_or((ran.sample.requests, ran.span.1));
+    let (requests, ended) = ran
+        .streams
+        .first()
+        .and_then(|stream| stream.trace.counted)
+        .unwrap_or((ran.sample.requests, ran.span.1));
     let bytes = requests * u64::from(workload.request_bytes);
     let elapsed_ns = ended.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0);
     Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
@@ -409,8 +500,13 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
 
 /// The warnings of all points, without duplicates.
 fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
-    let points =
-        || result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
+    let points = || {
+        result
+            .cells
+            .iter()
+            .map(|cell| &cell.point)
+            .chain(result.throughput.iter().flat_map(|one| &one.points))
+    };
     let mut warnings = results::folded_warnings(points());
     warnings.extend(crate::display::fallback(machine, points()));
     warnings.extend(result.target.iter().flat_map(|facts| facts.warnings.clone()));

@@ -104,11 +104,19 @@ const TABLE: [(&str, &str, Parser); 20] = [
     ("set subdirectories", "Sets number of subdirectories", |a| {
         count(a, "invalid number of subdirectories", MOST).map(Command::SetSubdirectories)
     }),
-    ("set read", "Sets read block size", |a| count(a, "invalid read block size", MOST).map(Command::SetRead)),
-    ("set write", "Sets write block size", |a| count(a, "invalid write block size", MOST).map(Command::SetWrite)),
+    ("set read", "Sets read block size", |a| {
+        count(a, "invalid read block size", MOST).map(Command::SetRead)
+    }),
+    ("set write", "Sets write block size", |a| {
+        count(a, "invalid write block size", MOST).map(Command::SetWrite)
+    }),
     ("set buffering", "Sets usage of buffered I/O", buffering),
-    ("set bias read", "Sets the chance of choosing read over append", |a| bias(a).map(Command::SetBiasRead)),
-    ("set bias create", "Sets the chance of choosing create over delete", |a| bias(a).map(Command::SetBiasCreate)),
+    ("set bias read", "Sets the chance of choosing read over append", |a| {
+        bias(a).map(Command::SetBiasRead)
+    }),
+    ("set bias create", "Sets the chance of choosing create over delete", |a| {
+        bias(a).map(Command::SetBiasCreate)
+    }),
     ("set report", "Choose verbose or terse report format", report_style),
     ("set threads", "Sets number of threads that share the files", |a| {
         count(a, "invalid number of threads", THREADS).map(Command::SetThreads)
@@ -141,13 +149,17 @@ pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
         return Err(Complaint::Shell);
     }
     if line.contains('\0') {
-        return Err(Complaint::Argument { what: "a line cannot have a NUL in it".into(), given: line.into() });
+        return Err(Complaint::Argument {
+            what: "a line cannot have a NUL in it".into(),
+            given: line.into(),
+        });
     }
     let aliases = [("?", "help"), ("exit", "quit")];
     let alias = aliases.iter().find(|(alias, _)| at_prompt && line.starts_with(alias));
     let (typed, name) = alias.copied().unwrap_or(("", ""));
-    let found =
-        TABLE.iter().find(|(command, ..)| if name.is_empty() { line.starts_with(command) } else { name == *command });
+    let found = TABLE.iter().find(|(command, ..)| {
+        if name.is_empty() { line.starts_with(command) } else { name == *command }
+    });
     let Some((command, _, parser)) = found else { return Err(Complaint::Unknown) };
     let mut rest = line[if name.is_empty() { command.len() } else { typed.len() }..].chars();
     rest.next();
@@ -177,15 +189,15 @@ fn atoi(text: &str) -> i64 {
         Some(b'+') => (false, &text[1..]),
         _ => (false, text),
     };
-    let value = digits
-        .bytes()
-        .take_while(u8::is_ascii_digit)
-        .fold(0i64, |value, digit| value.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
+    let value = digits.bytes().take_while(u8::is_ascii_digit).fold(0i64, |value, digit| {
+        value.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
+    });
     if negative { -value } else { value }
 }
 
 fn count(argument: &str, complaint: &str, most: u32) -> Result<u32, String> {
-    within(atoi(argument), 1, most).ok_or_else(|| format!("{complaint}: write a number from 1 to {most}"))
+    within(atoi(argument), 1, most)
+        .ok_or_else(|| format!("{complaint}: write a number from 1 to {most}"))
 }
 
 fn within(value: i64, least: u32, most: u32) -> Option<u32> {
@@ -194,7 +206,11 @@ fn within(value: i64, least: u32, most: u32) -> Option<u32> {
 
 fn size(argument: &str) -> Result<Command, String> {
     let mut words = argument.split_whitespace();
-    let wrong = || format!("no file size low or high bounds specified: write one or two numbers from 1 to {MOST}");
+    let wrong = || {
+        format!(
+            "no file size low or high bounds specified: write one or two numbers from 1 to {MOST}"
+        )
+    };
     let low = within(words.next().map_or(0, atoi), 1, MOST).ok_or_else(wrong)?;
     let high = words.next().map_or(0, atoi);
     if high > i64::from(MOST) {
@@ -219,8 +235,9 @@ fn location(argument: &str) -> Result<Command, String> {
     }
     let path = PathBuf::from(path);
     let weight = match words.next() {
-        Some(word) if sign != Some('-') => within(atoi(word), 1, MOST)
-            .ok_or_else(|| format!("invalid weight: write a number from 1 to {MOST} after the directory"))?,
+        Some(word) if sign != Some('-') => within(atoi(word), 1, MOST).ok_or_else(|| {
+            format!("invalid weight: write a number from 1 to {MOST} after the directory")
+        })?,
         _ => 1,
     };
     Ok(Command::SetLocation(match sign {
@@ -285,7 +302,9 @@ impl fmt::Display for Command {
             Command::SetLocation(LocationEdit::Add(path, weight)) => {
                 write!(f, "set location +{} {weight}", path.display())
             }
-            Command::SetLocation(LocationEdit::Remove(path)) => write!(f, "set location -{}", path.display()),
+            Command::SetLocation(LocationEdit::Remove(path)) => {
+                write!(f, "set location -{}", path.display())
+            }
             Command::SetSubdirectories(n) => write!(f, "set subdirectories {n}"),
             Command::SetRead(n) => write!(f, "set read {n}"),
             Command::SetWrite(n) => write!(f, "set write {n}"),

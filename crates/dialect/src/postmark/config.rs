@@ -43,14 +43,20 @@ impl Config {
             Command::SetSubdirectories(n) => plan.subdirectories = *n,
             Command::SetRead(n) => plan.read_block_bytes = *n,
             Command::SetWrite(n) => plan.write_block_bytes = *n,
-            Command::SetBuffering(on) => self.engine = if *on { FileEngine::Stdio } else { FileEngine::Syscalls },
+            Command::SetBuffering(on) => {
+                self.engine = if *on { FileEngine::Stdio } else { FileEngine::Syscalls }
+            }
             Command::SetBiasRead(bias) => plan.bias_read = *bias,
             Command::SetBiasCreate(bias) => plan.bias_create = *bias,
             Command::SetReport(style) => self.report = *style,
             Command::SetThreads(n) => self.threads = *n,
             Command::SetSync(sync) => self.sync = *sync,
             Command::SetEngine(engine) => self.engine = *engine,
-            Command::Run(_) | Command::Load(_) | Command::Show(_) | Command::Help(_) | Command::Quit => {}
+            Command::Run(_)
+            | Command::Load(_)
+            | Command::Show(_)
+            | Command::Help(_)
+            | Command::Quit => {}
         }
         Ok(())
     }
@@ -70,12 +76,19 @@ impl Config {
 
 fn edit_locations(locations: &mut Vec<Location>, edit: &LocationEdit) -> Result<(), Complaint> {
     match edit {
-        LocationEdit::Replace(path, weight) => *locations = vec![Location { path: path.clone(), weight: *weight }],
-        LocationEdit::Add(path, weight) => locations.push(Location { path: path.clone(), weight: *weight }),
+        LocationEdit::Replace(path, weight) => {
+            *locations = vec![Location { path: path.clone(), weight: *weight }]
+        }
+        LocationEdit::Add(path, weight) => {
+            locations.push(Location { path: path.clone(), weight: *weight })
+        }
         LocationEdit::Remove(path) => {
             let Some(index) = locations.iter().position(|location| location.path == *path) else {
                 let given = path.display().to_string();
-                return Err(Complaint::Argument { what: "cannot find location, `show` lists them".into(), given });
+                return Err(Complaint::Argument {
+                    what: "cannot find location, `show` lists them".into(),
+                    given,
+                });
             };
             locations.remove(index);
         }

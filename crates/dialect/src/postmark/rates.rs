@@ -12,7 +12,9 @@ impl PostmarkResult {
     pub fn settings(&self) -> String {
         let (plan, usual) = (&self.plan, SmallFilePlan::default());
         let engine = match self.engine {
-            FileEngine::Stdio | FileEngine::Syscalls => Command::SetBuffering(self.engine == FileEngine::Stdio),
+            FileEngine::Stdio | FileEngine::Syscalls => {
+                Command::SetBuffering(self.engine == FileEngine::Stdio)
+            }
             FileEngine::IoUring => Command::SetEngine(self.engine),
         };
         let all = [
@@ -23,8 +25,14 @@ impl PostmarkResult {
                 Command::SetSize(plan.low_bytes, plan.high_bytes),
             ),
             (plan.subdirectories_used() > 0, Command::SetSubdirectories(plan.subdirectories)),
-            (plan.read_block_bytes != usual.read_block_bytes, Command::SetRead(plan.read_block_bytes)),
-            (plan.write_block_bytes != usual.write_block_bytes, Command::SetWrite(plan.write_block_bytes)),
+            (
+                plan.read_block_bytes != usual.read_block_bytes,
+                Command::SetRead(plan.read_block_bytes),
+            ),
+            (
+                plan.write_block_bytes != usual.write_block_bytes,
+                Command::SetWrite(plan.write_block_bytes),
+            ),
             (plan.bias_read != usual.bias_read, Command::SetBiasRead(plan.bias_read)),
             (plan.bias_create != usual.bias_create, Command::SetBiasCreate(plan.bias_create)),
             (plan.seed != usual.seed, Command::SetSeed(plan.seed)),
@@ -50,11 +58,16 @@ impl PostmarkResult {
             count,
             per_s: per_second(count as f64, ns),
             interval_95: None,
-            latency_ns: self.latency.get(operation).map(|latency| LatencySummary::from(&latency.histogram)),
+            latency_ns: self
+                .latency
+                .get(operation)
+                .map(|latency| LatencySummary::from(&latency.histogram)),
             cpu_ns: None,
         };
         let transactions = OperationRate {
-            interval_95: self.transactions_interval.map(|interval| [interval.low_per_s, interval.high_per_s]),
+            interval_95: self
+                .transactions_interval
+                .map(|interval| [interval.low_per_s, interval.high_per_s]),
             cpu_ns: Some(self.cpu_per_transaction_ns),
             ..rate("transaction", u64::from(self.plan.transactions), phases.transactions_ns)
         };
@@ -66,6 +79,8 @@ impl PostmarkResult {
             rate("delete", counts.deleted(), phases.total_ns),
             rate("delete alone", counts.deleted_alone, phases.delete_ns),
         ];
-        std::iter::once(transactions).chain(others.into_iter().filter(|rate| rate.count > 0)).collect()
+        std::iter::once(transactions)
+            .chain(others.into_iter().filter(|rate| rate.count > 0))
+            .collect()
     }
 }

@@ -34,14 +34,18 @@ pub fn classic(result: &PostmarkResult) -> String {
     line(1, format!("{total} seconds total"));
     line(
         1,
-        format!("{transactions} seconds of transactions {}", over(u64::from(result.plan.transactions), transactions)),
+        format!(
+            "{transactions} seconds of transactions {}",
+            over(u64::from(result.plan.transactions), transactions)
+        ),
     );
     line(0, String::new());
     line(0, "Files:".into());
     line(1, format!("{} created {}", counts.created(), over(counts.created(), total)));
     let alone = |count, ns| format!("{count} files {}", over(count, seconds(ns)));
     line(2, format!("Creation alone: {}", alone(counts.created_alone, result.phases.create_ns)));
-    let mixed = |count| format!("Mixed with transactions: {count} files {}", over(count, transactions));
+    let mixed =
+        |count| format!("Mixed with transactions: {count} files {}", over(count, transactions));
     line(2, mixed(counts.created_mixed));
     line(1, format!("{} read {}", counts.read, over(counts.read, transactions)));
     line(1, format!("{} appended {}", counts.appended, over(counts.appended, transactions)));
@@ -50,7 +54,9 @@ pub fn classic(result: &PostmarkResult) -> String {
     line(2, mixed(counts.deleted_mixed));
     line(0, String::new());
     line(0, "Data:".into());
-    let data = |bytes: f32, what| format!("{} {what} ({} per second)", scaled(bytes), scaled(bytes / total as f32));
+    let data = |bytes: f32, what| {
+        format!("{} {what} ({} per second)", scaled(bytes), scaled(bytes / total as f32))
+    };
     line(1, data(result.classic_read_bytes, "read"));
     line(1, data(result.classic_written_bytes, "written"));
     text
@@ -102,9 +108,9 @@ pub fn extra(result: &PostmarkResult) -> String {
         s(phases.transactions_ns),
         s(phases.delete_ns)
     ));
-    let interval = result
-        .transactions_interval
-        .map_or(String::new(), |i| format!(" (95 % of this run: {:.1} to {:.1})", i.low_per_s, i.high_per_s));
+    let interval = result.transactions_interval.map_or(String::new(), |i| {
+        format!(" (95 % of this run: {:.1} to {:.1})", i.low_per_s, i.high_per_s)
+    });
     line(format!("Mix rate {:.1}/s{interval}", result.rates.transactions_per_s));
     let cpu = machine::units::show_time(result.cpu_per_transaction_ns);
     line(format!(
@@ -112,7 +118,12 @@ pub fn extra(result: &PostmarkResult) -> String {
         s(result.cpu_user_ns),
         s(result.cpu_system_ns)
     ));
-    line(format!("Engine {}, sync {}, threads {}", result.engine.name(), result.sync.name(), result.threads));
+    line(format!(
+        "Engine {}, sync {}, threads {}",
+        result.engine.name(),
+        result.sync.name(),
+        result.threads
+    ));
     line(format!(
         "{:<8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
         "Latency", "Count", "Mean us", "50 % us", "95 % us", "99 % us", "99.9 % us", "Max us"

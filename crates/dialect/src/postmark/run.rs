@@ -20,7 +20,9 @@ pub enum RunError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The pool ran out of files; the run's output already says so.
-    #[error("out of files after {0} transactions: increase the number of files or decrease the number of transactions")]
+    #[error(
+        "out of files after {0} transactions: increase the number of files or decrease the number of transactions"
+    )]
     OutOfFiles(u32),
     #[error("interrupted; the files of the run were removed and nothing is reported")]
     Interrupted,
@@ -77,16 +79,21 @@ impl<W: FileWork> Worker<W> {
                 Step::Do(op) => {
                     match op {
                         FileOp::Read(_, bytes) => self.classic[0] += bytes as f32,
-                        FileOp::Create(_, bytes) | FileOp::Append(_, bytes) => self.classic[1] += bytes as f32,
+                        FileOp::Create(_, bytes) | FileOp::Append(_, bytes) => {
+                            self.classic[1] += bytes as f32
+                        }
                         FileOp::Delete(_) => {}
                     }
                     if op.file().number % self.of != self.index {
                         continue;
                     }
-                    if shared.interrupt.load(Ordering::Relaxed) || shared.failed.load(Ordering::Relaxed) {
+                    if shared.interrupt.load(Ordering::Relaxed)
+                        || shared.failed.load(Ordering::Relaxed)
+                    {
                         return Ok(PhaseEnd::Stopped);
                     }
-                    self.perform(op, shared.system).inspect_err(|_| shared.failed.store(true, Ordering::Relaxed))?;
+                    self.perform(op, shared.system)
+                        .inspect_err(|_| shared.failed.store(true, Ordering::Relaxed))?;
                     self.counts.count(phase, op);
                 }
                 Step::Transacted(index) => transacted(index),
@@ -100,9 +107,13 @@ impl<W: FileWork> Worker<W> {
     fn perform<F: FileSystem>(&mut self, op: FileOp, system: &F) -> Result<(), FileError> {
         let began = system.now();
         let kind = match op {
-            FileOp::Create(file, bytes) => self.work.create(file, &self.text[..bytes as usize]).map(|()| 0),
+            FileOp::Create(file, bytes) => {
+                self.work.create(file, &self.text[..bytes as usize]).map(|()| 0)
+            }
             FileOp::Read(file, bytes) => self.work.read(file, u64::from(bytes)).map(|()| 1),
-            FileOp::Append(file, bytes) => self.work.append(file, &self.text[..bytes as usize]).map(|()| 2),
+            FileOp::Append(file, bytes) => {
+                self.work.append(file, &self.text[..bytes as usize]).map(|()| 2)
+            }
             FileOp::Delete(file) => self.work.delete(file).map(|()| 3),
         }?;
         self.latency[kind].record(system.now().saturating_sub(began));
@@ -142,7 +153,9 @@ fn phase<F: FileSystem, W: FileWork + Send>(
             let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             end = match (end, other) {
                 (Err(error), _) | (Ok(_), Err(error)) => Err(error),
-                (Ok(PhaseEnd::Stopped), Ok(_)) | (Ok(_), Ok(PhaseEnd::Stopped)) => Ok(PhaseEnd::Stopped),
+                (Ok(PhaseEnd::Stopped), Ok(_)) | (Ok(_), Ok(PhaseEnd::Stopped)) => {
+                    Ok(PhaseEnd::Stopped)
+                }
                 (Ok(end), Ok(_)) => Ok(end),
             };
         }
@@ -169,7 +182,8 @@ pub fn run<F: FileSystem>(
     let mut told = false;
     let (mut result, left_out) = measure::retry_if_paused(|| {
         let mut nowhere = io::sink();
-        let out: &mut dyn Write = if std::mem::replace(&mut told, true) { &mut nowhere } else { &mut *out };
+        let out: &mut dyn Write =
+            if std::mem::replace(&mut told, true) { &mut nowhere } else { &mut *out };
         let (result, paused) = system.watched(|| once(system, config, interrupt, out));
         Ok::<_, RunError>((result?, paused))
     })?;
@@ -299,7 +313,8 @@ fn result<W>(
     slices: &[f64],
     usage: (FileUsage, FileUsage),
 ) -> PostmarkResult {
-    let counts = workers.iter().fold(SmallFileCounts::default(), |sum, worker| sum.plus(&worker.counts));
+    let counts =
+        workers.iter().fold(SmallFileCounts::default(), |sum, worker| sum.plus(&worker.counts));
     let mut latency = std::collections::BTreeMap::new();
     for (kind, name) in OPERATIONS.iter().enumerate() {
         let mut all = Histogram::new();
@@ -334,7 +349,8 @@ fn result<W>(
             read_bytes_per_s: per_second(counts.read_bytes as f64, phases.total_ns),
             written_bytes_per_s: per_second(counts.written_bytes as f64, phases.total_ns),
         },
-        transactions_interval: interval.map(|time| Interval { low_per_s: 1e9 / time.high, high_per_s: 1e9 / time.low }),
+        transactions_interval: interval
+            .map(|time| Interval { low_per_s: 1e9 / time.high, high_per_s: 1e9 / time.low }),
         latency,
         cpu_user_ns,
         cpu_system_ns,
@@ -352,7 +368,9 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.phases.transactions_ns < SHORT_NS {
         let ms = result.phases.transactions_ns as f64 / 1e6;
-        warnings.push(format!("the mix lasted only {ms:.1} ms, under a second; make it longer for reliable figures"));
+        warnings.push(format!(
+            "the mix lasted only {ms:.1} ms, under a second; make it longer for reliable figures"
+        ));
     }
     if result.sync == machine::files::FileSync::None {
         warnings.extend(cache_doubt(result));
@@ -363,7 +381,8 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
 /// Warns about a run that never waited for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
-    let from_cache = result.device_read_bytes.and_then(|device| results::cached_percent(asked, device as f64));
+    let from_cache =
+        result.device_read_bytes.and_then(|device| results::cached_percent(asked, device as f64));
     match from_cache {
         Some(percent) if percent >= 100.0 => Some(
             "no byte came from a device and nothing waited for one: this is the speed of the file-system cache".into(),

@@ -1,8 +1,8 @@
 //! A session: reads lines and prints text.
 
 use super::{
-    BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run,
-    show, terse,
+    BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command,
+    extra, parse, run, show, terse,
 };
 use files::Input;
 use machine::files::{FileError, FileSystem};
@@ -114,7 +114,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
     ///
     /// # Errors
     /// `out` or `err` cannot be written. A rejected line or a failed run is not an error here.
-    pub fn line(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+    pub fn line(
+        &mut self,
+        line: &str,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<Outcome> {
         self.obey(line, true, out, err)
     }
 
@@ -122,7 +127,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
     ///
     /// # Errors
     /// See [`Session::line`]; an unreadable file counts as a rejected line.
-    pub fn load_file(&mut self, path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+    pub fn load_file(
+        &mut self,
+        path: &Path,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<Outcome> {
         let text = match self.read_commands(path) {
             Ok(text) => text,
             Err(why) => {
@@ -150,7 +160,9 @@ impl<'a, F: FileSystem> Session<'a, F> {
 
     fn read_commands(&self, path: &Path) -> Result<String, String> {
         if self.loading.contains(&identity(path)) {
-            return Err("it would load itself again and again; remove the line that loads it".into());
+            return Err(
+                "it would load itself again and again; remove the line that loads it".into()
+            );
         }
         if self.loading.len() >= DEEPEST {
             return Err(format!("{DEEPEST} files already load one another"));
@@ -158,17 +170,26 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Ok(as_text(&COMMANDS.read(path).map_err(|error| error.to_string())?))
     }
 
-    fn obey(&mut self, line: &str, at_prompt: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+    fn obey(
+        &mut self,
+        line: &str,
+        at_prompt: bool,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<Outcome> {
         // Some editors start files with a byte-order mark.
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-        let obeyed = parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
+        let obeyed =
+            parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
         match obeyed {
             Ok(Command::Run(file)) => self.run(file.as_deref(), out, err),
             Ok(Command::Load(file)) => self.load_file(Path::new(&file), out, err),
-            Ok(Command::Show(file)) => {
-                self.deliver(&show(&self.config), file.as_deref(), out, err).map(|()| Outcome::Continue)
+            Ok(Command::Show(file)) => self
+                .deliver(&show(&self.config), file.as_deref(), out, err)
+                .map(|()| Outcome::Continue),
+            Ok(Command::Help(prefix)) => {
+                out.write_all(command::help(&prefix).as_bytes()).map(|()| Outcome::Continue)
             }
-            Ok(Command::Help(prefix)) => out.write_all(command::help(&prefix).as_bytes()).map(|()| Outcome::Continue),
             Ok(Command::Quit) => Ok(Outcome::Quit),
             Ok(_) => Ok(Outcome::Continue),
             Err(complaint) => {
@@ -185,7 +206,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    fn run(&mut self, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+    fn run(
+        &mut self,
+        file: Option<&str>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<Outcome> {
         match run(self.system, &self.config, self.interrupt, out) {
             Ok(result) => {
                 let text = match self.config.report {
@@ -214,13 +240,23 @@ impl<'a, F: FileSystem> Session<'a, F> {
                 if !matches!(error, RunError::OutOfFiles(_)) {
                     writeln!(err, "Error: {error}")?;
                 }
-                Ok(if matches!(error, RunError::Interrupted) { Outcome::Interrupted } else { Outcome::Continue })
+                Ok(if matches!(error, RunError::Interrupted) {
+                    Outcome::Interrupted
+                } else {
+                    Outcome::Continue
+                })
             }
         }
     }
 
     /// Appends a text to a file, or prints it if no file is named or the file cannot be written.
-    fn deliver(&mut self, text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    fn deliver(
+        &mut self,
+        text: &str,
+        file: Option<&str>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<()> {
         if let Some(name) = file {
             let appended = results::append("run", Path::new(name), text.as_bytes(), self.is_forced);
             let Err(error) = appended else { return Ok(()) };

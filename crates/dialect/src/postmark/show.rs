@@ -20,13 +20,21 @@ pub fn show(config: &Config) -> String {
     if plan.low_bytes == plan.high_bytes {
         line(format_args!("Files are {} in size", size(plan.low_bytes)));
     } else {
-        line(format_args!("Files range between {} and {} in size", size(plan.low_bytes), size(plan.high_bytes)));
+        line(format_args!(
+            "Files range between {} and {} in size",
+            size(plan.low_bytes),
+            size(plan.high_bytes)
+        ));
     }
     if plan.locations.is_empty() {
-        let here = std::env::current_dir().map_or_else(|_| ".".into(), |path| path.display().to_string());
+        let here =
+            std::env::current_dir().map_or_else(|_| ".".into(), |path| path.display().to_string());
         line(format_args!("Working directory: {here}"));
     } else {
-        line(format_args!("Working director{}: ", if plan.locations.len() == 1 { "y" } else { "ies" }));
+        line(format_args!(
+            "Working director{}: ",
+            if plan.locations.len() == 1 { "y" } else { "ies" }
+        ));
         for location in &plan.locations {
             line(format_args!("\t{} (weight={})", location.path.display(), location.weight));
         }
@@ -36,15 +44,26 @@ pub fn show(config: &Config) -> String {
         1 => line(format_args!("1 subdirectory will be used")),
         n => line(format_args!("{n} subdirectories will be used")),
     }
-    line(format_args!("Block sizes are: read={}, write={}", size(plan.read_block_bytes), size(plan.write_block_bytes)));
+    line(format_args!(
+        "Block sizes are: read={}, write={}",
+        size(plan.read_block_bytes),
+        size(plan.write_block_bytes)
+    ));
     let bias = |bias: Option<u8>| bias.map_or(-1, i32::from);
-    line(format_args!("Biases are: read/append={}, create/delete={}", bias(plan.bias_read), bias(plan.bias_create)));
+    line(format_args!(
+        "Biases are: read/append={}, create/delete={}",
+        bias(plan.bias_read),
+        bias(plan.bias_create)
+    ));
     line(format_args!(
         "{} Unix buffered file I/O",
         if config.engine == FileEngine::Stdio { "Using" } else { "Not using" }
     ));
     line(format_args!("Random number generator seed is {}", plan.seed));
-    line(format_args!("Report format is {}.", if config.report == ReportStyle::Verbose { "verbose" } else { "terse" }));
+    line(format_args!(
+        "Report format is {}.",
+        if config.report == ReportStyle::Verbose { "verbose" } else { "terse" }
+    ));
     if config.engine == FileEngine::IoUring {
         line(format_args!("Engine is {}", config.engine.name()));
     }

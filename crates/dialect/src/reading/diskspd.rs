@@ -5,7 +5,8 @@ use crate::diskspd::{Element, tree};
 use results::compare::{Measure, Measurement, Reading};
 
 fn child<'a>(element: &'a Element, path: &str) -> Option<&'a Element> {
-    path.split('/').try_fold(element, |at, name| at.children.iter().find(|child| child.name == name))
+    path.split('/')
+        .try_fold(element, |at, name| at.children.iter().find(|child| child.name == name))
 }
 
 fn children<'a>(element: &'a Element, name: &'a str) -> impl Iterator<Item = &'a Element> {
@@ -20,14 +21,21 @@ fn number(element: &Element, path: &str) -> Option<f64> {
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let root = tree(text).map_err(|error| error.to_string())?;
     let results = child(&root, "Results").ok_or("it has no <Results>")?;
-    let profiles: Vec<&Element> =
-        child(results, "Profile/TimeSpans").map(|spans| children(spans, "TimeSpan").collect()).unwrap_or_default();
+    let profiles: Vec<&Element> = child(results, "Profile/TimeSpans")
+        .map(|spans| children(spans, "TimeSpan").collect())
+        .unwrap_or_default();
     let spans = children(results, "TimeSpan").enumerate();
     spans.map(|(place, span)| time_span(place, span, profiles.get(place).copied())).collect()
 }
 
-fn time_span(place: usize, span: &Element, profile: Option<&Element>) -> Result<Measurement, String> {
-    let seconds = number(span, "TestTimeSeconds").filter(|time| *time > 0.0).ok_or("a time span has no test time")?;
+fn time_span(
+    place: usize,
+    span: &Element,
+    profile: Option<&Element>,
+) -> Result<Measurement, String> {
+    let seconds = number(span, "TestTimeSeconds")
+        .filter(|time| *time > 0.0)
+        .ok_or("a time span has no test time")?;
     let targets = || children(span, "Thread").flat_map(|thread| children(thread, "Target"));
     let sum = |name: &str| targets().filter_map(|target| number(target, name)).sum::<f64>();
     let mut readings = vec![
@@ -35,7 +43,9 @@ fn time_span(place: usize, span: &Element, profile: Option<&Element>) -> Result<
         Reading::value(Measure::Throughput, sum("BytesCount") / seconds),
     ];
     if let Some(latency) = child(span, "Latency") {
-        readings.extend(number(latency, "AverageTotalMilliseconds").map(|ms| in_ms(Measure::LatencyMean, ms)));
+        readings.extend(
+            number(latency, "AverageTotalMilliseconds").map(|ms| in_ms(Measure::LatencyMean, ms)),
+        );
         for bucket in children(latency, "Bucket") {
             let measure = match child(bucket, "Percentile").map(Element::value) {
                 Some("50") => Measure::LatencyP50,
@@ -47,8 +57,11 @@ fn time_span(place: usize, span: &Element, profile: Option<&Element>) -> Result<
         }
     }
     let target = profile.and_then(|profile| child(profile, "Targets/Target"));
-    let setting =
-        |name: &str| target.and_then(|target| child(target, name)).map_or(String::new(), |one| one.value().into());
+    let setting = |name: &str| {
+        target
+            .and_then(|target| child(target, name))
+            .map_or(String::new(), |one| one.value().into())
+    };
     let random = target.is_some_and(|target| child(target, "Random").is_some());
     let order = if random { "random" } else { "sequential" };
     let writes = setting("WriteRatio");

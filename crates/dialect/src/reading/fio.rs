@@ -32,7 +32,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let global = &document["global options"];
     Ok(jobs
         .iter()
-        .flat_map(|job| ["read", "write", "trim"].into_iter().filter_map(move |does| of(job, global, does)))
+        .flat_map(|job| {
+            ["read", "write", "trim"].into_iter().filter_map(move |does| of(job, global, does))
+        })
         .collect())
 }
 
@@ -46,28 +48,37 @@ fn of(job: &Value, global: &Value, does: &str) -> Option<Measurement> {
         Value::Null => String::new(),
         other => other.to_string(),
     };
-    let option =
-        |name: &str| text(Some(&job["job options"][name]).filter(|one| !one.is_null()).unwrap_or(&global[name]));
+    let option = |name: &str| {
+        text(Some(&job["job options"][name]).filter(|one| !one.is_null()).unwrap_or(&global[name]))
+    };
     let mut settings = vec![("job", text(&job["jobname"])), ("does", does.to_string())];
     settings.extend(SETTINGS.map(|name| (name, option(name))));
     let mut readings = vec![Reading::value(Measure::Iops, iops)];
-    readings.extend(number(&figures["bw_bytes"]).map(|rate| Reading::value(Measure::Throughput, rate)));
+    readings
+        .extend(number(&figures["bw_bytes"]).map(|rate| Reading::value(Measure::Throughput, rate)));
     let latency = |name: &str| Some(&figures[name]).filter(|one| number(&one["mean"]).is_some());
     if let Some(whole) = latency("lat_ns") {
-        readings.extend(number(&whole["mean"]).map(|mean| Reading::value(Measure::LatencyMean, mean)));
+        readings
+            .extend(number(&whole["mean"]).map(|mean| Reading::value(Measure::LatencyMean, mean)));
     }
     let percentiles = ["clat_ns", "lat_ns"].map(|name| &figures[name]["percentile"]);
-    for (measure, key) in
-        [(Measure::LatencyP50, "50.000000"), (Measure::LatencyP99, "99.000000"), (Measure::LatencyP999, "99.900000")]
-    {
+    for (measure, key) in [
+        (Measure::LatencyP50, "50.000000"),
+        (Measure::LatencyP99, "99.000000"),
+        (Measure::LatencyP999, "99.900000"),
+    ] {
         let value = percentiles.iter().find_map(|one| number(&one[key]));
         readings.extend(value.map(|value| Reading::value(measure, value)));
     }
     // Total CPU time of the job: user and system percent of its run time.
     let percent = number(&job["usr_cpu"]).unwrap_or(0.0) + number(&job["sys_cpu"]).unwrap_or(0.0);
-    let other: f64 = ["read", "write", "trim"].iter().filter_map(|name| number(&job[*name]["iops"])).sum();
+    let other: f64 =
+        ["read", "write", "trim"].iter().filter_map(|name| number(&job[*name]["iops"])).sum();
     readings.push(Reading::value(Measure::Cpu, percent / 100.0 / other * 1e9));
-    let order =
-        if option("rw").contains("rand") || option("readwrite").contains("rand") { "random" } else { "sequential" };
+    let order = if option("rw").contains("rand") || option("readwrite").contains("rand") {
+        "random"
+    } else {
+        "sequential"
+    };
     Some(asked(&format!("{order} {does}s"), &settings, readings))
 }

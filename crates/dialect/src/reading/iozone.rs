@@ -43,22 +43,29 @@ fn reading(text: &str, value: f64) -> Reading {
 
 /// Parses one case for each test, file and record size.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
-    let mut rows = text.lines().skip_while(|line| line.split_whitespace().take(2).ne(["kB", "reclen"])).skip(1);
+    let mut rows = text
+        .lines()
+        .skip_while(|line| line.split_whitespace().take(2).ne(["kB", "reclen"]))
+        .skip(1);
     let rows: Vec<&str> = rows.by_ref().take_while(|line| !line.trim().is_empty()).collect();
     if rows.is_empty() {
         return Err("it has no table of file and record sizes".into());
     }
     let mut all = Vec::new();
     for row in rows {
-        let [file, record] = [(0, SIZES[0]), (SIZES[0], SIZES[1])].map(|(from, width)| cell(row, from, width));
+        let [file, record] =
+            [(0, SIZES[0]), (SIZES[0], SIZES[1])].map(|(from, width)| cell(row, from, width));
         let (Some(file), Some(record)) = (file, record) else {
             return Err(format!("this row of its table has no sizes: '{}'", row.trim()));
         };
         let mut from = SIZES[0] + SIZES[1];
         for (test, width) in TESTS {
             if let Some(value) = cell(row, from, width) {
-                let settings =
-                    [("test", test.to_string()), ("file KiB", file.to_string()), ("record KiB", record.to_string())];
+                let settings = [
+                    ("test", test.to_string()),
+                    ("file KiB", file.to_string()),
+                    ("record KiB", record.to_string()),
+                ];
                 all.push(asked(test, &settings, vec![reading(text, value)]));
             }
             from += width;

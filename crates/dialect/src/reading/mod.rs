@@ -58,14 +58,18 @@ fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Mea
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| ((*name).to_string(), value.clone()))
         .collect();
-    let question: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let question: Vec<String> =
+        keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let label: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
     Measurement {
         question: question.join(" "),
         label: label.join(", "),
         keys,
         kind: kind.into(),
-        readings: readings.into_iter().filter(|one| one.value.is_finite() && one.value > 0.0).collect(),
+        readings: readings
+            .into_iter()
+            .filter(|one| one.value.is_finite() && one.value > 0.0)
+            .collect(),
         ..Measurement::default()
     }
 }

@@ -11,15 +11,19 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
         let (what, count) = match line.split_once(':') {
             Some(("Creation alone", rest)) => ("create alone", rest),
             Some(("Deletion alone", rest)) => ("delete alone", rest),
-            Some(("Mixed with transactions", rest)) => {
-                (if phase == "delete" { "delete in transactions" } else { "create in transactions" }, rest)
-            }
+            Some(("Mixed with transactions", rest)) => (
+                if phase == "delete" { "delete in transactions" } else { "create in transactions" },
+                rest,
+            ),
             _ => {
-                let Some(word) = line.split_whitespace().find(|word| WORDS.iter().any(|(known, _)| known == word))
+                let Some(word) = line
+                    .split_whitespace()
+                    .find(|word| WORDS.iter().any(|(known, _)| known == word))
                 else {
                     continue;
                 };
-                let what = WORDS.iter().find(|(known, _)| *known == word).map_or("", |(_, what)| what);
+                let what =
+                    WORDS.iter().find(|(known, _)| *known == word).map_or("", |(_, what)| what);
                 phase = what;
                 (what, line)
             }

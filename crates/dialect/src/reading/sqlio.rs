@@ -20,10 +20,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut settings = Settings::default();
     for line in text.lines().map(str::trim) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let number = |prefix: &str| line.strip_prefix(prefix)?.trim().parse::<f64>().ok().filter(|value| *value > 0.0);
+        let number = |prefix: &str| {
+            line.strip_prefix(prefix)?.trim().parse::<f64>().ok().filter(|value| *value > 0.0)
+        };
         match words[..] {
             [threads, "thread" | "threads", does @ ("reading" | "writing"), "for", ..] => {
-                settings = Settings { does: does.into(), threads: threads.into(), ..Settings::default() };
+                settings =
+                    Settings { does: does.into(), threads: threads.into(), ..Settings::default() };
             }
             ["using", block, order @ ("random" | "sequential"), "IOs", ..] => {
                 (settings.block, settings.order) = (block.into(), order.into());

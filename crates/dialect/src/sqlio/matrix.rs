@@ -111,7 +111,11 @@ pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
     let [a, b] = &jobs[..] else {
-        return Err(Error::refused("--matrix", "two targets are compared", "name two files, directories or devices"));
+        return Err(Error::refused(
+            "--matrix",
+            "two targets are compared",
+            "name two files, directories or devices",
+        ));
     };
     Ok([spec(options, a)?, spec(options, b)?])
 }
@@ -149,7 +153,11 @@ pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
 ///
 /// # Errors
 /// The reason.
-pub fn open<'m, M: Machine>(machine: &'m M, specs: &[TargetSpec], options: &Options) -> Result<Runner<'m, M>> {
+pub fn open<'m, M: Machine>(
+    machine: &'m M,
+    specs: &[TargetSpec],
+    options: &Options,
+) -> Result<Runner<'m, M>> {
     let points = workloads(options, &machine.capabilities().engines);
     Runner::open_checked(machine, specs, |facts| {
         for facts in facts {
@@ -174,7 +182,13 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
                     workload.region_bytes = None;
                     let pattern = access.short().to_string();
                     all.push((
-                        Entry { op, pattern, threads, align_bytes: *align, runs_ios_per_s: Vec::new() },
+                        Entry {
+                            op,
+                            pattern,
+                            threads,
+                            align_bytes: *align,
+                            runs_ios_per_s: Vec::new(),
+                        },
                         workload,
                     ));
                 }
@@ -197,11 +211,15 @@ pub fn run<M: Machine>(
 ) -> Result<MatrixResult> {
     let facts = runner.facts()[0].clone();
     let engines = runner.machine().capabilities().engines;
-    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &engines).into_iter().unzip();
+    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) =
+        workloads(options, &engines).into_iter().unzip();
     let most = options.repeats.unwrap_or(MAX_RUNS);
-    let repeats = Repeats { least: MIN_RUNS.min(most), most, precision: TIGHT, ..Repeats::default() };
+    let repeats =
+        Repeats { least: MIN_RUNS.min(most), most, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
-    let points = results::measure_points(runner, &workloads, repeats, |index, made| on_progress(index, count, made))?;
+    let points = results::measure_points(runner, &workloads, repeats, |index, made| {
+        on_progress(index, count, made)
+    })?;
     let request = options.request_bytes();
     for (entry, point) in entries.iter_mut().zip(&points) {
         let rates = point.numbers.iter().flat_map(|numbers| &numbers.runs_bytes_per_s);
@@ -231,7 +249,10 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
     let compare = |new: &Entry| {
         let same = |old: &&Entry| {
-            old.align_bytes == first && old.op == new.op && old.pattern == new.pattern && old.threads == new.threads
+            old.align_bytes == first
+                && old.op == new.op
+                && old.pattern == new.pattern
+                && old.threads == new.threads
         };
         let old = entries.iter().find(same)?;
         let ios = [old.best()?, new.best()?];
@@ -254,7 +275,8 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
 
 /// Summarises the differences in one sentence per pair of partition starts.
 pub fn sentences(differences: &[Difference]) -> Vec<String> {
-    let mut aligns: Vec<[u64; 2]> = differences.iter().map(|difference| difference.align_bytes).collect();
+    let mut aligns: Vec<[u64; 2]> =
+        differences.iter().map(|difference| difference.align_bytes).collect();
     aligns.sort_unstable();
     aligns.dedup();
     aligns
@@ -262,7 +284,10 @@ pub fn sentences(differences: &[Difference]) -> Vec<String> {
         .map(|pair| {
             sentence(
                 *pair,
-                &differences.iter().filter(|difference| difference.align_bytes == *pair).collect::<Vec<_>>(),
+                &differences
+                    .iter()
+                    .filter(|difference| difference.align_bytes == *pair)
+                    .collect::<Vec<_>>(),
             )
         })
         .collect()
@@ -271,7 +296,10 @@ pub fn sentences(differences: &[Difference]) -> Vec<String> {
 fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len().max(1) as f64;
     let of = |pattern: &str| {
-        rows.iter().filter(|row| row.pattern == pattern).map(|row| row.diff_percent).collect::<Vec<_>>()
+        rows.iter()
+            .filter(|row| row.pattern == pattern)
+            .map(|row| row.diff_percent)
+            .collect::<Vec<_>>()
     };
     let all: Vec<f64> = rows.iter().map(|row| row.diff_percent).collect();
     let least = all.iter().copied().fold(f64::INFINITY, f64::min);
@@ -286,7 +314,8 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     );
     let judged = rows.iter().filter(|row| row.ratio.is_some()).count();
     if judged > 0 {
-        let apart = rows.iter().filter(|row| row.ratio.as_ref().is_some_and(Ratio::is_different)).count();
+        let apart =
+            rows.iter().filter(|row| row.ratio.as_ref().is_some_and(Ratio::is_different)).count();
         // Writing to a string cannot fail.
         let _ = write!(
             text,
@@ -322,9 +351,17 @@ pub fn table(result: &MatrixResult) -> String {
     pairs.sort_unstable();
     pairs.dedup();
     for pair in pairs {
-        let _ = writeln!(text, "orig: start at {}, new: start at {}", show_size(pair[0]), show_size(pair[1]));
+        let _ = writeln!(
+            text,
+            "orig: start at {}, new: start at {}",
+            show_size(pair[0]),
+            show_size(pair[1])
+        );
         let _ = writeln!(text, "               IOs/sec                          MBs/sec");
-        let _ = writeln!(text, "oper     thr       orig        new    diff%       orig        new    diff%");
+        let _ = writeln!(
+            text,
+            "oper     thr       orig        new    diff%       orig        new    diff%"
+        );
         for row in result.differences.iter().filter(|row| row.align_bytes == pair) {
             let _ = writeln!(
                 text,

@@ -15,7 +15,8 @@ mod run;
 
 pub use help::HELP;
 pub use options::{
-    Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Multi, Options, parse, parse_parameters,
+    Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Multi, Options, parse,
+    parse_parameters,
 };
 pub use plan::{FileJob, files, raw_device};
 pub use report::{Figures, LatencyFigures, before, figures, report};

@@ -154,7 +154,10 @@ fn mask(words: &str, text: &str) -> Result<u64> {
         Some(_) => None,
         None => number_of(words, text, 0, u64::MAX).ok(),
     };
-    parsed.map_or_else(|| refuse(shortened(words), "it is not a mask of processors", "write it as 5 or 0x5"), Ok)
+    parsed.map_or_else(
+        || refuse(shortened(words), "it is not a mask of processors", "write it as 5 or 0x5"),
+        Ok,
+    )
 }
 
 /// Parses a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` starts a
@@ -183,9 +186,15 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
         }
         lines.push(FileLine {
             path: words[0].into(),
-            threads: number(&format!("{place}, threads"), words[1], 1, u64::from(MAX_THREADS))? as u32,
-            mask: words.get(2).map_or(Ok(0), |word| mask(&format!("{place}, mask {word}"), word))?,
-            size_mb: words.get(3).map(|word| number(&format!("{place}, size"), word, 1, MAX_FILE_MB)).transpose()?,
+            threads: number(&format!("{place}, threads"), words[1], 1, u64::from(MAX_THREADS))?
+                as u32,
+            mask: words
+                .get(2)
+                .map_or(Ok(0), |word| mask(&format!("{place}, mask {word}"), word))?,
+            size_mb: words
+                .get(3)
+                .map(|word| number(&format!("{place}, size"), word, 1, MAX_FILE_MB))
+                .transpose()?,
         });
     }
     if lines.is_empty() {
@@ -224,7 +233,11 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
 fn list(option: &str, text: &str) -> Result<Vec<PathBuf>> {
     let names: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
     if names.iter().any(|name| name.as_os_str().is_empty()) {
-        return refuse(option, "a name is missing", "write names with commas between them, such as /mnt/a,/mnt/b");
+        return refuse(
+            option,
+            "a name is missing",
+            "write names with commas between them, such as /mnt/a,/mnt/b",
+        );
     }
     Ok(names)
 }
@@ -240,29 +253,41 @@ static OWN: &[Own<Options>] = &[
     Row::new(
         "align",
         (),
-        Value(|o, text| put(&mut o.align, text.split(',').map(|one| own_size("--align", one)).collect())),
+        Value(|o, text| {
+            put(&mut o.align, text.split(',').map(|one| own_size("--align", one)).collect())
+        }),
     ),
     Row::new(
         "runtime",
         (),
         Value(|o, text| {
-            let time = parse_time(text).or_else(|why| refuse("--runtime", shortened(&why), "give a time"));
+            let time =
+                parse_time(text).or_else(|why| refuse("--runtime", shortened(&why), "give a time"));
             put(&mut o.run_ns, time.map(Some))
         }),
     ),
     Row::new(
         "repeats",
         (),
-        Value(|o, text| put(&mut o.repeats, number("--repeats", text, 1, 1000).map(|n| Some(n as u32)))),
+        Value(|o, text| {
+            put(&mut o.repeats, number("--repeats", text, 1, 1000).map(|n| Some(n as u32)))
+        }),
     ),
     Row::new(
         "max-threads",
         (),
         Value(|o, text| {
-            put(&mut o.max_threads, number("--max-threads", text, 1, u64::from(MAX_THREADS)).map(|n| Some(n as u32)))
+            put(
+                &mut o.max_threads,
+                number("--max-threads", text, 1, u64::from(MAX_THREADS)).map(|n| Some(n as u32)),
+            )
         }),
     ),
-    Row::new("seed", (), Value(|o, text| put(&mut o.seed, number("--seed", text, 0, u64::MAX).map(Some)))),
+    Row::new(
+        "seed",
+        (),
+        Value(|o, text| put(&mut o.seed, number("--seed", text, 0, u64::MAX).map(Some))),
+    ),
     Row::new(
         "destroy-data",
         (),
@@ -282,11 +307,14 @@ impl Options {
             return Ok(());
         }
         let mut letters = word.chars();
-        let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
+        let Some(letter) = letters.next() else {
+            return refuse("-", "an option is missing", "leave it out");
+        };
         let value = letters.as_str();
         let option = format!("-{letter}");
         let spelling = format!("-{word}");
-        let unknown = |hint: &str| refuse(format!("-{}", shortened(word)), "there is no such option", hint);
+        let unknown =
+            |hint: &str| refuse(format!("-{}", shortened(word)), "there is no such option", hint);
         let wrong = |why: &str, hint: &str| refuse(format!("-{}", shortened(word)), why, hint);
         match letter {
             'k' => {
@@ -302,7 +330,9 @@ impl Options {
                     _ => return wrong("it is neither R nor W", "write -kR or -kW"),
                 })
             }
-            't' => self.threads = Some(number_of(&spelling, value, 1, u64::from(MAX_THREADS))? as u32),
+            't' => {
+                self.threads = Some(number_of(&spelling, value, 1, u64::from(MAX_THREADS))? as u32)
+            }
             's' => self.run_ns = Some(number_of(&spelling, value, 1, 86_400_000)? * 1_000_000_000),
             'f' => {
                 self.access = Some(match value {
@@ -311,13 +341,20 @@ impl Options {
                     stripes => Access::Stripes(number_of(&spelling, stripes, 1, 1 << 24)? as u32),
                 })
             }
-            'o' => self.outstanding = Some(number_of(&spelling, value, 1, u64::from(MAX_DEPTH))? as u32),
+            'o' => {
+                self.outstanding =
+                    Some(number_of(&spelling, value, 1, u64::from(MAX_DEPTH))? as u32)
+            }
             'b' => self.block_bytes = Some(number_of(&spelling, value, 1, 1 << 20)? as u32 * 1024),
             'i' => self.rows = Some(number_of(&spelling, value, 1, 1 << 24)? as u32),
             'm' => {
                 self.multi = Some(match value.split_at_checked(1) {
-                    Some(("C", blocks)) => Multi::Copy(number_of(&spelling, blocks, 1, 1024)? as u32),
-                    Some(("S", blocks)) => Multi::Scatter(number_of(&spelling, blocks, 1, 1024)? as u32),
+                    Some(("C", blocks)) => {
+                        Multi::Copy(number_of(&spelling, blocks, 1, 1024)? as u32)
+                    }
+                    Some(("S", blocks)) => {
+                        Multi::Scatter(number_of(&spelling, blocks, 1, 1024)? as u32)
+                    }
                     _ => {
                         return wrong(
                             "it says neither C (copied) nor S (scattered)",
@@ -337,7 +374,8 @@ impl Options {
             }
             'S' => self.start_block = Some(number_of(&spelling, value, 0, 1 << 40)?),
             'p' => {
-                let (ideal, digits) = value.strip_prefix('I').map_or((false, value), |digits| (true, digits));
+                let (ideal, digits) =
+                    value.strip_prefix('I').map_or((false, value), |digits| (true, digits));
                 self.processor = Some((ideal, number_of(&spelling, digits, 0, 1023)? as u32));
             }
             'a' => self.mask = Some(mask(&spelling, value)?),
@@ -357,7 +395,10 @@ impl Options {
                     _ => return wrong("it takes p or nothing", "write -U or -Up"),
                 })
             }
-            'F' => self.parameters = Some(if value.is_empty() { DEFAULT_PARAMETERS.into() } else { value.into() }),
+            'F' => {
+                self.parameters =
+                    Some(if value.is_empty() { DEFAULT_PARAMETERS.into() } else { value.into() })
+            }
             'R' => self.raw = list(&option, value)?,
             'd' => self.drives = list(&option, value)?,
             _ => return unknown("see halfpower sqlio --help"),
@@ -366,19 +407,33 @@ impl Options {
     }
 
     fn check(&self) -> Result<()> {
-        if self.parameters.is_some() && !(self.files.is_empty() && self.raw.is_empty() && self.drives.is_empty()) {
+        if self.parameters.is_some()
+            && !(self.files.is_empty() && self.raw.is_empty() && self.drives.is_empty())
+        {
             return refuse("-F", "the files come from the parameter file", "name no others");
         }
         if self.matrix && (self.parameters.is_some() || self.targets() > 2) {
             let hint = "name one file, directory or device, or two of them";
-            return refuse("--matrix", "the study is made on one target, or on two that are compared", hint);
+            return refuse(
+                "--matrix",
+                "the study is made on one target, or on two that are compared",
+                hint,
+            );
         }
         if self.compares() && !self.align.is_empty() {
             let hint = "name one target, or leave out --align";
-            return refuse("--align", "it shifts the requests on one target, and two are named", hint);
+            return refuse(
+                "--align",
+                "it shifts the requests on one target, and two are named",
+                hint,
+            );
         }
         if self.matrix && (self.kind.is_some() || self.access.is_some() || self.threads.is_some()) {
-            return refuse("--matrix", "the study itself goes through -k, -f and -t", "leave these out");
+            return refuse(
+                "--matrix",
+                "the study itself goes through -k, -f and -t",
+                "leave these out",
+            );
         }
         if !self.matrix && (!self.align.is_empty() || self.max_threads.is_some()) {
             return refuse("--align and --max-threads", "they belong to the study", "add --matrix");
@@ -387,9 +442,14 @@ impl Options {
             return refuse("--runtime 0", "nothing would be measured", "give a time above 0");
         }
         if self.processor.is_some() && self.mask.is_some() {
-            return refuse("-p and -a", "threads are bound to one processor or to a set", "leave out one of the two");
+            return refuse(
+                "-p and -a",
+                "threads are bound to one processor or to a set",
+                "leave out one of the two",
+            );
         }
-        let request = u64::from(self.block_bytes()) * u64::from(self.multi.map_or(1, Multi::blocks));
+        let request =
+            u64::from(self.block_bytes()) * u64::from(self.multi.map_or(1, Multi::blocks));
         if request > u64::from(workload::MAX_REQUEST_BYTES) {
             return refuse(
                 format!("requests of {}", show_size(request)),
@@ -411,7 +471,9 @@ impl Options {
     /// The equivalent arguments: parsing them gives the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        let mut put = |option: &str, value: Option<String>| words.extend(value.map(|value| format!("{option}{value}")));
+        let mut put = |option: &str, value: Option<String>| {
+            words.extend(value.map(|value| format!("{option}{value}")))
+        };
         let plain = |value: Option<u32>| value.map(|value| value.to_string());
         let commas = |paths: &[PathBuf]| {
             let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -448,7 +510,10 @@ impl Options {
             }),
         );
         put("-S", self.start_block.map(|block| block.to_string()));
-        put("-p", self.processor.map(|(ideal, cpu)| format!("{}{cpu}", if ideal { "I" } else { "" })));
+        put(
+            "-p",
+            self.processor.map(|(ideal, cpu)| format!("{}{cpu}", if ideal { "I" } else { "" })),
+        );
         put("-a", self.mask.map(|mask| format!("{mask:#x}")));
         put("-L", self.latency.map(|(clock, i)| format!("{clock}{}", if i { "i" } else { "" })));
         put("-U", self.cpu.map(|each| if each { "p".into() } else { String::new() }));
@@ -466,7 +531,9 @@ impl Options {
         put("--max-threads=", plain(self.max_threads));
         put("--seed=", self.seed.map(|seed| seed.to_string()));
         put("--json=", self.json.as_ref().map(|path| path.display().to_string()));
-        self.destroy.iter().for_each(|path| put("--destroy-data=", Some(path.display().to_string())));
+        self.destroy
+            .iter()
+            .for_each(|path| put("--destroy-data=", Some(path.display().to_string())));
         words.extend(self.files.iter().map(|path| path.display().to_string()));
         words
     }

@@ -127,7 +127,11 @@ impl Options {
 
     pub fn stripes_bytes(&self) -> Option<u64> {
         let Access::Stripes(columns) = self.access() else { return None };
-        Some(u64::from(columns) * u64::from(self.rows.unwrap_or(64)) * u64::from(self.request_bytes()))
+        Some(
+            u64::from(columns)
+                * u64::from(self.rows.unwrap_or(64))
+                * u64::from(self.request_bytes()),
+        )
     }
 
     pub fn start_bytes(&self) -> u64 {
@@ -148,7 +152,13 @@ impl Options {
     /// The workload of one file. `engines` are those of the machine.
     ///
     /// A sequential run with several threads gives each its own part of the file.
-    pub fn workload(&self, kind: Kind, access: Access, threads: u32, engines: &[Engine]) -> Workload {
+    pub fn workload(
+        &self,
+        kind: Kind,
+        access: Access,
+        threads: u32,
+        engines: &[Engine],
+    ) -> Workload {
         let depth = self.outstanding.unwrap_or(if self.matrix { 4 } else { 1 }).max(1);
         Workload {
             read_percent: if kind == Kind::Read { 100 } else { 0 },

@@ -50,7 +50,10 @@ pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figur
             min_ms: latency.min() / MS,
             avg_ms: latency.mean() as u64 / MS,
             max_ms: latency.max() / MS,
-            percent: counts.iter().map(|count| (*count as f64 / total * 100.0).round() as u32).collect(),
+            percent: counts
+                .iter()
+                .map(|count| (*count as f64 / total * 100.0).round() as u32)
+                .collect(),
         },
         cpu_percent: [0.0; 3],
         processors_percent: Vec::new(),
@@ -79,18 +82,24 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     // Writing to a string cannot fail.
     match options.latency {
         Some(('P', _)) => text += "using processor rdtsc timings, assume 1000 Mhz speed\n",
-        Some(_) => text += "using system counter for latency timings, 1000000000 counts per second\n",
+        Some(_) => {
+            text += "using system counter for latency timings, 1000000000 counts per second\n"
+        }
         None => {}
     }
     let threads: u32 = jobs.iter().map(|job| job.threads).sum();
-    let plural =
-        |count: u32, word: &str| if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") };
+    let plural = |count: u32, word: &str| {
+        if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") }
+    };
     if let Some(path) = &options.parameters {
         let _ = writeln!(text, "parameter file used: {}", path.display());
         let mut first = 0;
         for job in jobs {
-            let which =
-                if job.threads == 1 { format!("{first}") } else { format!("{first}-{}", first + job.threads - 1) };
+            let which = if job.threads == 1 {
+                format!("{first}")
+            } else {
+                format!("{first}-{}", first + job.threads - 1)
+            };
             let _ = writeln!(
                 text,
                 "\tfile {} with {} ({which}) using mask {:#x} ({})",
@@ -107,7 +116,12 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     let seconds = options.run_ns.unwrap_or(30_000_000_000) as f64 / 1e9;
     let names: Vec<String> = jobs.iter().map(|job| job.path.display().to_string()).collect();
     let files = if names.len() == 1 { "file" } else { "files" };
-    let _ = writeln!(text, "{} {doing} for {seconds} secs {way} {files} {}", plural(threads, "thread"), listed(&names));
+    let _ = writeln!(
+        text,
+        "{} {doing} for {seconds} secs {way} {files} {}",
+        plural(threads, "thread"),
+        listed(&names)
+    );
     let block = options.block_bytes() / 1024;
     let _ = match options.access() {
         Access::Random => writeln!(text, "\tusing {block}KB random IOs"),
@@ -126,7 +140,8 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     }
     match options.multi {
         Some(Multi::Copy(blocks)) => {
-            writeln!(text, "\tusing multi-buffer I/O with {blocks} blocks, copied").unwrap_or_default()
+            writeln!(text, "\tusing multi-buffer I/O with {blocks} blocks, copied")
+                .unwrap_or_default()
         }
         Some(Multi::Scatter(blocks)) => {
             writeln!(text, "\tusing scatter/gather I/O with {blocks} blocks").unwrap_or_default()
@@ -141,7 +156,12 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     };
     for (job, (bytes, given)) in jobs.iter().zip(sizes) {
         let which = if *given { "specified" } else { "current" };
-        let _ = writeln!(text, "using {which} size: {} MB for file: {}", bytes >> 20, job.path.display());
+        let _ = writeln!(
+            text,
+            "using {which} size: {} MB for file: {}",
+            bytes >> 20,
+            job.path.display()
+        );
     }
     text + "initialization done\n"
 }
@@ -162,22 +182,25 @@ pub fn report(options: &Options, figures: &Figures) -> String {
         text += "histogram:\nms:";
         for bucket in 0..BUCKETS {
             let mark = if bucket == BUCKETS - 1 { "+" } else { "" };
-            let _ = if bucket == 0 { write!(text, "{bucket:>2}") } else { write!(text, "{bucket:>3}{mark}") };
+            let _ = if bucket == 0 {
+                write!(text, "{bucket:>2}")
+            } else {
+                write!(text, "{bucket:>3}{mark}")
+            };
         }
         text += "\n%:";
         latency.percent.iter().for_each(|percent| write!(text, "{percent:>3}").unwrap_or_default());
         text.push('\n');
     }
     if let Some(each) = options.cpu {
-        let line =
-            |[user, system, idle]: [f64; 3]| format!("user {user:6.2} % kernel {system:6.2} % idle {idle:6.2} %");
+        let line = |[user, system, idle]: [f64; 3]| {
+            format!("user {user:6.2} % kernel {system:6.2} % idle {idle:6.2} %")
+        };
         let _ = writeln!(text, "CPU metrics:\nall processors: {}", line(figures.cpu_percent));
         if each {
-            figures
-                .processors_percent
-                .iter()
-                .enumerate()
-                .for_each(|(cpu, shares)| writeln!(text, "processor {cpu:>3}:  {}", line(*shares)).unwrap_or_default());
+            figures.processors_percent.iter().enumerate().for_each(|(cpu, shares)| {
+                writeln!(text, "processor {cpu:>3}:  {}", line(*shares)).unwrap_or_default()
+            });
         }
     }
     text

@@ -42,7 +42,8 @@ const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 /// The parameter file cannot be read or is malformed, or there are too many threads.
 pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
-    let failed = |why: String| Error::refused(format!("-F{}", path.display()), why, "name a parameter file");
+    let failed =
+        |why: String| Error::refused(format!("-F{}", path.display()), why, "name a parameter file");
     let text = PARAMETERS.read(path).map_err(|error| failed(error.to_string()))?;
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
@@ -52,21 +53,37 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
 /// # Errors
 /// The file does not exist and has no size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
-    let stripes = options.stripes_bytes().filter(|_| !options.matrix).map(|bytes| options.start_bytes() + bytes);
+    let stripes = options
+        .stripes_bytes()
+        .filter(|_| !options.matrix)
+        .map(|bytes| options.start_bytes() + bytes);
     let size = job.size_bytes.or(stripes);
     let there = is_twin(&job.path) || (job.path.exists() && !job.path.is_dir());
     if job.raw && !there {
         let shown = job.path.display().to_string();
-        return Err(Error::refused(shown, "there is no such device", "name one after -R, or a file without it"));
+        return Err(Error::refused(
+            shown,
+            "there is no such device",
+            "name one after -R, or a file without it",
+        ));
     }
     if size.is_none() && !there {
         let hint = "give it with --size, or in MB in a parameter file";
-        return Err(Error::refused(job.path.display().to_string(), "the file does not exist and has no size", hint));
+        return Err(Error::refused(
+            job.path.display().to_string(),
+            "the file does not exist and has no size",
+            hint,
+        ));
     }
     Ok(TargetSpec {
         places: vec![job.path.clone()],
         size,
-        destroy: options.destroy.iter().filter(|named| is_named(job, named)).map(|_| job.path.clone()).collect(),
+        destroy: options
+            .destroy
+            .iter()
+            .filter(|named| is_named(job, named))
+            .map(|_| job.path.clone())
+            .collect(),
         destroy_signed: options.destroy_signed,
         seed: options.seed.unwrap_or(1),
         create: !job.raw,
@@ -107,8 +124,10 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     check_destroy(options, &jobs)?;
     let kind = options.kind.unwrap_or_default();
     let engines = machine.capabilities().engines;
-    let workloads: Vec<Workload> =
-        jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
+    let workloads: Vec<Workload> = jobs
+        .iter()
+        .map(|job| options.workload(kind, options.access(), job.threads, &engines))
+        .collect();
     let specs = jobs.iter().map(|job| spec(options, job)).collect::<Result<Vec<_>>>()?;
     let buffers: Vec<_> = workloads.iter().map(Workload::buffers).collect();
     let mut runner = Runner::open_checked(machine, &specs, |facts| {
@@ -119,8 +138,11 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         Ok(vec![buffers.clone()])
     })?;
     let facts = runner.facts().to_vec();
-    let sizes: Vec<(u64, bool)> =
-        facts.iter().zip(&jobs).map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some())).collect();
+    let sizes: Vec<(u64, bool)> = facts
+        .iter()
+        .zip(&jobs)
+        .map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some()))
+        .collect();
     print(out, &report::before(options, &jobs, &sizes))?;
     let shape = RequestShape {
         copy_block: match options.multi {
@@ -135,7 +157,8 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         shape: shape.clone(),
         processors: job.processors(),
     };
-    let tool_jobs: Vec<_> = runner.targets().iter().zip(&workloads).zip(&jobs).map(tool_job).collect();
+    let tool_jobs: Vec<_> =
+        runner.targets().iter().zip(&workloads).zip(&jobs).map(tool_job).collect();
     let processors = machine.processors();
     let ran = concurrent::run(machine, &tool_jobs, RunPlan::default())?;
     let shares = shares(&processors, &machine.processors());
@@ -148,7 +171,9 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         .iter()
         .zip(&facts)
         .zip(&samples)
-        .map(|((workload, facts), sample)| Point::from_samples(workload, facts, std::slice::from_ref(sample)))
+        .map(|((workload, facts), sample)| {
+            Point::from_samples(workload, facts, std::slice::from_ref(sample))
+        })
         .collect();
     let mut warnings = results::folded_warnings(points.iter());
     warnings.extend(facts.iter().flat_map(|facts| facts.warnings.clone()));
@@ -158,7 +183,13 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
             "several files at once: the processor's and the devices' counters of each point are those of all".into(),
         );
     }
-    Ok(SqlioResult { command: options.to_string(), figures, points, warnings, target: facts.into_iter().next() })
+    Ok(SqlioResult {
+        command: options.to_string(),
+        figures,
+        points,
+        warnings,
+        target: facts.into_iter().next(),
+    })
 }
 
 /// User, system and idle shares of each processor between two readings, in percent.
@@ -182,7 +213,9 @@ fn totals(samples: &[Sample], request_bytes: u32, shares: &[[f64; 3]]) -> Figure
     }
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     let elapsed = samples.iter().map(|sample| sample.measured_ns).max().unwrap_or(0);
-    let mean = |part: usize| shares.iter().map(|share| share[part]).sum::<f64>() / shares.len().max(1) as f64;
+    let mean = |part: usize| {
+        shares.iter().map(|share| share[part]).sum::<f64>() / shares.len().max(1) as f64
+    };
     Figures {
         cpu_percent: [mean(0), mean(1), mean(2)],
         processors_percent: shares.to_vec(),

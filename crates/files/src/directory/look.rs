@@ -30,15 +30,21 @@ mod by_handle {
     const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
     /// Flags to hold a directory open.
-    pub(in super::super) const DIRECTORY: OFlags = HANDLE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+    pub(in super::super) const DIRECTORY: OFlags =
+        HANDLE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
-    pub(in super::super) fn look(directory: &Directory, name: &OsStr, follows: bool) -> io::Result<Metadata> {
+    pub(in super::super) fn look(
+        directory: &Directory,
+        name: &OsStr,
+        follows: bool,
+    ) -> io::Result<Metadata> {
         let flags = if follows { HANDLE } else { HANDLE.union(OFlags::NOFOLLOW) };
         File::from(openat(directory, name, flags, Mode::empty())?).metadata()
     }
 
     pub(in super::super) fn link(directory: &File, name: &OsStr) -> io::Result<Option<Link>> {
-        let link = File::from(openat(directory, name, HANDLE.union(OFlags::NOFOLLOW), Mode::empty())?);
+        let link =
+            File::from(openat(directory, name, HANDLE.union(OFlags::NOFOLLOW), Mode::empty())?);
         let metadata = link.metadata()?;
         if !metadata.is_symlink() {
             return Ok(None);
@@ -73,12 +79,19 @@ mod by_path {
         (stat.st_dev as u64, stat.st_ino as u64)
     }
 
-    pub(in super::super) fn look(directory: &Directory, name: &OsStr, follows: bool) -> io::Result<Metadata> {
+    pub(in super::super) fn look(
+        directory: &Directory,
+        name: &OsStr,
+        follows: bool,
+    ) -> io::Result<Metadata> {
         let flags = if follows { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         let stat = statat(directory, name, flags)?;
         let path = directory.path().join(name);
         let metadata = if follows { fs::metadata(path) } else { fs::symlink_metadata(path) };
-        metadata.ok().filter(|found| (found.dev(), found.ino()) == identity(&stat)).ok_or_else(replaced)
+        metadata
+            .ok()
+            .filter(|found| (found.dev(), found.ino()) == identity(&stat))
+            .ok_or_else(replaced)
     }
 
     pub(in super::super) fn link(directory: &File, name: &OsStr) -> io::Result<Option<Link>> {
@@ -87,7 +100,8 @@ mod by_path {
         if !FileType::from_raw_mode(before.st_mode).is_symlink() {
             return Ok(None);
         }
-        let target = OsString::from_vec(readlinkat(directory, name, Vec::new())?.into_bytes()).into();
+        let target =
+            OsString::from_vec(readlinkat(directory, name, Vec::new())?.into_bytes()).into();
         // A link's target never changes: if the link is still there, this is its target.
         let after = stat()?;
         let is_same = identity(&before) == identity(&after)
@@ -114,8 +128,13 @@ mod tests {
         let directory = Directory::open(here.path()).unwrap();
         for name in ["file", "link", "dangling", "missing"].map(OsStr::new) {
             for follows in [false, true] {
-                match (by_handle::look(&directory, name, follows), by_path::look(&directory, name, follows)) {
-                    (Ok(a), Ok(b)) => assert!(is_same_file(&a, &b) && a.len() == b.len(), "{name:?}"),
+                match (
+                    by_handle::look(&directory, name, follows),
+                    by_path::look(&directory, name, follows),
+                ) {
+                    (Ok(a), Ok(b)) => {
+                        assert!(is_same_file(&a, &b) && a.len() == b.len(), "{name:?}")
+                    }
                     (Err(a), Err(b)) => assert_eq!(a.kind(), b.kind(), "{name:?}"),
                     other => panic!("{name:?}, follows {follows}: {other:?}"),
                 }
@@ -141,7 +160,9 @@ mod tests {
         fs::create_dir(&held).unwrap();
         fs::write(held.join("file"), "another").unwrap();
         let name = OsStr::new("file");
-        assert!(by_path::look(&directory, name, false).unwrap_err().to_string().contains("replaced"));
+        assert!(
+            by_path::look(&directory, name, false).unwrap_err().to_string().contains("replaced")
+        );
         assert!(is_same_file(
             &by_handle::look(&directory, name, false).unwrap(),
             &fs::metadata(moved.join("file")).unwrap()

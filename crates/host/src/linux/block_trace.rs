@@ -10,7 +10,8 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-const INSTANCES: [&str; 2] = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
+const INSTANCES: [&str; 2] =
+    ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
 
 const NAME: &str = "halfpower-";
 
@@ -90,7 +91,8 @@ fn remove_stale_instances(parent: &Path) {
     for name in files::entries(parent) {
         let dir = parent.join(&name);
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
-        let is_dead = process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists());
+        let is_dead =
+            process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists());
         let is_filtered = |event| {
             fs::read_to_string(dir.join(format!("events/block/{event}/filter")))
                 .is_ok_and(|text| text.starts_with(FILTER))
@@ -112,7 +114,8 @@ fn remove(dir: &Path) {
 /// Maps devices to whole disks: the kernel traces a queued request under its partition and later
 /// under the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
-    let number = |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
+    let number =
+        |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
     let mut disks = BTreeMap::new();
     for name in devices {
         let disk = facts::disk_of_partition(roots, name).and_then(|disk| number(&disk));
@@ -151,7 +154,8 @@ struct Line<'a> {
 fn parse(line: &str) -> Option<Line<'_>> {
     let (head, rest) = line.split_once(": block_")?;
     let (seconds, fraction) = head.rsplit(' ').next()?.split_once('.')?;
-    let at = seconds.parse::<Nanos>().ok()? * 1_000_000_000 + fraction.parse::<Nanos>().ok()? * 1000;
+    let at =
+        seconds.parse::<Nanos>().ok()? * 1_000_000_000 + fraction.parse::<Nanos>().ok()? * 1000;
     let (name, fields) = rest.split_once(": ")?;
     let event = match name {
         "bio_queue" => Event::Queued,
@@ -205,7 +209,10 @@ fn times(
             under_way.insert((disk, line.sector), bio);
             continue;
         }
-        let first = under_way.range((disk, 0)..=(disk, line.sector)).next_back().map_or(line.sector, |(key, _)| key.1);
+        let first = under_way
+            .range((disk, 0)..=(disk, line.sector))
+            .next_back()
+            .map_or(line.sector, |(key, _)| key.1);
         let mut done = Vec::new();
         for (&key, bio) in under_way.range_mut((disk, first)..(disk, end)) {
             let shared = bio.end.min(end).saturating_sub(key.1.max(line.sector));
@@ -246,7 +253,10 @@ mod tests {
     #[test]
     fn stale_instances_are_removed_only_with_our_filter() {
         let Some(parent) = instances().filter(|_| permitted()) else {
-            assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "no trace instances: mount tracefs, as root");
+            assert!(
+                std::env::var_os("HALFPOWER_REQUIRE").is_none(),
+                "no trace instances: mount tracefs, as root"
+            );
             return eprintln!("skipped: no trace instances");
         };
         // Beyond any process ID.
@@ -274,13 +284,15 @@ mod tests {
 
     #[test]
     fn lines_of_a_recorded_trace_are_understood() {
-        let line =
-            "     ksoftirqd/1-22      [001] ..s.. 26196.626934: block_rq_complete: 7,0 RS () 0 + 1096 be,0,4 [0]";
+        let line = "     ksoftirqd/1-22      [001] ..s.. 26196.626934: block_rq_complete: 7,0 RS () 0 + 1096 be,0,4 [0]";
         let parsed = parse(line).unwrap();
         assert_eq!((parsed.at, parsed.event), (26_196_626_934_000, Event::Completed));
         assert_eq!((parsed.device, parsed.sector, parsed.sectors), ((7, 0), 0, 1096));
         let line = "              dd-27304   [000] .N... 26196.626713: block_rq_issue: 7,0 RS 487424 () 1096 + 952 be,0,4 [dd]";
-        assert_eq!(parse(line).map(|line| (line.event, line.sector, line.thread)), Some((Event::Issued, 1096, "dd")));
+        assert_eq!(
+            parse(line).map(|line| (line.event, line.sector, line.thread)),
+            Some((Event::Issued, 1096, "dd"))
+        );
         let flush = "  dd-1   [000] ..... 1.000000: block_rq_issue: 7,0 FF 0 () 0 + 0 be,0,4 [dd]";
         assert_eq!(parse(flush), None);
     }
@@ -294,7 +306,12 @@ mod tests {
              x-22 [001] ..s.. 1.000090: block_rq_complete: 7,0 RS () 1096 + 952 be,0,4 [0]\n\
              x-22 [001] ..s.. 1.000100: block_rq_complete: 7,0 RS () 0 + 1096 be,0,4 [0]\n",
         );
-        let all = BlockTimes { bios: 1, queued_at_sum: 1_000_000_000, queue_ns: 10_000, device_ns: 90_000 };
+        let all = BlockTimes {
+            bios: 1,
+            queued_at_sum: 1_000_000_000,
+            queue_ns: 10_000,
+            device_ns: 90_000,
+        };
         assert_eq!(seen, [all, all]);
     }
 
@@ -306,7 +323,12 @@ mod tests {
              halfpower-7 [000] ..... 1.000010: block_rq_issue: 259,0 WS 8192 () 64 + 16 be,0,4 [halfpower]\n\
              x-22 [001] ..s.. 1.000050: block_rq_complete: 259,0 WS () 64 + 16 be,0,4 [0]\n",
         );
-        let all = BlockTimes { bios: 2, queued_at_sum: 2_000_002_000, queue_ns: 18_000, device_ns: 80_000 };
+        let all = BlockTimes {
+            bios: 2,
+            queued_at_sum: 2_000_002_000,
+            queue_ns: 18_000,
+            device_ns: 80_000,
+        };
         assert_eq!(seen, [all, all]);
     }
 
@@ -321,7 +343,10 @@ mod tests {
         };
         let bios = |lines: &str| seen(lines).iter().map(|seen| seen.bios).collect::<Vec<_>>();
         assert_eq!(bios(&of(0, "kworker/0:1")), [0, 1]);
-        assert_eq!(bios(&(of(0, "kworker/0:1") + &of(8, "halfpower") + &of(16, "iou-wrk-7"))), [2, 3]);
+        assert_eq!(
+            bios(&(of(0, "kworker/0:1") + &of(8, "halfpower") + &of(16, "iou-wrk-7"))),
+            [2, 3]
+        );
         assert_eq!(bios(""), [0, 0]);
     }
 

@@ -93,8 +93,10 @@ fn together() -> (u64, Nanos) {
         let apart = ticks().wrapping_sub(before);
         (apart, before.wrapping_add(apart / 2), now)
     };
-    let (_, ticks, now) =
-        (0..TRIES).map(once).min_by_key(|tried| tried.0).unwrap_or_else(|| (0, ticks(), kernel_now()));
+    let (_, ticks, now) = (0..TRIES)
+        .map(once)
+        .min_by_key(|tried| tried.0)
+        .unwrap_or_else(|| (0, ticks(), kernel_now()));
     (ticks, now)
 }
 
@@ -136,7 +138,8 @@ fn counter_is_invariant() -> bool {
         .find(|line| line.starts_with("flags"))
         .is_some_and(|line| line.contains(" constant_tsc") && line.contains(" nonstop_tsc"));
     let source =
-        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").unwrap_or_default();
+        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+            .unwrap_or_default();
     flagged && matches!(source.trim(), "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page")
 }
 
@@ -164,6 +167,9 @@ mod tests {
         let (end_before, end, end_after) = read();
         let passed = (end - start) as f64;
         let (least, most) = ((end_before - first_after) as f64, (end_after - first_before) as f64);
-        assert!(passed >= least * 0.995 && passed <= most * 1.005, "{passed} ns, and {least} to {most} by the kernel");
+        assert!(
+            passed >= least * 0.995 && passed <= most * 1.005,
+            "{passed} ns, and {least} to {most} by the kernel"
+        );
     }
 }

@@ -51,7 +51,8 @@ impl Gauge {
 
 /// The integers in a text, skipping words.
 fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    text.split(|byte| byte.is_ascii_whitespace()).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
+    text.split(|byte| byte.is_ascii_whitespace())
+        .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
 /// The CPU time of this process and of the whole machine.
@@ -110,8 +111,8 @@ impl IdleBaseline {
 impl CpuMeter {
     /// Fails if `/proc/stat` cannot be read.
     pub fn open(roots: &Roots) -> Result<Self> {
-        let tasks =
-            super::facts::cgroup_v1_root(roots, "cpuacct").and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
+        let tasks = super::facts::cgroup_v1_root(roots, "cpuacct")
+            .and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
         // SAFETY: sysconf has no preconditions.
         let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         let meter = Self {
@@ -149,12 +150,24 @@ impl CpuMeter {
             None => None,
         };
         let (user_ns, system_ns) = process_times();
-        Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
+        Ok(CpuSnapshot {
+            at_ns,
+            user_ns,
+            system_ns,
+            idle_ns: fields[3] + fields[4],
+            steal_ns: fields[7],
+            tasks_ns,
+        })
     }
 
     /// Subtracts the baseline from the machine's time, but never below this process's own, because
     /// other programs may have yielded.
-    pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
+    pub fn used(
+        &self,
+        before: &CpuSnapshot,
+        after: &CpuSnapshot,
+        baseline: IdleBaseline,
+    ) -> CpuTimes {
         let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
         let without_us = (baseline.busy_processors * elapsed_ns as f64).round() as Nanos;
         let user_ns = after.user_ns.saturating_sub(before.user_ns);
@@ -162,7 +175,10 @@ impl CpuMeter {
         CpuTimes {
             user_ns,
             system_ns,
-            machine_ns: self.busy_ns(before, after).saturating_sub(without_us).max(user_ns + system_ns),
+            machine_ns: self
+                .busy_ns(before, after)
+                .saturating_sub(without_us)
+                .max(user_ns + system_ns),
             steal_ns: after.steal_ns.saturating_sub(before.steal_ns),
             instructions_user: None,
         }
@@ -170,7 +186,8 @@ impl CpuMeter {
 
     fn busy_ns(&self, before: &CpuSnapshot, after: &CpuSnapshot) -> Nanos {
         let capacity = after.at_ns.saturating_sub(before.at_ns) * self.processors;
-        let away = after.idle_ns.saturating_sub(before.idle_ns) + after.steal_ns.saturating_sub(before.steal_ns);
+        let away = after.idle_ns.saturating_sub(before.idle_ns)
+            + after.steal_ns.saturating_sub(before.steal_ns);
         let by_idle = capacity.saturating_sub(away);
         match (before.tasks_ns, after.tasks_ns) {
             // The task count misses interrupts on an idle CPU. Idle time includes them, but its two
@@ -263,7 +280,9 @@ impl DeviceMeter {
         let mut gauges = Vec::with_capacity(names.len());
         for name in names {
             let dir = roots.sys.join("class/block").join(name.as_ref());
-            if std::fs::read_to_string(dir.join("queue/iostats")).is_ok_and(|text| text.trim() == "0") {
+            if std::fs::read_to_string(dir.join("queue/iostats"))
+                .is_ok_and(|text| text.trim() == "0")
+            {
                 let name = name.as_ref();
                 return Err(Error::Unsupported(format!(
                     "{name} does not count its requests; enable it with: echo 1 > /sys/class/block/{name}/queue/iostats"
@@ -276,7 +295,8 @@ impl DeviceMeter {
 
     /// Fails if a device is gone.
     pub fn read(&self) -> Result<DeviceSnapshot> {
-        let mut sum = DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
+        let mut sum =
+            DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
         for gauge in &self.gauges {
             let mut buffer = [0; READ_BYTES];
             let mut fields = [0; 17];
@@ -366,7 +386,10 @@ impl ProcessIoMeter {
 impl ProcessIo {
     /// Bytes (read, written), as in [`machine::Usage::block_bytes`].
     pub fn since(&self, before: &ProcessIo) -> (u64, u64) {
-        (self.read_bytes.saturating_sub(before.read_bytes), self.write_bytes.saturating_sub(before.write_bytes))
+        (
+            self.read_bytes.saturating_sub(before.read_bytes),
+            self.write_bytes.saturating_sub(before.write_bytes),
+        )
     }
 }
 
@@ -394,12 +417,18 @@ mod tests {
     #[test]
     fn busy_time_excludes_idle_and_stolen_time() {
         let meter = meter(false);
-        let used = meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), IdleBaseline::NONE);
+        let used = meter.used(
+            &snapshot(0, 100, 0, None),
+            &snapshot(1000, 1300, 100, None),
+            IdleBaseline::NONE,
+        );
         assert_eq!(used.machine_ns, 700_000_000, "2 processors x 1000 ms - 1200 idle - 100 stolen");
         assert_eq!(used.steal_ns, 100_000_000);
         let idle = IdleBaseline { busy_processors: 0.05, observed_ns: 1 };
         assert_eq!(
-            meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), idle).machine_ns,
+            meter
+                .used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), idle)
+                .machine_ns,
             650_000_000
         );
         assert_eq!(
@@ -414,16 +443,25 @@ mod tests {
         let mut after = snapshot(1000, 0, 0, None);
         after.user_ns = 300_000_000;
         let busy = IdleBaseline { busy_processors: 2.0, observed_ns: 1 };
-        assert_eq!(meter(false).used(&snapshot(0, 0, 0, None), &after, busy).machine_ns, 300_000_000);
-        assert!(busy.warning().is_some_and(|told| told.contains("2.0 processors")), "{:?}", busy.warning());
+        assert_eq!(
+            meter(false).used(&snapshot(0, 0, 0, None), &after, busy).machine_ns,
+            300_000_000
+        );
+        assert!(
+            busy.warning().is_some_and(|told| told.contains("2.0 processors")),
+            "{:?}",
+            busy.warning()
+        );
         assert_eq!(IdleBaseline { busy_processors: 0.03, observed_ns: 1 }.warning(), None);
     }
 
     #[test]
     fn the_task_count_is_clamped_to_the_idle_margin() {
         let meter = meter(true);
-        let busy =
-            |tasks| meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks))) / 1_000_000;
+        let busy = |tasks| {
+            meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks)))
+                / 1_000_000
+        };
         assert_eq!(busy(507), 507, "inside the margin the fine count holds");
         assert_eq!(busy(300), 480, "tasks miss what interrupts took from idle processors");
         assert_eq!(busy(900), 520);
@@ -445,8 +483,15 @@ mod tests {
         assert_eq!((read.in_flight, read.busy_ms, read.weighted_ms), (118, 120, 122));
         assert_eq!((read.discards, read.flushes), ([124, 126, 128, 130], [132, 134]));
         let used = read.since(&DeviceSnapshot { devices: 2, ..DeviceSnapshot::default() });
-        assert_eq!((used.read_bytes, used.write_bytes, used.merges), (106 * 512, 114 * 512, 104 + 112));
-        assert_eq!((used.busy_ns, used.weighted_ns), (60_000_000, 122_000_000), "busy is a mean, weighted a sum");
+        assert_eq!(
+            (used.read_bytes, used.write_bytes, used.merges),
+            (106 * 512, 114 * 512, 104 + 112)
+        );
+        assert_eq!(
+            (used.busy_ns, used.weighted_ns),
+            (60_000_000, 122_000_000),
+            "busy is a mean, weighted a sum"
+        );
     }
 
     #[test]
@@ -456,7 +501,12 @@ mod tests {
         let queue = dir.path().join("class/block/sda/queue");
         std::fs::create_dir_all(&queue).unwrap();
         std::fs::write(queue.join("iostats"), "0\n").unwrap();
-        let Err(error) = DeviceMeter::open(&roots, &["sda"]) else { panic!("opened counters that do not count") };
-        assert!(error.to_string().contains("echo 1 > /sys/class/block/sda/queue/iostats"), "{error}");
+        let Err(error) = DeviceMeter::open(&roots, &["sda"]) else {
+            panic!("opened counters that do not count")
+        };
+        assert!(
+            error.to_string().contains("echo 1 > /sys/class/block/sda/queue/iostats"),
+            "{error}"
+        );
     }
 }

@@ -79,21 +79,26 @@ impl FileSystem for HostFiles {
     }
 
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
-        let stolen = || self.cpu.as_ref().and_then(|meter| meter.read().ok()).map_or(0, |cpu| cpu.steal_ns);
+        let stolen =
+            || self.cpu.as_ref().and_then(|meter| meter.read().ok()).map_or(0, |cpu| cpu.steal_ns);
         let look = || (Moment::now(), stolen(), self.disturbance.read());
         let (done, seen) = run_streams::watched(self.clock, look, work);
-        let paused =
-            seen.and_then(|(gaps, (before, stolen_before, quota_before), (after, stolen_after, quota_after))| {
-                let held_ns = quota_after.quota_since(&quota_before).map_or(0, |quota| quota.throttled_ns);
+        let paused = seen.and_then(
+            |(gaps, (before, stolen_before, quota_before), (after, stolen_after, quota_after))| {
+                let held_ns =
+                    quota_after.quota_since(&quota_before).map_or(0, |quota| quota.throttled_ns);
                 pause(&before, &after, gaps, stolen_after.saturating_sub(stolen_before), held_ns)
-            });
+            },
+        );
         (done, paused)
     }
 
     fn open(&self, spec: &AreaSpec) -> Result<HostArea, FileError> {
         if spec.engine == FileEngine::IoUring {
-            uring::Chain::new()
-                .map_err(|error| FileError::Engine { engine: spec.engine.name(), why: error.to_string() })?;
+            uring::Chain::new().map_err(|error| FileError::Engine {
+                engine: spec.engine.name(),
+                why: error.to_string(),
+            })?;
         }
         let here = [PathBuf::from(".")];
         let locations = if spec.locations.is_empty() { &here[..] } else { &spec.locations };
@@ -176,7 +181,10 @@ impl WorkDirectory {
             return Err(FileError::NotADirectory(location.into()));
         }
         // Without it the directory could not be removed in the end.
-        sys::check_proc().map_err(|error| FileError::Refused { path: location.into(), why: error.to_string() })?;
+        sys::check_proc().map_err(|error| FileError::Refused {
+            path: location.into(),
+            why: error.to_string(),
+        })?;
         remove_leftovers(location);
         let parent = open_directory(CWD, location).map_err(explain)?;
         check_inodes(&parent, location, subdirectories)?;
@@ -185,8 +193,9 @@ impl WorkDirectory {
             mkdirat(&parent, hidden, Mode::RWXU)?;
             open_directory(&parent, Path::new(hidden))
         });
-        let failed =
-            |error: io::Error| FileError::of(FileAct::MakeDirectory, location.join("halfpower-*.files"), error);
+        let failed = |error: io::Error| {
+            FileError::of(FileAct::MakeDirectory, location.join("halfpower-*.files"), error)
+        };
         let (handle, hidden) = hidden.map_err(failed)?;
         let named = || {
             let metadata = handle.metadata()?;
@@ -210,7 +219,10 @@ impl WorkDirectory {
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
         // All of it goes, whatever has been interrupted.
-        cleanup::note(&self.path, removal::remove(&self.parent, &self.name, &self.handle, &mut || true));
+        cleanup::note(
+            &self.path,
+            removal::remove(&self.parent, &self.name, &self.handle, &mut || true),
+        );
     }
 }
 
@@ -225,7 +237,8 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     for name in ::files::entries(&sys::path_of(&parent)) {
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         let Ok(handle) = open_directory(&parent, Path::new(&name)) else { continue };
-        let ours = handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()));
+        let ours =
+            handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()));
         if ours && sys::try_lock(&handle).is_ok() {
             match removal::remove(&parent, &name, &handle, &mut || progress.step()) {
                 Ok(()) => removed += 1,
@@ -239,7 +252,8 @@ pub fn remove_leftovers(location: &Path) -> u32 {
 
 /// Checks for room for this many directories; some file systems do not count them.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
-    let free = fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);
+    let free =
+        fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);
     match free {
         Some(free) if free < u64::from(subdirectories) => Err(FileError::Refused {
             path: location.into(),

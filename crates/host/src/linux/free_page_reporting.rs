@@ -43,7 +43,12 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
 
 /// Drops the page cache of a range, and reads more of it first if the guest then lacks memory for
 /// `wanted` bytes. Returns a sentence if the hypervisor had reclaimed memory.
-pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, interrupt: &AtomicBool) -> Option<String> {
+pub(crate) fn drop_cache(
+    file: &File,
+    (start, len): (u64, u64),
+    wanted: u64,
+    interrupt: &AtomicBool,
+) -> Option<String> {
     let missing = wanted.min(len).saturating_sub(sys::cached_bytes(file, start, len).unwrap_or(0));
     if missing < MIN_BYTES {
         sys::drop_cache(file, start, len);
@@ -77,11 +82,16 @@ fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option
     let mut at = start;
     let rate = |at: u64| (at - start) as f64 / began.elapsed().as_secs_f64();
     while at < end && began.elapsed() < LONGEST {
-        if interrupt.load(Ordering::Relaxed) || began.elapsed() > TRIAL && rate(at) < SLOW_BYTES_PER_S {
+        if interrupt.load(Ordering::Relaxed)
+            || began.elapsed() > TRIAL && rate(at) < SLOW_BYTES_PER_S
+        {
             return None;
         }
         // Read errors are reported by the run.
-        let got = file.read_at(&mut buffer[..(end - at).min(STEP) as usize], at).ok().filter(|&got| got > 0)?;
+        let got = file
+            .read_at(&mut buffer[..(end - at).min(STEP) as usize], at)
+            .ok()
+            .filter(|&got| got > 0)?;
         at += got as u64;
     }
     Some(rate(at))
@@ -120,7 +130,10 @@ mod tests {
         let cached = match sys::cached_bytes(&file, 0, 16 << 20) {
             Ok(cached) => cached,
             Err(error) => {
-                assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "cachestat is required: {error}");
+                assert!(
+                    std::env::var_os("HALFPOWER_REQUIRE").is_none(),
+                    "cachestat is required: {error}"
+                );
                 return eprintln!("skipped: the kernel has no cachestat: {error}");
             }
         };

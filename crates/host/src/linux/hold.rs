@@ -14,7 +14,11 @@ use std::time::{Duration, Instant};
 
 pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
     // Several nodes may lead to one device.
-    if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
+    if metadata.file_type().is_block_device() {
+        (0, 0, metadata.rdev())
+    } else {
+        (metadata.dev(), metadata.ino(), 0)
+    }
 }
 
 /// Several targets may share one.
@@ -45,7 +49,8 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
         let hint = "make it writable (blockdev --setrw), or leave out --destroy-data to read it";
         return Err(Error::refused(&shown, "the device is read-only", hint));
     }
-    // Not before the checks: an overlay copies a lower layer's file as soon as it is opened for writing.
+    // Not before the checks: an overlay copies a lower layer's file as soon as it is opened for
+    // writing.
     let exclusively = if is_device { libc::O_EXCL } else { 0 };
     let taken = reopen(&file, true, exclusively).map_err(|error| match error.raw_os_error() {
         Some(libc::EBUSY) => in_use("another program or the kernel holds it exclusively".into()),
@@ -67,8 +72,13 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     }
     match facts::signature(&sys::path_of(&taken)) {
         Ok(Some(found)) if !spec.destroy_signed => {
-            let hint = "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
-            return Err(Error::refused(path.display().to_string(), format!("it contains {found}"), hint));
+            let hint =
+                "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
+            return Err(Error::refused(
+                path.display().to_string(),
+                format!("it contains {found}"),
+                hint,
+            ));
         }
         found => found?,
     };
@@ -108,15 +118,25 @@ pub(super) fn explain_open(error: io::Error, path: &Path, write: bool) -> Error 
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
             let to = if write { "no permission to write it" } else { "no permission to read it" };
-            Error::refused(path.display().to_string(), to, "run as a user who may (root for a device)")
+            Error::refused(
+                path.display().to_string(),
+                to,
+                "run as a user who may (root for a device)",
+            )
         }
         Some(libc::ENXIO | libc::ENODEV) => {
             let why = "no driver serves this device node, or it has no medium";
-            Error::refused(path.display().to_string(), why, "name a device that is there (lsblk shows them)")
+            Error::refused(
+                path.display().to_string(),
+                why,
+                "name a device that is there (lsblk shows them)",
+            )
         }
-        Some(libc::EROFS) => {
-            Error::refused(path.display().to_string(), "it is read-only", "leave out --destroy-data to read it")
-        }
+        Some(libc::EROFS) => Error::refused(
+            path.display().to_string(),
+            "it is read-only",
+            "leave out --destroy-data to read it",
+        ),
         _ => Error::io("cannot open", path)(error),
     }
 }

@@ -13,7 +13,8 @@ impl Mapping {
     pub(crate) fn new(len: usize) -> io::Result<Mapping> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, wherever the kernel has room.
-        let start = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)? };
+        let start =
+            unsafe { mm::mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)? };
         let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { start, len })
     }
@@ -32,7 +33,9 @@ impl Mapping {
     pub(crate) fn prefer_huge_pages(&self, skipped: usize) {
         let Some(len) = self.len.checked_sub(skipped) else { return };
         // SAFETY: the range is within the mapping, and the advice changes no byte of it.
-        let _ = unsafe { mm::madvise(self.start.add(skipped).as_ptr().cast(), len, Advice::LinuxHugepage) };
+        let _ = unsafe {
+            mm::madvise(self.start.add(skipped).as_ptr().cast(), len, Advice::LinuxHugepage)
+        };
     }
 }
 

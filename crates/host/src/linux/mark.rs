@@ -49,7 +49,11 @@ fn changed(metadata: &Metadata) -> Time {
 
 fn mark(metadata: &Metadata, (seconds, nanoseconds): Time) -> String {
     let (inode, size) = (metadata.ino(), metadata.size());
-    format!("{TITLE}{inode} {size} {}.{:09} {seconds}.{nanoseconds:09}", metadata.mtime(), metadata.mtime_nsec())
+    format!(
+        "{TITLE}{inode} {size} {}.{:09} {seconds}.{nanoseconds:09}",
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    )
 }
 
 fn kernel_time() -> Time {
@@ -88,7 +92,11 @@ impl Named<'_> {
                 }
                 sleep(Duration::from_millis(5));
             }
-            if self.is_kept() { Ok(()) } else { Err(unproven("it was changed at this very moment")) }
+            if self.is_kept() {
+                Ok(())
+            } else {
+                Err(unproven("it was changed at this very moment"))
+            }
         });
         kept.inspect_err(|_| self.unmark())
     }
@@ -146,8 +154,14 @@ impl Named<'_> {
         if self.beside().is_some() {
             fs::unlinkat(self.directory, beside(self.name), AtFlags::empty())?;
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::RUSR | Mode::WUSR)?);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(fs::openat(
+            self.directory,
+            beside(self.name),
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        )?);
         file.write_all(mark(&metadata, changed(&metadata)).as_bytes())?;
         // Proves that a change made now gets a later ctime even if a program resets the mtime. FAT
         // reports the mtime as ctime.
@@ -158,7 +172,9 @@ impl Named<'_> {
             fs::futimens(&file, &Timestamps { last_access: omitted, last_modification: epoch })?;
             match changed(&file.metadata()?) > changed(&metadata) {
                 true => return Ok(()),
-                false if begin.elapsed() > PATIENCE => return Err(unproven("the file system's times do not move on")),
+                false if begin.elapsed() > PATIENCE => {
+                    return Err(unproven("the file system's times do not move on"));
+                }
                 false => sleep(Duration::from_millis(1)),
             }
         }
@@ -176,7 +192,8 @@ impl Named<'_> {
     /// Content of the mark file, if it looks like a mark.
     fn beside(self) -> Option<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::empty()).ok()?);
+        let file =
+            File::from(fs::openat(self.directory, beside(self.name), flags, Mode::empty()).ok()?);
         let metadata = file.metadata().ok()?;
         if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
             return None;

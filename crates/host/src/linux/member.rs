@@ -53,12 +53,16 @@ impl Member {
             return Member::make(directory_of(path), Some(path), spec.new_file, fill);
         }
         let metadata = fs::metadata(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ENOENT | libc::ENOTDIR) => {
-                Error::refused(&shown, "there is no such file, directory or device", "name one that exists")
-            }
-            Some(libc::EACCES) => {
-                Error::refused(&shown, "no permission to inspect it", "run as a user with permission")
-            }
+            Some(libc::ENOENT | libc::ENOTDIR) => Error::refused(
+                &shown,
+                "there is no such file, directory or device",
+                "name one that exists",
+            ),
+            Some(libc::EACCES) => Error::refused(
+                &shown,
+                "no permission to inspect it",
+                "run as a user with permission",
+            ),
             _ => Error::io("cannot look at", path)(error),
         })?;
         if metadata.is_dir() {
@@ -85,7 +89,10 @@ impl Member {
         let device = metadata.file_type().is_block_device();
         let file = if writable { hold(file, path, spec)? } else { Arc::new(file) };
         let (kind, there) = if device {
-            (TargetKind::Device, sys::device_size(&file).map_err(Error::io("cannot determine the size of", path))?)
+            (
+                TargetKind::Device,
+                sys::device_size(&file).map_err(Error::io("cannot determine the size of", path))?,
+            )
         } else {
             (TargetKind::File, metadata.len())
         };
@@ -93,11 +100,16 @@ impl Member {
             let (why, hint) = if device {
                 ("the device is empty".into(), "name one with a medium in it")
             } else {
-                (format!("the file has only {there} bytes"), "name a file of at least 4 KiB, or a directory")
+                (
+                    format!("the file has only {there} bytes"),
+                    "name a file of at least 4 KiB, or a directory",
+                )
             };
             return Err(Error::refused(shown, why, hint));
         }
-        if let Some(size) = fill.size.filter(|&size| size > there && spec.create && !writable && !device) {
+        if let Some(size) =
+            fill.size.filter(|&size| size > there && spec.create && !writable && !device)
+        {
             let (there, size) = (units::show_size(there), units::show_size(size));
             let why = format!("it exists already, with only {there} of {size}");
             return Err(Error::refused(
@@ -117,11 +129,19 @@ impl Member {
     fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
         let shown = path.display().to_string();
         let Some(size) = size else {
-            return Err(Error::refused(shown, "it is neither a block device nor does it have a size", "give --size"));
+            return Err(Error::refused(
+                shown,
+                "it is neither a block device nor does it have a size",
+                "give --size",
+            ));
         };
         let file = Arc::new(open_for(path, true)?);
         if !endless_device(&file.metadata().map_err(Error::io("cannot look at", path))?) {
-            return Err(Error::refused(shown, "it is now a different device", "run halfpower again"));
+            return Err(Error::refused(
+                shown,
+                "it is now a different device",
+                "run halfpower again",
+            ));
         }
         let size = test_file::region(Some(size), u64::MAX, &shown)?;
         Ok(Member {
@@ -143,19 +163,29 @@ impl Member {
         if spec.create && !as_it_is {
             kept.discard();
             let size = fill.size.or(Some(there));
-            let mut member = Member::make(directory_of(path), Some(path), spec.new_file, Fill { size, ..fill })?;
+            let mut member =
+                Member::make(directory_of(path), Some(path), spec.new_file, Fill { size, ..fill })?;
             member.keep();
             return Ok(member);
         }
         let size = test_file::region(fill.size, there, &path.display().to_string())?;
         let file = kept.file().clone();
         let kind = TargetKind::TestFile;
-        Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
+        Ok(Member {
+            path: path.into(),
+            kind,
+            size,
+            writable: true,
+            file,
+            made: Some(kept),
+            to_fill: None,
+        })
     }
 
     /// For a new file to fill: its file system's number, bytes still needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
-        let metadata = self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
+        let metadata =
+            self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
         let free = sys::free_bytes(&sys::path_of(&self.file)).ok()??;
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
@@ -169,7 +199,12 @@ impl Member {
         Ok(())
     }
 
-    fn make(directory: &Path, name: Option<&Path>, new_file: NewFile, fill: Fill<'_>) -> Result<Member> {
+    fn make(
+        directory: &Path,
+        name: Option<&Path>,
+        new_file: NewFile,
+        fill: Fill<'_>,
+    ) -> Result<Member> {
         remove_leftovers(directory);
         let shown = directory.display().to_string();
         // Create first: an error that no file can be created here takes precedence over its size.
@@ -178,18 +213,26 @@ impl Member {
             .map_err(Error::io("cannot determine the free space of", directory))?;
         let most = test_file::size(fill.size, free, &shown)?;
         if new_file != NewFile::Filled && fill.size.is_none() {
-            return Err(Error::refused(shown, "a file that is not filled needs a size", "give its size"));
+            return Err(Error::refused(
+                shown,
+                "a file that is not filled needs a size",
+                "give its size",
+            ));
         }
         let (path, file) = (made.path.clone(), made.file().clone());
         let to_fill = (new_file == NewFile::Filled).then_some(FillTo::Time);
         let kind = TargetKind::TestFile;
-        let member = Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
+        let member =
+            Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
         match new_file {
             // Only enough to probe the alignment.
             NewFile::Filled | NewFile::Empty => {
                 let mut start = vec![0; most.min(GROWN_START) as usize];
                 fill_random(fill.seed, &mut start);
-                member.file.write_all_at(&start, 0).map_err(Error::io("cannot write", &member.path))?;
+                member
+                    .file
+                    .write_all_at(&start, 0)
+                    .map_err(Error::io("cannot write", &member.path))?;
                 if new_file == NewFile::Empty {
                     member.file.sync_all().map_err(Error::io("cannot sync", &member.path))?;
                 }
@@ -203,7 +246,11 @@ impl Member {
 
     /// `reserve` preallocates the space if the file system supports that.
     fn lengthen(&self, bytes: u64, reserve: bool) -> io::Result<()> {
-        let reserved = if reserve { sys::reserve(&self.file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
+        let reserved = if reserve {
+            sys::reserve(&self.file, bytes)
+        } else {
+            Err(io::ErrorKind::Unsupported.into())
+        };
         match reserved {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.file.set_len(bytes)?,
             result => result?,
@@ -223,7 +270,8 @@ impl Member {
         let plain = &*self.file;
         let direct = reopen(plain, true, libc::O_DIRECT);
         let file = direct.as_ref().unwrap_or(plain);
-        let mut arena = Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
+        let mut arena =
+            Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
         let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
                 // A tail too short for direct I/O, or a file system that accepts the flag but then
@@ -293,7 +341,9 @@ fn endless_device(metadata: &fs::Metadata) -> bool {
 
 fn is_unused(made: &OwnedFile) -> bool {
     let roots = facts::Roots::default();
-    facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None).held.is_empty()
+    facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None)
+        .held
+        .is_empty()
 }
 
 fn is_absent(path: &Path) -> bool {
@@ -301,7 +351,11 @@ fn is_absent(path: &Path) -> bool {
 }
 
 fn open_for(path: &Path, write: bool) -> Result<File> {
-    File::options().read(true).write(write).open(path).map_err(|error| explain_open(error, path, write))
+    File::options()
+        .read(true)
+        .write(write)
+        .open(path)
+        .map_err(|error| explain_open(error, path, write))
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {
@@ -332,7 +386,12 @@ mod tests {
     #[test]
     fn a_test_file_is_filled_and_removed_with_its_member() {
         let directory = tempfile::tempdir().unwrap();
-        let member = open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(3 * units::MIB + 5000))).unwrap();
+        let member = open(
+            directory.path(),
+            &TargetSpec::default(),
+            fill(&CALM, Some(3 * units::MIB + 5000)),
+        )
+        .unwrap();
         let data = fs::read(&member.path).unwrap();
         assert_eq!(data.len() as u64, 3 * units::MIB + 5000);
         assert!(data.chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)));
@@ -350,9 +409,12 @@ mod tests {
         assert!(!member.writable);
         drop(member);
         assert_eq!(fs::read(&file).unwrap(), vec![7; 8192]);
-        let member =
-            open(&file, &TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() }, fill(&CALM, None))
-                .unwrap();
+        let member = open(
+            &file,
+            &TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() },
+            fill(&CALM, None),
+        )
+        .unwrap();
         assert!(member.writable);
         drop(member);
         assert!(file.exists(), "the user's file stays, with other data in it");
@@ -383,8 +445,12 @@ mod tests {
         assert!(member.writable && member.size == units::MIB && file.exists());
         drop(member);
         assert!(!file.exists());
-        let mut member =
-            open(&file, &TargetSpec { new_file: NewFile::Empty, ..spec.clone() }, fill(&CALM, size)).unwrap();
+        let mut member = open(
+            &file,
+            &TargetSpec { new_file: NewFile::Empty, ..spec.clone() },
+            fill(&CALM, size),
+        )
+        .unwrap();
         assert!(member.size == units::MIB && fs::metadata(&file).unwrap().len() == GROWN_START);
         member.keep();
         drop(member);
@@ -396,16 +462,19 @@ mod tests {
         fs::write(&file, vec![1; 8192]).unwrap();
         let there = open(&file, &spec, fill(&CALM, None)).unwrap();
         assert!(!there.writable, "the user has written it since");
-        let nowhere = open(&directory.path().join("no/such"), &spec, fill(&CALM, size)).unwrap_err();
+        let nowhere =
+            open(&directory.path().join("no/such"), &spec, fill(&CALM, size)).unwrap_err();
         assert!(nowhere.is_usage() && nowhere.to_string().contains("make it first"), "{nowhere}");
     }
 
     #[test]
     fn refusals_name_the_place_and_how_to_fix_it() {
-        let error = open(Path::new("/no/such"), &TargetSpec::default(), fill(&CALM, None)).unwrap_err();
+        let error =
+            open(Path::new("/no/such"), &TargetSpec::default(), fill(&CALM, None)).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("/no/such"), "{error}");
         let directory = tempfile::tempdir().unwrap();
-        let error = open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(1 << 60))).unwrap_err();
+        let error =
+            open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(1 << 60))).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("--size"), "{error}");
     }
 }

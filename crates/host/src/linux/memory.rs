@@ -41,7 +41,11 @@ const KINDS: [(&str, Work); 5] = [
 const REQUEST: usize = 1 << 20;
 
 /// Several repeats of each kind, in about `for_ns` in total.
-pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
+pub(crate) fn measure(
+    clock: Clock,
+    for_ns: Nanos,
+    interrupt: &AtomicBool,
+) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
     let counts = if all > 1 { vec![1, all] } else { vec![1] };
@@ -49,10 +53,8 @@ pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Re
     let mut measured = Vec::new();
     for threads in counts {
         let rates = rates(clock, threads, bytes, each_ns, interrupt)?;
-        measured.extend(rates.into_iter().zip(KINDS).map(|(rates_bytes_per_s, (kind, _))| MemoryUse {
-            kind: kind.into(),
-            threads,
-            rates_bytes_per_s,
+        measured.extend(rates.into_iter().zip(KINDS).map(|(rates_bytes_per_s, (kind, _))| {
+            MemoryUse { kind: kind.into(), threads, rates_bytes_per_s }
         }));
     }
     if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(measured) }
@@ -72,7 +74,13 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
 }
 
 /// By kind and pass. Buffers and files are created once, because that takes longer than a pass.
-fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<Vec<f64>>> {
+fn rates(
+    clock: Clock,
+    threads: u32,
+    bytes: usize,
+    each_ns: Nanos,
+    interrupt: &AtomicBool,
+) -> Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
     // No thread waits at the barrier before all have started.
     let complete = OnceLock::new();
@@ -81,13 +89,16 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
             return Ok(Vec::new());
         }
         let (mut a, mut b) = (vec![1u64; bytes / 8], vec![2u64; bytes / 8]);
-        let mut file = sys::memory_file().and_then(|file| file_write(&mut a, &mut b, &file).map(|()| file));
+        let mut file =
+            sys::memory_file().and_then(|file| file_write(&mut a, &mut b, &file).map(|()| file));
         let mut times = Vec::new();
         for (_, work) in KINDS {
             // A failed thread still waits, so the others do not hang.
             barrier.wait();
             if let Ok(open) = &file {
-                match passes(clock, each_ns, interrupt, || work(black_box(&mut a), black_box(&mut b), open)) {
+                match passes(clock, each_ns, interrupt, || {
+                    work(black_box(&mut a), black_box(&mut b), open)
+                }) {
                     Ok(passes) => times.push(passes),
                     Err(error) => file = Err(error),
                 }
@@ -105,7 +116,9 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
             }
         }
         let _ = complete.set(refused.is_none());
-        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let ended = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
         let passes = ended.collect();
         refused.map_or(Ok(passes), Err)
     })?;
@@ -113,7 +126,12 @@ fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &A
     let of = |kind: usize| {
         let shortest = passes.iter().map(|thread| thread[kind].len()).min().unwrap_or(0);
         (0..shortest)
-            .map(|pass| passes.iter().map(|thread| bytes as f64 / (thread[kind][pass].max(1) as f64 / 1e9)).sum())
+            .map(|pass| {
+                passes
+                    .iter()
+                    .map(|thread| bytes as f64 / (thread[kind][pass].max(1) as f64 / 1e9))
+                    .sum()
+            })
             .collect()
     };
     Ok((0..KINDS.len()).map(of).collect())
@@ -129,7 +147,8 @@ fn passes(
     pass()?;
     let start = clock.now();
     let mut times = Vec::new();
-    while !interrupt.load(Ordering::Relaxed) && (times.len() < 3 || (clock.now() - start < for_ns && times.len() < 200))
+    while !interrupt.load(Ordering::Relaxed)
+        && (times.len() < 3 || (clock.now() - start < for_ns && times.len() < 200))
     {
         let began = clock.now();
         pass()?;
@@ -162,7 +181,9 @@ fn copy(a: &mut [u64], b: &mut [u64], _: &File) -> io::Result<()> {
 
 fn bytes(words: &mut [u64]) -> &mut [u8] {
     // SAFETY: any bytes are valid words and vice versa; the length is that of the words.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), std::mem::size_of_val(words)) }
+    unsafe {
+        std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), std::mem::size_of_val(words))
+    }
 }
 
 fn file_read(_: &mut [u64], b: &mut [u64], file: &File) -> io::Result<()> {
@@ -189,7 +210,10 @@ mod tests {
         let only_read = File::open("/dev/zero").unwrap();
         assert!(file_write(&mut a, &mut b, &only_read).is_err());
         let empty = sys::memory_file().unwrap();
-        assert!(file_read(&mut a, &mut b, &empty).is_err(), "a short read moved less than its rate says");
+        assert!(
+            file_read(&mut a, &mut b, &empty).is_err(),
+            "a short read moved less than its rate says"
+        );
     }
 
     #[test]

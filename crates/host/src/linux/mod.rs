@@ -24,8 +24,9 @@ mod target;
 
 use crate::session::Time;
 use machine::{
-    Access, Buffers, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part, ProcessorTimes, RequestSource,
-    Result, RunOptions, RunUsage, THROTTLE_REST_NS, TargetFacts, TargetSpec,
+    Access, Buffers, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part,
+    ProcessorTimes, RequestSource, Result, RunOptions, RunUsage, THROTTLE_REST_NS, TargetFacts,
+    TargetSpec,
 };
 use std::ffi::OsString;
 use std::path::Path;
@@ -73,7 +74,8 @@ impl Host {
     /// Setting `interrupt` ends the current run with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
-        let memory_is_reclaimed = free_page_reporting::reclaims_free_memory(&facts::Roots::default());
+        let memory_is_reclaimed =
+            free_page_reporting::reclaims_free_memory(&facts::Roots::default());
         Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_reclaimed }
     }
 
@@ -83,7 +85,12 @@ impl Host {
 
     fn context(&self) -> run::Context<'_> {
         let Host { interrupt, meters, memory_is_reclaimed } = self;
-        run::Context { clock: self.clock(), interrupt, meters, memory_is_reclaimed: *memory_is_reclaimed }
+        run::Context {
+            clock: self.clock(),
+            interrupt,
+            meters,
+            memory_is_reclaimed: *memory_is_reclaimed,
+        }
     }
 }
 
@@ -126,7 +133,8 @@ impl machine::Machine for Host {
         specs: &[TargetSpec],
         check: &mut dyn FnMut(&[TargetFacts]) -> Result<()>,
     ) -> Result<Vec<HostTarget>> {
-        let opened: Result<Vec<_>> = specs.iter().map(|spec| HostTarget::open(spec, self.interrupt)).collect();
+        let opened: Result<Vec<_>> =
+            specs.iter().map(|spec| HostTarget::open(spec, self.interrupt)).collect();
         let mut targets = opened?;
         target::check_room(&targets)?;
         check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
@@ -148,7 +156,11 @@ impl machine::Machine for Host {
         target.facts().clone()
     }
 
-    fn run<S: RequestSource>(&self, parts: &mut [Part<'_, HostTarget, S>], options: RunOptions) -> Result<RunUsage> {
+    fn run<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, HostTarget, S>],
+        options: RunOptions,
+    ) -> Result<RunUsage> {
         run::run(&self.context(), parts, options)
     }
 

@@ -48,20 +48,37 @@ impl OwnedFile {
 
     /// In the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
-        OwnedFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
+        OwnedFile::create_in(
+            self.directory.clone(),
+            self.path.parent().unwrap_or(Path::new(".")),
+            None,
+        )
     }
 
-    fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
+    fn create_in(
+        directory: Arc<File>,
+        shown: &Path,
+        own_name: Option<&OsStr>,
+    ) -> Result<OwnedFile> {
         sys::check_proc()?;
         let made = make(&directory, own_name).map_err(|error| match directory.metadata() {
             // File systems have several errors for it.
             Ok(metadata) if metadata.nlink() == 0 => io::Error::from_raw_os_error(libc::ENOENT),
             _ => error,
         });
-        let (file, name) =
-            made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
+        let (file, name) = made.map_err(|error| {
+            explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name)))
+        })?;
         let (path, is_named) = (shown.join(&name), own_name.is_some());
-        Ok(OwnedFile { path, directory, name, file: Arc::new(file), is_named, kept: false, untouched: false.into() })
+        Ok(OwnedFile {
+            path,
+            directory,
+            name,
+            file: Arc::new(file),
+            is_named,
+            kept: false,
+            untouched: false.into(),
+        })
     }
 
     pub(crate) fn file(&self) -> &Arc<File> {
@@ -118,7 +135,9 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     // one.
     let unnamed = match fs::openat(directory, ".", access | OFlags::TMPFILE, mode) {
         Ok(file) => Some(File::from(file)),
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => None,
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
+            None
+        }
         Err(error) => return Err(error.into()),
     };
     // Otherwise rename a hidden file.
@@ -129,8 +148,9 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
         }
         None => {
             let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-            let (file, hidden) =
-                make_hidden(directory, |hidden| Ok(fs::openat(directory, hidden, flags, mode)?.into()))?;
+            let (file, hidden) = make_hidden(directory, |hidden| {
+                Ok(fs::openat(directory, hidden, flags, mode)?.into())
+            })?;
             (file, Some(hidden))
         }
     };
@@ -164,7 +184,10 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
 
 /// Creates and locks it under a hidden name that a later run recognizes. Retries if another process
 /// removes it as a leftover before it is locked.
-pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<File>) -> io::Result<(File, String)> {
+pub(crate) fn make_hidden(
+    directory: &File,
+    make: impl Fn(&str) -> io::Result<File>,
+) -> io::Result<(File, String)> {
     let inode = directory.metadata()?.ino();
     let once = || {
         let hidden = part_name(sys::random(), inode);
@@ -187,7 +210,12 @@ pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<Fi
     loop {
         left -= 1;
         match once() {
-            Err(error) if left > 0 && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) => {}
+            Err(error)
+                if left > 0
+                    && matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::WouldBlock
+                    ) => {}
             made => return made,
         }
     }
@@ -206,11 +234,15 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
 pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for name in files::entries(&sys::path_of(directory)) {
-        let Some(text) = name.to_str().filter(|text| text.starts_with('.') && text.ends_with(".part")) else {
+        let Some(text) =
+            name.to_str().filter(|text| text.starts_with('.') && text.ends_with(".part"))
+        else {
             continue;
         };
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let Ok(file) = fs::openat(directory, &name, flags, Mode::empty()).map(File::from) else { continue };
+        let Ok(file) = fs::openat(directory, &name, flags, Mode::empty()).map(File::from) else {
+            continue;
+        };
         let Ok(metadata) = file.metadata() else { continue };
         let (bytes, how) = match () {
             () if metadata.is_file() => (metadata.len(), AtFlags::empty()),
@@ -237,11 +269,16 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
 }
 
 /// Removes an unlocked regular file with our mark; returns its bytes.
-fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) -> bool) -> Option<u64> {
+fn remove_leftover(
+    directory: &File,
+    name: &OsStr,
+    is_ours: impl Fn(&File, u64) -> bool,
+) -> Option<u64> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(fs::openat(directory, name, flags, Mode::empty()).ok()?);
     let metadata = file.metadata().ok()?;
-    let leftover = metadata.is_file() && is_ours(&file, metadata.ino()) && sys::try_lock(&file).is_ok();
+    let leftover =
+        metadata.is_file() && is_ours(&file, metadata.ino()) && sys::try_lock(&file).is_ok();
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
@@ -253,7 +290,9 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     remove_parts(&opened, &mut progress);
     for name in files::entries(directory) {
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
-        if let Some(bytes) = remove_leftover(&opened, &name, |_, inode| is_our_name(text, SUFFIX, inode)) {
+        if let Some(bytes) =
+            remove_leftover(&opened, &name, |_, inode| is_our_name(text, SUFFIX, inode))
+        {
             removed = (removed.0 + 1, removed.1 + bytes);
             if !progress.step() {
                 break;
@@ -274,7 +313,8 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let seen = File::from(fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
     let is_kept = |file| Named { directory: &directory, name: &name, file }.is_kept();
-    if !seen.metadata().ok()?.is_file() || !is_kept(&seen) || sys::is_written(&seen) != Some(false) {
+    if !seen.metadata().ok()?.is_file() || !is_kept(&seen) || sys::is_written(&seen) != Some(false)
+    {
         return None;
     }
     // Do not even open a file of the user's for writing.
@@ -286,7 +326,15 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let file = Arc::new(file);
     // Looking at the file does not change it.
     let (kept, untouched) = (true, true.into());
-    Some(OwnedFile { path: path.into(), directory: Arc::new(directory), name, file, is_named: true, kept, untouched })
+    Some(OwnedFile {
+        path: path.into(),
+        directory: Arc::new(directory),
+        name,
+        file,
+        is_named: true,
+        kept,
+        untouched,
+    })
 }
 
 /// Size of a file under a name chosen by the user that the next run may reuse. `None` if it belongs
@@ -312,12 +360,16 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
             "the file system is read-only, so no test file can be made here",
             "name an existing file to read, or another directory",
         ),
-        Some(libc::ENOSPC) => {
-            Error::refused(shown, "no space is left for a test file", "free some, or name another directory")
-        }
-        Some(libc::ENOENT) => {
-            Error::refused(shown, "there is no such directory to make a file in, or it was removed", "make it first")
-        }
+        Some(libc::ENOSPC) => Error::refused(
+            shown,
+            "no space is left for a test file",
+            "free some, or name another directory",
+        ),
+        Some(libc::ENOENT) => Error::refused(
+            shown,
+            "there is no such directory to make a file in, or it was removed",
+            "make it first",
+        ),
         _ => Error::io("cannot make a test file", path)(error),
     }
 }
@@ -325,8 +377,13 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
 /// With other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    let open =
-        |flags| std::fs::OpenOptions::new().read(true).write(writes).custom_flags(flags).open(sys::path_of(file));
+    let open = |flags| {
+        std::fs::OpenOptions::new()
+            .read(true)
+            .write(writes)
+            .custom_flags(flags)
+            .open(sys::path_of(file))
+    };
     let opened = open(flags | libc::O_NOATIME).or_else(|error| match error.raw_os_error() {
         // Only the owner may use O_NOATIME.
         Some(libc::EPERM) => open(flags),
@@ -334,7 +391,10 @@ pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> 
     })?;
     let (held, again) = (file.metadata()?, opened.metadata()?);
     if (held.dev(), held.ino(), held.rdev()) != (again.dev(), again.ino(), again.rdev()) {
-        return Err(io::Error::other(format!("descriptor {} leads to another file", file.as_raw_fd())));
+        return Err(io::Error::other(format!(
+            "descriptor {} leads to another file",
+            file.as_raw_fd()
+        )));
     }
     Ok(opened)
 }

@@ -5,7 +5,10 @@ use super::run::Context;
 use super::target::HostTarget;
 use super::{free_page_reporting, sys};
 use crate::stripe::StripeSet;
-use machine::{Access, Allocation, Buffering, CacheState, Error, Hint, Part, RequestSource, Result, fill_random};
+use machine::{
+    Access, Allocation, Buffering, CacheState, Error, Hint, Part, RequestSource, Result,
+    fill_random,
+};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,7 +24,10 @@ pub(super) struct PartFiles {
     pub(super) scratch: Vec<OwnedFile>,
 }
 
-pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &AtomicBool) -> Result<PartFiles> {
+pub(super) fn open_part<S: RequestSource>(
+    part: &Part<'_, HostTarget, S>,
+    interrupt: &AtomicBool,
+) -> Result<PartFiles> {
     let writes = part.sources.iter().any(RequestSource::writes);
     let mut whole = PartFiles {
         files: Vec::new(),
@@ -37,12 +43,19 @@ pub(super) fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interr
         (whole.region, whole.truncate) = (one.region, one.truncate);
     }
     if part.targets.len() > 1 && !whole.scratch.is_empty() {
-        return Err(Error::Unsupported("scratch files need a single target: use --allocate written".into()));
+        return Err(Error::Unsupported(
+            "scratch files need a single target: use --allocate written".into(),
+        ));
     }
     Ok(whole)
 }
 
-fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &AtomicBool) -> Result<PartFiles> {
+fn open_files(
+    target: &HostTarget,
+    access: &Access,
+    writes: bool,
+    interrupt: &AtomicBool,
+) -> Result<PartFiles> {
     let mut flags = 0;
     if access.buffering.is_direct() {
         if let Some(reason) = &target.facts().direct_refused {
@@ -80,9 +93,16 @@ fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &At
     }
     let len = (access.region.0 + access.region.1).div_ceil(members);
     let scratch = make_scratch(target, access.allocation, len, interrupt)?;
-    let opened: io::Result<Vec<File>> = scratch.iter().map(|made| reopen(made.file(), true, flags)).collect();
+    let opened: io::Result<Vec<File>> =
+        scratch.iter().map(|made| reopen(made.file(), true, flags)).collect();
     let files = opened.map_err(|error| cannot_open(target, error))?;
-    Ok(PartFiles { files, region, truncate: access.allocation == Allocation::Truncate, stripe, scratch })
+    Ok(PartFiles {
+        files,
+        region,
+        truncate: access.allocation == Allocation::Truncate,
+        stripe,
+        scratch,
+    })
 }
 
 fn cannot_open(target: &HostTarget, error: io::Error) -> Error {
@@ -118,7 +138,9 @@ fn make_scratch(
         match allocation {
             Allocation::Reserved => {
                 sys::reserve(file, len).map_err(|error| {
-                    Error::Unsupported(format!("the file system cannot reserve space (fallocate): {error}"))
+                    Error::Unsupported(format!(
+                        "the file system cannot reserve space (fallocate): {error}"
+                    ))
                 })?;
             }
             Allocation::Truncate => {
@@ -127,7 +149,8 @@ fn make_scratch(
                 for offset in (0..len).step_by(buffer.len()) {
                     go_on(interrupt)?;
                     let step = (len - offset).min(buffer.len() as u64) as usize;
-                    file.write_all_at(&buffer[..step], offset).map_err(Error::io("cannot fill", &made.path))?;
+                    file.write_all_at(&buffer[..step], offset)
+                        .map_err(Error::io("cannot fill", &made.path))?;
                 }
             }
             Allocation::Extend | Allocation::Written => {}
@@ -156,9 +179,15 @@ pub(super) fn prepare_cache(
         match access.cache {
             CacheState::AsIs => {}
             CacheState::Cold => {
-                sys::sync_data(file).map_err(Error::io("cannot bring to stable storage", "the target"))?;
-                let share = if access.buffering == Buffering::Buffered { wanted / files.files.len() as u64 } else { 0 };
-                told = told.or(free_page_reporting::drop_cache(file, (start, len), share, interrupt));
+                sys::sync_data(file)
+                    .map_err(Error::io("cannot bring to stable storage", "the target"))?;
+                let share = if access.buffering == Buffering::Buffered {
+                    wanted / files.files.len() as u64
+                } else {
+                    0
+                };
+                told =
+                    told.or(free_page_reporting::drop_cache(file, (start, len), share, interrupt));
             }
             CacheState::Warm => {
                 let mut buffer = vec![0u8; 1 << 20];

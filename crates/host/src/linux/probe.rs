@@ -15,7 +15,9 @@ const MAX_ALIGNMENT: u32 = 64 << 10;
 /// less but use the page cache, which is not direct I/O.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
-        Some(libc::EINVAL) => "the file system supports no direct I/O (O_DIRECT is refused)".to_string(),
+        Some(libc::EINVAL) => {
+            "the file system supports no direct I/O (O_DIRECT is refused)".to_string()
+        }
         _ => format!("direct I/O fails: {error}"),
     };
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
@@ -23,8 +25,11 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let mut last = None;
     for alignment in [512, 1024, 2048, 4096, 8192, 16384, MAX_ALIGNMENT] {
         // Offset, length and address are multiples of exactly this.
-        let (skip, len) =
-            if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
+        let (skip, len) = if alignment < 4096 {
+            (alignment as usize, alignment as usize)
+        } else {
+            (0, alignment as usize)
+        };
         let buffer = &mut arena.bytes()[skip..skip + len];
         match file.read_at(buffer, u64::from(alignment)) {
             Ok(_) => return Ok(alignment.max(sys::direct_block(&file))),
@@ -97,7 +102,14 @@ mod tests {
         let mut pages = vec![0; SIZE / rustix::param::page_size()];
         // SAFETY: a new private mapping of the whole file, unmapped here.
         unsafe {
-            let at = libc::mmap(std::ptr::null_mut(), SIZE, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+            let at = libc::mmap(
+                std::ptr::null_mut(),
+                SIZE,
+                libc::PROT_READ,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            );
             assert_ne!(at, libc::MAP_FAILED);
             assert_eq!(libc::mincore(at, SIZE, pages.as_mut_ptr()), 0);
             libc::munmap(at, SIZE);

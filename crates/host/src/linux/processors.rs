@@ -6,7 +6,8 @@ use machine::ProcessorTimes;
 
 /// Counted since boot, in CPU order; empty if unreadable.
 pub(crate) fn processors(roots: &Roots) -> Vec<ProcessorTimes> {
-    std::fs::read_to_string(roots.proc.join("stat")).map_or(Vec::new(), |text| parse(&text, tick_ns()))
+    std::fs::read_to_string(roots.proc.join("stat"))
+        .map_or(Vec::new(), |text| parse(&text, tick_ns()))
 }
 
 fn parse(text: &str, tick_ns: u64) -> Vec<ProcessorTimes> {
@@ -33,10 +34,17 @@ mod tests {
 
     #[test]
     fn each_processor_has_its_line() {
-        let text = "cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu12 10 0 0 90\nintr 5 6\n";
+        let text =
+            "cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu12 10 0 0 90\nintr 5 6\n";
         let seen = parse(text, 10);
-        assert_eq!(seen[0], ProcessorTimes { processor: 0, user_ns: 30, system_ns: 160, idle_ns: 90 });
-        assert_eq!(seen[1], ProcessorTimes { processor: 12, user_ns: 100, system_ns: 0, idle_ns: 900 });
+        assert_eq!(
+            seen[0],
+            ProcessorTimes { processor: 0, user_ns: 30, system_ns: 160, idle_ns: 90 }
+        );
+        assert_eq!(
+            seen[1],
+            ProcessorTimes { processor: 12, user_ns: 100, system_ns: 0, idle_ns: 900 }
+        );
         assert_eq!(seen.len(), 2);
         assert!(!processors(&Roots::default()).is_empty(), "this machine has a processor");
     }

@@ -164,7 +164,13 @@ impl Entry {
 
     #[inline(always)]
     pub(super) fn of_fd(opcode: Opcode, fd: RawFd) -> Entry {
-        Entry { what: opcode as u64 | u64::from(fd as u32) << 32, offset: 0, address: 0, len: 0, data: 0 }
+        Entry {
+            what: opcode as u64 | u64::from(fd as u32) << 32,
+            offset: 0,
+            address: 0,
+            len: 0,
+            data: 0,
+        }
     }
 
     /// The next entry waits for this one.
@@ -218,17 +224,23 @@ struct Mapped {
 
 impl Mapped {
     fn new(fd: RawFd, len: usize, offset: libc::off_t) -> io::Result<Mapped> {
-        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        let (access, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a new mapping of a file that we own.
         let at = unsafe { libc::mmap(null_mut(), len, access, kind, fd, offset) };
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        NonNull::new(at.cast()).map(|at| Mapped { at, len }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+        NonNull::new(at.cast())
+            .map(|at| Mapped { at, len })
+            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
     fn at<T>(&self, offset: u32) -> NonNull<T> {
-        assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets are within its mapping");
+        assert!(
+            offset as usize + size_of::<T>() <= self.len,
+            "the kernel's offsets are within its mapping"
+        );
         // SAFETY: within the mapping.
         unsafe { self.at.add(offset as usize).cast() }
     }
@@ -267,7 +279,8 @@ unsafe impl Send for Rings {}
 impl Rings {
     /// With room for `entries` or more; needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
-        let mut parameters = Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
+        let mut parameters =
+            Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
         // SAFETY: the kernel reads and writes the parameters, which have its layout.
         let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, &raw mut parameters) };
         if fd < 0 {
@@ -275,12 +288,16 @@ impl Rings {
         }
         // SAFETY: a new descriptor that we own.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
-        let Parameters { submissions, completions, features, submission, completion, .. } = parameters;
-        if features & (FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG) != FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG {
+        let Parameters { submissions, completions, features, submission, completion, .. } =
+            parameters;
+        if features & (FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG)
+            != FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG
+        {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "it needs Linux 5.11 or later"));
         }
         let array_end = submission.array as usize + submissions as usize * size_of::<u32>();
-        let completions_end = completion.entries as usize + completions as usize * size_of::<Completed>();
+        let completions_end =
+            completion.entries as usize + completions as usize * size_of::<Completed>();
         let rings = Mapped::new(fd.as_raw_fd(), array_end.max(completions_end), 0)?;
         let all_entries = submissions as usize * size_of::<SubmissionEntry>();
         let mapped_entries = Mapped::new(fd.as_raw_fd(), all_entries, OFFSET_OF_ENTRIES)?;
@@ -323,8 +340,15 @@ impl Rings {
 
     fn register(&self, what: u32, argument: *const libc::c_void, number: usize) -> io::Result<()> {
         // SAFETY: the argument has the stated number of elements.
-        let done =
-            unsafe { libc::syscall(libc::SYS_io_uring_register, self.fd.as_raw_fd(), what, argument, number as u32) };
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                self.fd.as_raw_fd(),
+                what,
+                argument,
+                number as u32,
+            )
+        };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -385,13 +409,19 @@ impl Rings {
         most: &TimeLimit,
         min_wait_us: u32,
     ) -> io::Result<()> {
-        let arguments =
-            WaitArguments { signals: 0, signals_len: 0, min_wait_us, most: std::ptr::from_ref(most) as usize as u64 };
+        let arguments = WaitArguments {
+            signals: 0,
+            signals_len: 0,
+            min_wait_us,
+            most: std::ptr::from_ref(most) as usize as u64,
+        };
         let flags = (IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG).bits();
         let (fd, queued, argument) = (self.fd.as_raw_fd(), self.publish(), &raw const arguments);
         let len = size_of::<WaitArguments>();
         // SAFETY: the argument matches the flags.
-        let taken = unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, argument, len) };
+        let taken = unsafe {
+            libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, argument, len)
+        };
         if taken < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -403,7 +433,9 @@ impl Rings {
     fn enter(&mut self, completions: u32, flags: IoringEnterFlags) -> io::Result<()> {
         let queued = self.publish();
         // SAFETY: the entries refer to memory and files that outlive them.
-        self.taken = self.taken.wrapping_add(unsafe { io_uring_enter(&self.fd, queued, completions, flags) }?);
+        self.taken = self
+            .taken
+            .wrapping_add(unsafe { io_uring_enter(&self.fd, queued, completions, flags) }?);
         Ok(())
     }
 
@@ -449,13 +481,17 @@ mod tests {
     #[test]
     fn a_full_ring_refuses_entries_and_returns_the_rest() {
         let Ok(mut rings) = Rings::new(4, 8, 0) else {
-            assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "io_uring is required, and not there");
+            assert!(
+                std::env::var_os("HALFPOWER_REQUIRE").is_none(),
+                "io_uring is required, and not there"
+            );
             return eprintln!("skipped: the kernel has no io_uring for this process");
         };
         // Three rounds wrap around the ring.
         for round in 0..3 {
-            let pushed =
-                (0..6).filter(|number| rings.push(Entry { data: round * 10 + number, ..Entry::of_none(Opcode::Nop) }));
+            let pushed = (0..6).filter(|number| {
+                rings.push(Entry { data: round * 10 + number, ..Entry::of_none(Opcode::Nop) })
+            });
             assert_eq!(pushed.count(), 4);
             assert_eq!(rings.queued(), 4);
             rings.submit_and_wait(4).unwrap();

@@ -15,8 +15,8 @@ use crate::run_streams::{PartStreams, Ready, RunOutcome, STACK_BYTES, run_stream
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
-    Access, Allocation, Buffering, Buffers, DirtyUse, Error, Nanos, NullBackend, ParityUse, Part, PartUsage,
-    RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits, units,
+    Access, Allocation, Buffering, Buffers, DirtyUse, Error, Nanos, NullBackend, ParityUse, Part,
+    PartUsage, RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits, units,
 };
 use std::io;
 use std::os::fd::RawFd;
@@ -46,7 +46,8 @@ pub(crate) fn run<S: RequestSource>(
     let mut warnings = Vec::new();
     // No more than there is, and nothing if a throttle applies: the reads would use up its
     // allowance.
-    let throttled = || parts.iter().flat_map(|part| &part.targets).any(|target| target.facts().is_throttled());
+    let throttled =
+        || parts.iter().flat_map(|part| &part.targets).any(|target| target.facts().is_throttled());
     let wanted = if context.memory_is_reclaimed && options.cache_bytes > 0 && !throttled() {
         options.cache_bytes.min(memory_left(&Roots::default()).unwrap_or(0) / 2)
     } else {
@@ -57,14 +58,19 @@ pub(crate) fn run<S: RequestSource>(
     }
     let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
     // If the kernel refuses tracing, measure without it.
-    let trace = if options.trace { BlockTrace::start(&Roots::default(), &devices(parts)).ok() } else { None };
+    let trace = if options.trace {
+        BlockTrace::start(&Roots::default(), &devices(parts)).ok()
+    } else {
+        None
+    };
     let outcome = streams(context, &opened, parts, options, &mut meters);
     let mut usage = RunUsage { warnings, ..RunUsage::default() };
     let mut failure = None;
     match outcome {
         Ok(Outcome { before, after, ran: RunOutcome { began, ends, gaps }, unregistered }) => {
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
-            let members = parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.members());
+            let members =
+                parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.members());
             let gone = members.filter(|member| member.check_path().is_err()).map(|member| {
                 format!(
                     "{} was removed or replaced during the run: the rate is that of the old file",
@@ -73,17 +79,34 @@ pub(crate) fn run<S: RequestSource>(
             });
             usage.warnings.extend(gone);
             let device = meters.between(&before, &after, &mut usage);
-            usage.block_times =
-                trace.and_then(|trace| trace.end(|at| before.clock_at(&after, at)).ok()).unwrap_or_default();
+            usage.block_times = trace
+                .and_then(|trace| trace.end(|at| before.clock_at(&after, at)).ok())
+                .unwrap_or_default();
             usage.paused = before.pause_until(&after, gaps, &usage);
-            (usage.began, usage.since_start_ns) = (began, began.saturating_sub(context.clock.start()));
+            (usage.began, usage.since_start_ns) =
+                (began, began.saturating_sub(context.clock.start()));
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (End { sync_ns, process_ns, dirty }, StreamCounters { waits, parity, unserved_ns })) =
-                        end?;
-                    let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
+                    let (
+                        last,
+                        (
+                            End { sync_ns, process_ns, dirty },
+                            StreamCounters { waits, parity, unserved_ns },
+                        ),
+                    ) = end?;
+                    let process_ns =
+                        before.process_ns().map(|before| process_ns.saturating_sub(before));
                     let elapsed_ns = last.saturating_sub(began);
-                    Ok(PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity })
+                    Ok(PartUsage {
+                        elapsed_ns,
+                        sync_ns,
+                        process_ns,
+                        unserved_ns,
+                        dirty,
+                        device,
+                        waits,
+                        parity,
+                    })
                 })
                 .collect();
         }
@@ -99,26 +122,40 @@ pub(crate) fn run<S: RequestSource>(
 fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
     let set = part.targets.first().and_then(|target| target.stripe());
     let of = |source: &S| {
-        let (depth, request_bytes, writes) = (source.depth(), source.max_request(), source.writes());
+        let (depth, request_bytes, writes) =
+            (source.depth(), source.max_request(), source.writes());
         let own = Buffers { streams: 1, depth, request_bytes, writes };
         let scratch = set.as_ref().map_or(0, |set| set.scratch_bytes(request_bytes));
-        let beside = Buffers { request_bytes: u32::try_from(scratch).unwrap_or(u32::MAX), writes: false, ..own };
+        let beside = Buffers {
+            request_bytes: u32::try_from(scratch).unwrap_or(u32::MAX),
+            writes: false,
+            ..own
+        };
         [Some(own), (scratch > 0).then_some(beside)]
     };
     part.sources.iter().flat_map(of).flatten().collect()
 }
 
 fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
-    parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.facts().devices.clone()).collect()
+    parts
+        .iter()
+        .flat_map(|part| &part.targets)
+        .flat_map(|target| target.facts().devices.clone())
+        .collect()
 }
 
 /// Syncs a part's dirty data so that it does not slow the next run. Skipped after an interrupt,
 /// since no run follows.
-fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, interrupt: &AtomicBool) -> Result<()> {
+fn settle<S: RequestSource>(
+    part: &Part<'_, HostTarget, S>,
+    files: PartFiles,
+    interrupt: &AtomicBool,
+) -> Result<()> {
     let dirty = part.sources.iter().any(RequestSource::writes) && !part.access.buffering.is_dsync();
     if dirty && !interrupt.load(Ordering::Relaxed) {
         for file in &files.files {
-            sys::sync_data(file).map_err(Error::io("cannot sync", &part.targets[0].members()[0].path))?;
+            sys::sync_data(file)
+                .map_err(Error::io("cannot sync", &part.targets[0].members()[0].path))?;
         }
     }
     if !files.scratch.is_empty() {
@@ -139,7 +176,9 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
             "name it again after --destroy-data to write it, or name a directory",
         ));
     }
-    if let Some(striped) = part.targets.iter().find(|target| part.targets.len() > 1 && target.striped()) {
+    if let Some(striped) =
+        part.targets.iter().find(|target| part.targets.len() > 1 && target.striped())
+    {
         return Err(Error::refused(
             striped.facts().name.clone(),
             "a stripe cannot be one of several targets of a part",
@@ -148,11 +187,16 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     }
     let keeps_parity = part.targets.iter().any(|target| target.facts().raid5.is_some());
     if keeps_parity && writes && part.access.allocation != Allocation::Written {
-        return Err(Error::Unsupported("a RAID 5 set is written in place: use --allocate written".into()));
-    }
-    if part.access.engine.is_mapped() && (part.access.buffering != Buffering::Buffered || first.striped()) {
         return Err(Error::Unsupported(
-            "mmap goes through the page cache of one file: use --buffered and a single target".into(),
+            "a RAID 5 set is written in place: use --allocate written".into(),
+        ));
+    }
+    if part.access.engine.is_mapped()
+        && (part.access.buffering != Buffering::Buffered || first.striped())
+    {
+        return Err(Error::Unsupported(
+            "mmap goes through the page cache of one file: use --buffered and a single target"
+                .into(),
         ));
     }
     Ok(())
@@ -168,17 +212,29 @@ pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
         Arena::bytes_for(one.depth, one.request_bytes, walk)?.checked_mul(u64::from(one.streams))
     };
-    let needed = streams.iter().try_fold(0u64, |sum, one| sum.checked_add(bytes(one)?)).unwrap_or(u64::MAX);
+    let needed =
+        streams.iter().try_fold(0u64, |sum, one| sum.checked_add(bytes(one)?)).unwrap_or(u64::MAX);
     let threads: u64 = streams.iter().map(|one| u64::from(one.streams)).sum();
     // Limits of the process count the stacks whole, touched or not.
-    let with_stacks = needed.saturating_add((threads + 1) * STACK_BYTES as u64).saturating_add(OTHER_BYTES);
+    let with_stacks =
+        needed.saturating_add((threads + 1) * STACK_BYTES as u64).saturating_add(OTHER_BYTES);
     let left = memory_left(&Roots::default()).filter(|&left| needed > left);
-    let Some(left) = left.or_else(|| own_limit_left().filter(|&left| with_stacks > left)) else { return Ok(()) };
-    let outstanding: u64 = streams.iter().map(|one| u64::from(one.streams) * u64::from(one.depth)).sum();
+    let Some(left) = left.or_else(|| own_limit_left().filter(|&left| with_stacks > left)) else {
+        return Ok(());
+    };
+    let outstanding: u64 =
+        streams.iter().map(|one| u64::from(one.streams) * u64::from(one.depth)).sum();
     let largest = streams.iter().map(|one| one.request_bytes).max().unwrap_or(0);
     Err(Error::refused(
-        format!("{outstanding} requests of up to {} outstanding", units::show_size(u64::from(largest))),
-        format!("buffers and threads take {}, and {} of memory are available", rounded(with_stacks), rounded(left)),
+        format!(
+            "{outstanding} requests of up to {} outstanding",
+            units::show_size(u64::from(largest))
+        ),
+        format!(
+            "buffers and threads take {}, and {} of memory are available",
+            rounded(with_stacks),
+            rounded(left)
+        ),
         "lower the depth, the number of threads or the request size, or raise the limit (ulimit -v, ulimit -d)",
     ))
 }
@@ -220,9 +276,11 @@ fn streams<S: RequestSource>(
     let paths: Vec<Paths> = opened.iter().map(Paths::of).collect();
     let all: usize = parts.iter().map(|part| part.sources.len()).sum();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let tallies: Vec<PartCounters> = opened.iter().map(|_| PartCounters::new(all, processors)).collect();
+    let tallies: Vec<PartCounters> =
+        opened.iter().map(|_| PartCounters::new(all, processors)).collect();
     let dirties = |part: &Part<'_, HostTarget, S>| {
-        part.access.buffering == Buffering::Buffered && part.sources.iter().any(RequestSource::writes)
+        part.access.buffering == Buffering::Buffered
+            && part.sources.iter().any(RequestSource::writes)
     };
     let watch = parts.iter().any(dirties).then(|| DirtyWatch::new(Roots::default()));
     let work = parts
@@ -280,7 +338,8 @@ fn streams<S: RequestSource>(
         unserved_ns: counts.then(|| tally.unserved_ns()),
     });
     let RunOutcome { began, ends, gaps } = ran;
-    let ends = ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
+    let ends =
+        ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
     let ran = RunOutcome { began, ends: ends.collect(), gaps };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
@@ -306,7 +365,8 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
         },
         finish: |_| Ok(()),
     };
-    run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok, || {}).map(|_| true)
+    run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok, || {})
+        .map(|_| true)
 }
 
 struct Paths {
@@ -319,7 +379,8 @@ struct Paths {
 
 impl Paths {
     fn of(files: &PartFiles) -> Paths {
-        let walk = if files.files.iter().any(sys::is_on_zfs) { LONG_WALK_BYTES } else { WALK_BYTES };
+        let walk =
+            if files.files.iter().any(sys::is_on_zfs) { LONG_WALK_BYTES } else { WALK_BYTES };
         let (fds, end) = (descriptors(&files.files), files.region.0 + files.region.1);
         Paths { fds, end, stripe: files.stripe.clone(), walk }
     }
@@ -339,10 +400,13 @@ fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
         })?;
     }
     let refused = |what: String| {
-        move |error: io::Error| Error::refused(what, error.to_string(), "run as root, or give a lower priority")
+        move |error: io::Error| {
+            Error::refused(what, error.to_string(), "run as root, or give a lower priority")
+        }
     };
     if let Some(priority) = io_priority {
-        let what = format!("requests of class {} and level {}", priority.class as u8, priority.level);
+        let what =
+            format!("requests of class {} and level {}", priority.class as u8, priority.level);
         sys::set_io_priority(priority).map_err(refused(what))?;
     }
     if let Some(nice) = nice {
@@ -374,6 +438,7 @@ fn stream<S: RequestSource>(
     }
     let (hint, reap, arena) = (access.hint, (access.reap, tally), &mut arena);
     let memory = access.memory;
-    let stream = engines::Stream { fds, stripe, end, hint, memory, source, arena, clock, halt, ready, reap };
+    let stream =
+        engines::Stream { fds, stripe, end, hint, memory, source, arena, clock, halt, ready, reap };
     engines::run(access.engine, backend, stream)
 }

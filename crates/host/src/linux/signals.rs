@@ -5,6 +5,7 @@ pub fn is_ignored(signal: i32) -> bool {
     // structure.
     unsafe {
         let mut present: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut present) == 0 && present.sa_sigaction == libc::SIG_IGN
+        libc::sigaction(signal, std::ptr::null(), &raw mut present) == 0
+            && present.sa_sigaction == libc::SIG_IGN
     }
 }

@@ -2,8 +2,8 @@
 
 use super::clock::{Clock, boot_now, kernel_now};
 use super::counters::{
-    CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, DisturbanceMeter, DisturbanceSnapshot, IdleBaseline,
-    OtherPrograms, PerfCounter, ProcessIo, ProcessIoMeter,
+    CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, DisturbanceMeter, DisturbanceSnapshot,
+    IdleBaseline, OtherPrograms, PerfCounter, ProcessIo, ProcessIoMeter,
 };
 use super::facts::Roots;
 use super::target::HostTarget;
@@ -89,19 +89,34 @@ impl Moment {
 
 /// How long this process did not run, and why. `gaps`: none of its threads read the clock;
 /// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
-pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos, held_ns: Nanos) -> Option<Pause> {
+pub(crate) fn pause(
+    before: &Moment,
+    after: &Moment,
+    gaps: Gaps,
+    steal_ns: Nanos,
+    held_ns: Nanos,
+) -> Option<Pause> {
     let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
-    let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
+    let suspended =
+        passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
     if suspended >= PAUSE_NS {
         let ns = suspended.max(gaps.longest_ns);
         let percent = percent(ns, passed(|moment| moment.boot_at));
         return Some(Pause { ns, times: 1, percent, cause: PauseCause::Suspended });
     }
     let run_ns = passed(|moment| moment.kernel_at);
-    let waited = after.waited_ns.zip(before.waited_ns).map_or(0, |(after, before)| after.saturating_sub(before));
+    let waited = after
+        .waited_ns
+        .zip(before.waited_ns)
+        .map_or(0, |(after, before)| after.saturating_sub(before));
     if gaps.longest_ns == 0 {
         let ns = gaps.stopped_ns(waited.max(held_ns) + steal_ns, run_ns)?;
-        return Some(Pause { ns, times: gaps.count, percent: percent(ns, run_ns), cause: PauseCause::Stopped });
+        return Some(Pause {
+            ns,
+            times: gaps.count,
+            percent: percent(ns, run_ns),
+            cause: PauseCause::Stopped,
+        });
     }
     let paused_ns = gaps.longest_ns;
     let cause = if steal_ns >= paused_ns / 2 {
@@ -148,7 +163,12 @@ impl<'a> Meters<'a> {
         if let Some(counter) = &mut count {
             counter.start();
         }
-        Meters { clock, machine, devices: parts.iter().map(|part| device_meter(&part.targets)).collect(), count }
+        Meters {
+            clock,
+            machine,
+            devices: parts.iter().map(|part| device_meter(&part.targets)).collect(),
+            count,
+        }
     }
 
     pub(crate) fn take(&mut self) -> Snapshot {
@@ -156,7 +176,11 @@ impl<'a> Meters<'a> {
             at: self.clock.now(),
             moment: Moment::now(),
             cpu: self.machine.cpu.as_ref().and_then(|meter| meter.read().ok()),
-            devices: self.devices.iter().map(|meter| meter.as_ref().and_then(|meter| meter.read().ok())).collect(),
+            devices: self
+                .devices
+                .iter()
+                .map(|meter| meter.as_ref().and_then(|meter| meter.read().ok()))
+                .collect(),
             io: self.machine.io.as_ref().and_then(|meter| meter.read().ok()),
             disturbance: self.machine.disturbance.read(),
             instructions: self.count.as_mut().and_then(PerfCounter::read),
@@ -164,21 +188,31 @@ impl<'a> Meters<'a> {
     }
 
     /// Fills `usage` for the whole run; returns the device use of each part.
-    pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot, usage: &mut RunUsage) -> Vec<Option<DeviceUse>> {
+    pub(crate) fn between(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        usage: &mut RunUsage,
+    ) -> Vec<Option<DeviceUse>> {
         let baseline = self.machine.baseline();
-        if let (Some(meter), Some(before), Some(after)) = (&self.machine.cpu, &before.cpu, &after.cpu) {
+        if let (Some(meter), Some(before), Some(after)) =
+            (&self.machine.cpu, &before.cpu, &after.cpu)
+        {
             usage.cpu = meter.used(before, after, baseline);
         }
         usage.block_bytes = before.io.zip(after.io).map(|(before, after)| after.since(&before));
-        usage.cpu.instructions_user =
-            before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
+        usage.cpu.instructions_user = before
+            .instructions
+            .zip(after.instructions)
+            .map(|(before, after)| after.saturating_sub(before));
         usage.warnings.extend(baseline.warning());
         usage.disturbance = Disturbance {
             quota: after.disturbance.quota_since(&before.disturbance),
             pressure: after.disturbance.pressure_since(&before.disturbance),
             others_processors: baseline.busy_processors,
         };
-        let (ours, kernel) = (after.at - before.at, after.moment.kernel_at - before.moment.kernel_at);
+        let (ours, kernel) =
+            (after.at - before.at, after.moment.kernel_at - before.moment.kernel_at);
         let (ours, kernel) = (ours as f64, kernel as f64);
         if kernel > 1e7 && (ours / kernel - 1.0).abs() > CLOCK_TOLERANCE {
             usage.warnings.push(format!(
@@ -187,7 +221,9 @@ impl<'a> Meters<'a> {
             ));
         }
         let devices = before.devices.iter().zip(&after.devices);
-        devices.map(|(before, after)| before.zip(*after).map(|(before, after)| after.since(&before))).collect()
+        devices
+            .map(|(before, after)| before.zip(*after).map(|(before, after)| after.since(&before)))
+            .collect()
     }
 }
 
@@ -200,7 +236,12 @@ impl Snapshot {
         (i128::from(self.at) + since * ours / i128::from(kernel)) as Nanos
     }
 
-    pub(crate) fn pause_until(&self, after: &Snapshot, gaps: Gaps, usage: &RunUsage) -> Option<Pause> {
+    pub(crate) fn pause_until(
+        &self,
+        after: &Snapshot,
+        gaps: Gaps,
+        usage: &RunUsage,
+    ) -> Option<Pause> {
         let held_ns = usage.disturbance.quota.map_or(0, |quota| quota.throttled_ns);
         pause(&self.moment, &after.moment, gaps, usage.cpu.steal_ns, held_ns)
     }
@@ -216,7 +257,8 @@ fn device_meter(targets: &[&HostTarget]) -> Option<Arc<DeviceMeter>> {
     if let [only] = targets {
         return only.meter();
     }
-    let names: BTreeSet<&String> = targets.iter().flat_map(|target| &target.facts().devices).collect();
+    let names: BTreeSet<&String> =
+        targets.iter().flat_map(|target| &target.facts().devices).collect();
     DeviceMeter::open(&Roots::default(), &names.into_iter().collect::<Vec<_>>()).ok().map(Arc::new)
 }
 
@@ -239,9 +281,17 @@ mod tests {
         let none = Gaps::default();
         let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), none, 0, 0).unwrap();
         assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, PauseCause::Suspended));
-        assert_eq!(pause(&moment(100, 7, 1), &moment(104, 7, 1), none, 0, 0), None, "suspended only before the run");
+        assert_eq!(
+            pause(&moment(100, 7, 1), &moment(104, 7, 1), none, 0, 0),
+            None,
+            "suspended only before the run"
+        );
         let slept = Moment { boot_at: 104 * SECOND + PAUSE_NS - 1, ..moment(104, 0, 0) };
-        assert_eq!(pause(&moment(100, 0, 0), &slept, none, 0, 0), None, "the clocks are not read at once");
+        assert_eq!(
+            pause(&moment(100, 0, 0), &slept, none, 0, 0),
+            None,
+            "the clocks are not read at once"
+        );
     }
 
     #[test]
@@ -256,7 +306,10 @@ mod tests {
         assert_eq!(cause(SECOND, 4, 0), PauseCause::OtherPrograms);
         assert_eq!(cause(0, 4, 4), PauseCause::Quota);
         let unknown = Moment { waited_ns: None, ..moment(110, 0, 0) };
-        assert_eq!(pause(&moment(100, 0, 0), &unknown, long, 0, 0).unwrap().cause, PauseCause::Stopped);
+        assert_eq!(
+            pause(&moment(100, 0, 0), &unknown, long, 0, 0).unwrap().cause,
+            PauseCause::Stopped
+        );
     }
 
     #[test]
@@ -266,7 +319,10 @@ mod tests {
             pause(&moment(100, 0, 0), &moment(110, 0, waited_s), short, steal_ns, held_ns)
         };
         let stopped = paused(0, 0, 0).unwrap();
-        assert_eq!(stopped.to_string(), "the program was stopped 250 times, for 40 % of the run (4.00 s)");
+        assert_eq!(
+            stopped.to_string(),
+            "the program was stopped 250 times, for 40 % of the run (4.00 s)"
+        );
         assert_eq!(paused(4, 0, 0), None, "other programs had the time: that is contention");
         assert_eq!(
             (paused(0, 4 * SECOND, 0), paused(0, 0, 4 * SECOND)),

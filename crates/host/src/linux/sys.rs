@@ -20,7 +20,9 @@ pub(crate) fn request_error(result: i32) -> io::Error {
 
 /// Fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
-    match rustix::io::retry_on_intr(|| fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)) {
+    match rustix::io::retry_on_intr(|| {
+        fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)
+    }) {
         Err(rustix::io::Errno::NOLCK) => Err(io::Error::other(
             "the file system has no locks (ENOLCK), as NFS without a lock service: \
              start it (rpc.statd), or mount with -o local_lock=flock",
@@ -114,9 +116,19 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     let (range, mut pages) = ([start, len], [0u64; 5]);
     // SAFETY: both arrays are as large as the kernel's structures, and outlive the call.
     let result = unsafe {
-        libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0 as libc::c_uint)
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            range.as_ptr(),
+            pages.as_mut_ptr(),
+            0 as libc::c_uint,
+        )
     };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * rustix::param::page_size() as u64) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(pages[0] * rustix::param::page_size() as u64)
+    }
 }
 
 /// The same on all architectures except Alpha; libc lacks it on some.
@@ -138,7 +150,9 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
 /// cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports as its
 /// block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
-    let known = fs::fstatfs(file).ok().filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
+    let known = fs::fstatfs(file)
+        .ok()
+        .filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
     known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
 }
 
@@ -171,7 +185,12 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
 /// Ignores files without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
-        Ok(metadata) if metadata.file_type().is_char_device() && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        Ok(metadata)
+            if metadata.file_type().is_char_device()
+                && error.raw_os_error() == Some(libc::EINVAL) =>
+        {
+            Ok(())
+        }
         _ => Err(error),
     })
 }

@@ -8,7 +8,8 @@ use crate::raid5::BusyRows;
 use crate::stripe::StripeSet;
 use crate::test_file::Fill;
 use machine::{
-    Below, Error, Layer, LayerKind, NewFile, Raid5, Result, Share, TargetFacts, TargetKind, TargetSpec, units,
+    Below, Error, Layer, LayerKind, NewFile, Raid5, Result, Share, TargetFacts, TargetKind,
+    TargetSpec, units,
 };
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -47,7 +48,11 @@ impl HostTarget {
     pub(crate) fn open(spec: &TargetSpec, interrupt: &'static AtomicBool) -> Result<HostTarget> {
         let count = spec.places.len() as u64;
         if count == 0 {
-            return Err(Error::refused("no target", "nothing was named", "name a directory, a file or a device"));
+            return Err(Error::refused(
+                "no target",
+                "nothing was named",
+                "name a directory, a file or a device",
+            ));
         }
         let chunk = if spec.chunk == 0 { DEFAULT_CHUNK } else { spec.chunk };
         check_chunk(chunk)?;
@@ -79,10 +84,15 @@ impl HostTarget {
         let named: Vec<_> = spec
             .places
             .iter()
-            .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
+            .map(|path| {
+                std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string()
+            })
             .collect();
-        let facts =
-            describe(named.join(", "), &members, &StripeSet { members: count as u32, chunk, parity: parity.clone() })?;
+        let facts = describe(
+            named.join(", "),
+            &members,
+            &StripeSet { members: count as u32, chunk, parity: parity.clone() },
+        )?;
         let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok().map(Arc::new);
         Ok(HostTarget {
             order: (0..members.len() as u32).collect(),
@@ -110,7 +120,8 @@ impl HostTarget {
         });
         let under = facts::under(&roots, &member.path).ok().filter(|_| known)?;
         let [device] = &under.devices.sits_on[..] else { return None };
-        let region = facts::largest_extent(&member.path).filter(|(_, bytes)| bytes * 4 >= member.size)?;
+        let region =
+            facts::largest_extent(&member.path).filter(|(_, bytes)| bytes * 4 >= member.size)?;
         let place = roots.dev.join(&device.name);
         Some(Below {
             name: device.name.clone(),
@@ -149,14 +160,16 @@ impl HostTarget {
         let no_memory = Error::io("no memory for the parity of", self.facts.name.clone());
         let request = u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut arena =
-            Arena::new(self.members.len() as u32 + 1, request, 0, machine::Memory::Huge).map_err(no_memory)?;
+            Arena::new(self.members.len() as u32 + 1, request, 0, machine::Memory::Huge)
+                .map_err(no_memory)?;
         for first in (0..rows).step_by(at_once as usize) {
             if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
             let now = (rows - first).min(at_once) as usize;
             let (data, sum) = arena.bytes().split_at_mut(len * self.members.len());
-            for ((file, member), data) in files.iter().zip(&self.members).zip(data.chunks_mut(len)) {
+            for ((file, member), data) in files.iter().zip(&self.members).zip(data.chunks_mut(len))
+            {
                 file.read_exact_at(&mut data[..now * chunk], first * self.chunk)
                     .map_err(Error::io("cannot read", &member.path))?;
             }
@@ -164,7 +177,9 @@ impl HostTarget {
                 let parity = layout.parity_member(first + row as u64) as usize;
                 let others: Vec<&[u8]> = (0..self.members.len())
                     .filter(|&member| member != parity)
-                    .map(|member| &data[member * len + row * chunk..member * len + (row + 1) * chunk])
+                    .map(|member| {
+                        &data[member * len + row * chunk..member * len + (row + 1) * chunk]
+                    })
                     .collect();
                 Vectors::widest().xor(&mut sum[..chunk], &others);
                 files[parity]
@@ -203,7 +218,11 @@ impl HostTarget {
     }
 
     fn set(&self) -> StripeSet {
-        StripeSet { members: self.members.len() as u32, chunk: self.chunk, parity: self.parity.clone() }
+        StripeSet {
+            members: self.members.len() as u32,
+            chunk: self.chunk,
+            parity: self.parity.clone(),
+        }
     }
 
     pub(crate) fn take_scratch(&self) -> Vec<OwnedFile> {
@@ -217,12 +236,15 @@ impl HostTarget {
     pub(crate) fn restripe(&mut self, members: &[u32], chunk: u64) -> Result<()> {
         check_chunk(chunk)?;
         if self.parity.is_some() {
-            let why = "the members of a RAID 5 set hold its parity: its members and chunk cannot change";
+            let why =
+                "the members of a RAID 5 set hold its parity: its members and chunk cannot change";
             return Err(Error::Unsupported(format!("{}: {why}", self.facts.name)));
         }
         let count = self.order.len();
         let unique: std::collections::BTreeSet<u32> = members.iter().copied().collect();
-        if members.is_empty() || unique.len() != members.len() || members.iter().any(|&member| member as usize >= count)
+        if members.is_empty()
+            || unique.len() != members.len()
+            || members.iter().any(|&member| member as usize >= count)
         {
             return Err(Error::refused(
                 format!("members {members:?}"),
@@ -234,14 +256,16 @@ impl HostTarget {
             .into_iter()
             .zip(self.members.drain(..).chain(self.idle.drain(..)))
             .collect();
-        let rank = |number: u32| members.iter().position(|&member| member == number).unwrap_or(usize::MAX);
+        let rank =
+            |number: u32| members.iter().position(|&member| member == number).unwrap_or(usize::MAX);
         by_number.sort_by_key(|(number, _)| (rank(*number), *number));
         self.order = by_number.iter().map(|(number, _)| *number).collect();
         self.members = by_number.into_iter().map(|(_, place)| place).collect();
         self.idle = self.members.split_off(members.len());
         let set = StripeSet { members: self.members.len() as u32, chunk, parity: None };
         self.facts = describe(self.facts.name.clone(), &self.members, &set)?;
-        self.meter = DeviceMeter::open(&facts::Roots::default(), &self.facts.devices).ok().map(Arc::new);
+        self.meter =
+            DeviceMeter::open(&facts::Roots::default(), &self.facts.devices).ok().map(Arc::new);
         self.chunk = chunk;
         self.take_scratch();
         Ok(())
@@ -257,8 +281,13 @@ pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
         if *all > free {
             let shown = member.path.display().to_string();
             let (all, free) = (units::show_size(*all), units::show_size_rounded(free as f64));
-            let why = format!("test files of {all} in total do not fit in the {free} of free space");
-            return Err(Error::Full { what: shown, why, hint: "free some space or give a smaller --size".into() });
+            let why =
+                format!("test files of {all} in total do not fit in the {free} of free space");
+            return Err(Error::Full {
+                what: shown,
+                why,
+                hint: "free some space or give a smaller --size".into(),
+            });
         }
     }
     Ok(())
@@ -276,14 +305,22 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     let count = spec.places.len() as u32;
     let refused = |what: String, why: &str, hint: &str| Err(Error::refused(what, why, hint));
     if count < 3 {
-        return refused(format!("RAID 5 over {count}"), "it needs at least 3 members", "name more targets");
+        return refused(
+            format!("RAID 5 over {count}"),
+            "it needs at least 3 members",
+            "name more targets",
+        );
     }
     if let Some(failed) = how.failed.filter(|&failed| failed >= count) {
         let why = format!("there are {count} members, and the first is 0");
         return refused(format!("failed member {failed}"), &why, "name one of them");
     }
     if how.rebuild && how.failed.is_none() {
-        return refused("a rebuild".into(), "no member has failed", "name the failed one with --failed");
+        return refused(
+            "a rebuild".into(),
+            "no member has failed",
+            "name the failed one with --failed",
+        );
     }
     Ok(())
 }
@@ -291,7 +328,8 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
 /// In a rebuild, only the failed member's replacement is written.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
-    let written = |(number, _): &(usize, &Member)| rebuilt.is_none_or(|failed| *number == failed as usize);
+    let written =
+        |(number, _): &(usize, &Member)| rebuilt.is_none_or(|failed| *number == failed as usize);
     members.iter().enumerate().filter(written).all(|(_, member)| member.writable)
 }
 
@@ -368,10 +406,16 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
             facts.direct_refused = Some(reason);
         }
     }
-    if facts.raid5.is_some() && facts.direct && !set.chunk.is_multiple_of(u64::from(facts.direct_align_bytes)) {
+    if facts.raid5.is_some()
+        && facts.direct
+        && !set.chunk.is_multiple_of(u64::from(facts.direct_align_bytes))
+    {
         return Err(Error::refused(
             format!("a chunk of {}", units::show_size(set.chunk)),
-            format!("direct I/O takes multiples of {} here", units::show_size(u64::from(facts.direct_align_bytes))),
+            format!(
+                "direct I/O takes multiples of {} here",
+                units::show_size(u64::from(facts.direct_align_bytes))
+            ),
             "give a chunk that is one",
         ));
     }

@@ -65,8 +65,12 @@ impl Layout {
             let data = u64::from(self.data());
             let (row, column) = (chunk / data, (chunk % data) as u32);
             let len = (self.chunk - inside).min(left);
-            let piece =
-                Piece { member: self.member(row, column), offset: row * self.chunk + inside, len: len as u32, at };
+            let piece = Piece {
+                member: self.member(row, column),
+                offset: row * self.chunk + inside,
+                len: len as u32,
+                at,
+            };
             at += len;
             Some(piece)
         })
@@ -108,9 +112,15 @@ mod tests {
     fn the_layout_is_left_symmetric() {
         let layout = Layout { members: 4, chunk: 64 };
         let rows: Vec<(u32, Vec<u32>)> = (0..5)
-            .map(|row| (layout.parity_member(row), (0..3).map(|column| layout.member(row, column)).collect()))
+            .map(|row| {
+                (
+                    layout.parity_member(row),
+                    (0..3).map(|column| layout.member(row, column)).collect(),
+                )
+            })
             .collect();
-        let expected = [(3, [0, 1, 2]), (2, [3, 0, 1]), (1, [2, 3, 0]), (0, [1, 2, 3]), (3, [0, 1, 2])];
+        let expected =
+            [(3, [0, 1, 2]), (2, [3, 0, 1]), (1, [2, 3, 0]), (0, [1, 2, 3]), (3, [0, 1, 2])];
         assert_eq!(rows, expected.map(|(parity, data)| (parity, data.to_vec())));
     }
 

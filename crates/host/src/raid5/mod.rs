@@ -149,10 +149,12 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     fn rows_of(&self, request: &Request) -> Range<u64> {
         let Request { op, offset, len, .. } = *request;
         if self.how.rebuild {
-            return offset / self.layout.chunk..(offset + u64::from(len)).div_ceil(self.layout.chunk);
+            return offset / self.layout.chunk
+                ..(offset + u64::from(len)).div_ceil(self.layout.chunk);
         }
         let lost = |piece: Piece| Some(piece.member) == self.how.failed;
-        if op == Op::Write || self.how.failed.is_some() && self.layout.pieces(offset, len).any(lost) {
+        if op == Op::Write || self.how.failed.is_some() && self.layout.pieces(offset, len).any(lost)
+        {
             return self.layout.rows(offset, len);
         }
         0..0
@@ -209,9 +211,17 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
                 let member = self.layout.parity_member(band.row);
                 self.piece(slot, Op::Read, member, on_member, (parity, band.width));
             }
-            for column in columns.filter(|column| way == Way::Modify || !band.columns.contains(column)) {
+            for column in
+                columns.filter(|column| way == Way::Modify || !band.columns.contains(column))
+            {
                 let member = self.layout.member(band.row, column);
-                self.piece(slot, Op::Read, member, on_member, (scratch.next(band.width), band.width));
+                self.piece(
+                    slot,
+                    Op::Read,
+                    member,
+                    on_member,
+                    (scratch.next(band.width), band.width),
+                );
             }
             any |= matches!(way, Way::Modify | Way::Rest);
         }
@@ -222,7 +232,8 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {
-            (member + self.layout.members - self.layout.parity_member(band.row) - 1) % self.layout.members
+            (member + self.layout.members - self.layout.parity_member(band.row) - 1)
+                % self.layout.members
         };
         match self.how.failed {
             Some(failed) if failed == self.layout.parity_member(band.row) => Way::None,
@@ -243,7 +254,9 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
             let (way, on_member) = (self.way(&band), band.row * chunk + band.low);
             let first = band.columns.start;
             // SAFETY: the column's part of the band is within the request's data.
-            let data_of = |column: u32| unsafe { at.add((band.at + u64::from(column - first) * chunk) as usize) };
+            let data_of = |column: u32| unsafe {
+                at.add((band.at + u64::from(column - first) * chunk) as usize)
+            };
             let parity = scratch.next(if way == Way::None { 0 } else { band.width });
             if way != Way::None {
                 let mut sum = Sum::new(self.vectors, parity, band.width);
@@ -308,7 +321,13 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 
     /// The first to `at`, the others to the scratch.
-    fn read_others(&mut self, slot: u32, offset: u64, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
+    fn read_others(
+        &mut self,
+        slot: u32,
+        offset: u64,
+        (at, len): (*mut u8, u32),
+        scratch: &mut Scratch,
+    ) {
         let (mut to, failed) = (at, self.how.failed);
         for member in (0..self.layout.members).filter(|&member| Some(member) != failed) {
             if to.is_null() {

@@ -34,7 +34,8 @@ impl Session for InMemory {
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
         // A third of the pieces, at least one; the rest later.
         for _ in 0..self.pieces.len().div_ceil(3) {
-            self.seed = self.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            self.seed =
+                self.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let index = (self.seed >> 33) as usize % self.pieces.len();
             let (member, request, at) = self.pieces.swap_remove(index);
             let range = request.offset as usize..request.offset as usize + request.len as usize;
@@ -96,7 +97,8 @@ impl Set {
         let mut members = vec![vec![0; (layout.chunk * ROWS) as usize]; layout.members as usize];
         for piece in layout.pieces(0, expected.len() as u32) {
             let to = piece.offset as usize..piece.offset as usize + piece.len as usize;
-            members[piece.member as usize][to].copy_from_slice(&expected[piece.at as usize..][..piece.len as usize]);
+            members[piece.member as usize][to]
+                .copy_from_slice(&expected[piece.at as usize..][..piece.len as usize]);
         }
         for row in 0..ROWS {
             let parity = layout.parity_member(row) as usize;
@@ -105,30 +107,54 @@ impl Set {
                 members[parity][at] = members.iter().fold(0, |sum, member| sum ^ member[at]);
             }
         }
-        Set { layout, members: Rc::new(RefCell::new(members)), expected, busy: BusyRows::default(), seed }
+        Set {
+            layout,
+            members: Rc::new(RefCell::new(members)),
+            expected,
+            busy: BusyRows::default(),
+            seed,
+        }
     }
 
     /// Keeps up to [`DEPTH`] requests in flight in each of two streams; none overlaps another.
-    fn run(&mut self, how: Raid5, asked: &[TestRequest], fails_after: Option<u32>) -> Vec<(Vec<u8>, i32)> {
+    fn run(
+        &mut self,
+        how: Raid5,
+        asked: &[TestRequest],
+        fails_after: Option<u32>,
+    ) -> Vec<(Vec<u8>, i32)> {
         let max = asked.iter().map(|one| one.1).max().unwrap_or(1);
         let tally = PartCounters::default();
         let stride = self.layout.scratch_bytes(max);
         let mut ended = vec![(Vec::new(), 0); asked.len()];
         for batch in 0..asked.len().div_ceil(2 * DEPTH as usize) {
-            let mut arenas: Vec<Arena> =
-                (0..2).map(|_| Arena::with(DEPTH, max, 0, machine::Memory::Pages, scratch(stride)).unwrap()).collect();
+            let mut arenas: Vec<Arena> = (0..2)
+                .map(|_| {
+                    Arena::with(DEPTH, max, 0, machine::Memory::Pages, scratch(stride)).unwrap()
+                })
+                .collect();
             let mut sessions: Vec<_> = (0..2)
                 .map(|stream| {
                     let seed = self.seed + stream as u64 + batch as u64;
-                    let inner = InMemory { members: self.members.clone(), pieces: Vec::new(), seed, fails_after };
+                    let inner = InMemory {
+                        members: self.members.clone(),
+                        pieces: Vec::new(),
+                        seed,
+                        fails_after,
+                    };
                     let (layout, busy, tally) = (self.layout, &self.busy, &tally);
                     let scratch = (arenas[stream].scratch(), stride);
-                    ParitySession::new(inner, Setup { layout, how, busy, tally, time: Frozen, depth: DEPTH, scratch })
+                    ParitySession::new(
+                        inner,
+                        Setup { layout, how, busy, tally, time: Frozen, depth: DEPTH, scratch },
+                    )
                 })
                 .collect();
             let mut left = 0;
             let first = batch * 2 * DEPTH as usize;
-            for (index, &(offset, len, write)) in asked.iter().enumerate().skip(first).take(2 * DEPTH as usize) {
+            for (index, &(offset, len, write)) in
+                asked.iter().enumerate().skip(first).take(2 * DEPTH as usize)
+            {
                 let (stream, slot) = (index % 2, (index - first) as u32 / 2);
                 let at = arenas[stream].write_place(slot);
                 let op = if let Some(byte) = write {
@@ -153,8 +179,12 @@ impl Set {
                         let index = first + 2 * completion.slot as usize + stream;
                         let len = asked[index].1 as usize;
                         // SAFETY: the request is complete.
-                        let data =
-                            unsafe { std::slice::from_raw_parts(arenas[stream].read_place(completion.slot), len) };
+                        let data = unsafe {
+                            std::slice::from_raw_parts(
+                                arenas[stream].read_place(completion.slot),
+                                len,
+                            )
+                        };
                         ended[index] = (data.to_vec(), completion.result);
                     });
                 }
@@ -173,11 +203,16 @@ impl Set {
 
     fn check(&mut self, how: Raid5, len: u32) {
         let all = self.expected.len() as u64;
-        let asked: Vec<TestRequest> =
-            (0..all).step_by(len as usize).map(|at| (at, u64::from(len).min(all - at) as u32, None)).collect();
+        let asked: Vec<TestRequest> = (0..all)
+            .step_by(len as usize)
+            .map(|at| (at, u64::from(len).min(all - at) as u32, None))
+            .collect();
         for ((data, result), &(offset, len, _)) in self.run(how, &asked, None).iter().zip(&asked) {
             assert_eq!(*result, len as i32);
-            assert!(data[..] == self.expected[offset as usize..][..len as usize], "{how:?}: {len} bytes at {offset}");
+            assert!(
+                data[..] == self.expected[offset as usize..][..len as usize],
+                "{how:?}: {len} bytes at {offset}"
+            );
         }
     }
 }
@@ -259,10 +294,23 @@ fn parity_takes_the_fewest_requests() {
     let mut set = Set::new(layout, 3);
     let pieces = |set: &mut Set, how, asked: TestRequest| {
         let tally = PartCounters::default();
-        let arena = Arena::with(1, asked.1, 0, machine::Memory::Pages, scratch(layout.scratch_bytes(asked.1))).unwrap();
-        let inner = InMemory { members: set.members.clone(), pieces: Vec::new(), seed: 1, fails_after: None };
+        let arena = Arena::with(
+            1,
+            asked.1,
+            0,
+            machine::Memory::Pages,
+            scratch(layout.scratch_bytes(asked.1)),
+        )
+        .unwrap();
+        let inner = InMemory {
+            members: set.members.clone(),
+            pieces: Vec::new(),
+            seed: 1,
+            fails_after: None,
+        };
         let scratch = (arena.scratch(), layout.scratch_bytes(asked.1));
-        let setup = Setup { layout, how, busy: &set.busy, tally: &tally, time: Frozen, depth: 1, scratch };
+        let setup =
+            Setup { layout, how, busy: &set.busy, tally: &tally, time: Frozen, depth: 1, scratch };
         let mut session = ParitySession::new(inner, setup);
         session.issue(
             0,
@@ -278,11 +326,27 @@ fn parity_takes_the_fewest_requests() {
         (reads, writes)
     };
     let whole = Raid5::default();
-    assert_eq!(pieces(&mut set, whole, (0, 4 * 4096, None)), (0, 5), "a whole row is written and nothing read");
+    assert_eq!(
+        pieces(&mut set, whole, (0, 4 * 4096, None)),
+        (0, 5),
+        "a whole row is written and nothing read"
+    );
     assert_eq!(pieces(&mut set, whole, (0, 4096, None)), (2, 2), "old data and old parity");
-    assert_eq!(pieces(&mut set, whole, (0, 3 * 4096, None)), (1, 4), "the one chunk that is not written");
+    assert_eq!(
+        pieces(&mut set, whole, (0, 3 * 4096, None)),
+        (1, 4),
+        "the one chunk that is not written"
+    );
     // Row 0: data on members 0 to 3, parity on member 4.
     assert_eq!(pieces(&mut set, failed(4), (0, 4096, None)), (0, 1), "no parity to keep");
-    assert_eq!(pieces(&mut set, failed(0), (0, 4096, None)), (3, 1), "the data goes only into the parity");
-    assert_eq!(pieces(&mut set, failed(3), (0, 4096, None)), (2, 2), "what has failed is not touched");
+    assert_eq!(
+        pieces(&mut set, failed(0), (0, 4096, None)),
+        (3, 1),
+        "the data goes only into the parity"
+    );
+    assert_eq!(
+        pieces(&mut set, failed(3), (0, 4096, None)),
+        (2, 2),
+        "what has failed is not touched"
+    );
 }

@@ -8,16 +8,26 @@ use std::process::Command;
 
 /// Prints what is missing; panics if everything is required.
 pub fn skip(why: &str) {
-    assert!(std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "required, and not possible: {why}");
+    assert!(
+        std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"),
+        "required, and not possible: {why}"
+    );
     eprintln!("skipped: {why}");
 }
 
 /// The standard output, or why the command failed.
 pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
-    let done = Command::new(command).args(arguments).output().map_err(|error| format!("{command}: {error}"))?;
+    let done = Command::new(command)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("{command}: {error}"))?;
     match done.status.success() {
         true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
-        false => Err(format!("{command} {}: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr).trim())),
+        false => Err(format!(
+            "{command} {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&done.stderr).trim()
+        )),
     }
 }
 
@@ -33,7 +43,9 @@ impl Loop {
     pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
         let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
         let file = directory.path().join("medium");
-        File::create(&file).and_then(|file| file.set_len(bytes)).map_err(|error| error.to_string())?;
+        File::create(&file)
+            .and_then(|file| file.set_len(bytes))
+            .map_err(|error| error.to_string())?;
         let device = run("losetup", &["--find", "--show", &file.display().to_string()])?.into();
         Ok(Loop { directory, device, mounted: None })
     }

@@ -15,21 +15,27 @@ pub struct Tree {
 impl Tree {
     /// Creates the tree `name` from this directory.
     pub fn new(name: &str) -> Self {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sysfs").join(name).with_extension("tree");
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/sysfs")
+            .join(name)
+            .with_extension("tree");
+        let text = std::fs::read_to_string(&file)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let tree = Self { dir: tempfile::tempdir().unwrap() };
         let mut section = String::new();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 section = name.to_owned();
             } else if let Some((link, target)) = line.split_once(" -> ") {
-                let target = tree.dir.path().join(target.strip_prefix('/').expect("targets are absolute"));
+                let target =
+                    tree.dir.path().join(target.strip_prefix('/').expect("targets are absolute"));
                 std::os::unix::fs::symlink(target, tree.made(&section, link)).unwrap();
             } else if let Some((file, content)) = line.split_once(" = ") {
                 let content = content.replace("\\n", "\n").replace("\\t", "\t") + "\n";
                 std::fs::write(tree.made(&section, file), content).unwrap();
             } else {
-                let dir = line.strip_suffix('/').unwrap_or_else(|| panic!("no line of a tree: {line}"));
+                let dir =
+                    line.strip_suffix('/').unwrap_or_else(|| panic!("no line of a tree: {line}"));
                 std::fs::create_dir_all(tree.made(&section, dir)).unwrap();
             }
         }

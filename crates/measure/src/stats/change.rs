@@ -26,7 +26,8 @@ impl Level {
     /// From a mean, its standard error and the degrees of freedom of the error. `None` unless the
     /// mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
-        let sound = mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
+        let sound =
+            mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
@@ -60,7 +61,8 @@ impl Level {
             return *self;
         }
         let spread = |level: &Level| (level.error / level.mean).powi(2) * level.runs;
-        let pooled = (spread(self) * self.degrees + spread(other) * other.degrees) / (self.degrees + other.degrees);
+        let pooled = (spread(self) * self.degrees + spread(other) * other.degrees)
+            / (self.degrees + other.degrees);
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
@@ -106,7 +108,9 @@ impl Change {
         let (ha, hb) = (t * a.error, t * b.error);
         // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
         let divisor = a.mean * a.mean - ha * ha;
-        let root = (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
+        let root = (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb)
+            .max(0.0)
+            .sqrt();
         let (low, high) = if divisor > 0.0 {
             (((a.mean * b.mean - root) / divisor).max(0.0), (a.mean * b.mean + root) / divisor)
         } else {
@@ -114,7 +118,13 @@ impl Change {
         };
         let distance = (b.mean - a.mean).abs() / error;
         let p = 2.0 * student_cdf(-distance, degrees);
-        Change { ratio, low, high, p, detectable: (t + student_quantile(POWER, degrees)) * error / a.mean }
+        Change {
+            ratio,
+            low,
+            high,
+            p,
+            detectable: (t + student_quantile(POWER, degrees)) * error / a.mean,
+        }
     }
 
     /// From the logarithms of the ratios of pairs measured under common conditions; the number of
@@ -125,7 +135,10 @@ impl Change {
         if logs.len() < 2 || !mean.is_finite() {
             return None;
         }
-        let error = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / degrees / logs.len() as f64).sqrt();
+        let error = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>()
+            / degrees
+            / logs.len() as f64)
+            .sqrt();
         let t = student_quantile(0.975, degrees);
         let p = match error {
             0.0 if mean == 0.0 => 1.0,
@@ -203,12 +216,18 @@ mod tests {
         // Standard errors 1/sqrt(3) each; difference 10; t = 12.247 with 4 degrees of freedom: p =
         // 0.000255.
         assert!((change.p - 0.000_255).abs() < 2e-6, "{change:?}");
-        assert!(change.low > 1.07 && change.high < 1.13 && change.detectable > 0.02 && change.detectable < 0.04);
+        assert!(
+            change.low > 1.07
+                && change.high < 1.13
+                && change.detectable > 0.02
+                && change.detectable < 0.04
+        );
     }
 
     #[test]
     fn each_side_has_the_spread_of_both() {
-        let (lucky, honest) = (level(&[100.0, 100.01, 99.99]), level(&[103.0, 107.0, 99.0, 104.0, 102.0]));
+        let (lucky, honest) =
+            (level(&[100.0, 100.01, 99.99]), level(&[103.0, 107.0, 99.0, 104.0, 102.0]));
         let change = Change::between(&lucky, &honest);
         let alone = Change::between(&Level { runs: 0.0, ..lucky }, &honest);
         assert!(change.high - change.low > 1.2 * (alone.high - alone.low), "{change:?} {alone:?}");
@@ -238,10 +257,16 @@ mod tests {
     fn pairs_and_their_mean() {
         let logs = [0.05, 0.06, 0.04, 0.05];
         let change = Change::of_pairs(&logs).unwrap();
-        assert!((change.ratio.ln() - 0.05).abs() < 1e-12 && change.low > 1.03 && change.p < 0.01, "{change:?}");
+        assert!(
+            (change.ratio.ln() - 0.05).abs() < 1e-12 && change.low > 1.03 && change.p < 0.01,
+            "{change:?}"
+        );
         let mean = Change::geometric_mean(&[change, change, change, change]).unwrap();
         let half = |change: &Change| (change.high / change.low).ln() / 2.0;
-        assert!((half(&mean) - half(&change) / 2.0).abs() < 1e-12, "four independent ones: half as wide");
+        assert!(
+            (half(&mean) - half(&change) / 2.0).abs() < 1e-12,
+            "four independent ones: half as wide"
+        );
         assert_eq!(Change::geometric_mean(&[]), None);
         assert_eq!(Change::of_pairs(&[0.1]), None);
     }

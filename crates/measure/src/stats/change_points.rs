@@ -33,13 +33,17 @@ pub fn change_points(values: &[f64], least_share: f64) -> Vec<ChangePoint> {
     splits.sort_unstable();
     // A split found in a longer stretch is judged again between its neighbours.
     loop {
-        let judged: Vec<Option<Change>> =
-            splits.windows(3).map(|at| judge(&values[at[0]..at[1]], &values[at[1]..at[2]], least_share)).collect();
+        let judged: Vec<Option<Change>> = splits
+            .windows(3)
+            .map(|at| judge(&values[at[0]..at[1]], &values[at[1]..at[2]], least_share))
+            .collect();
         match judged.iter().position(Option::is_none) {
             Some(weak) => drop(splits.remove(weak + 1)),
             None => {
                 let found = splits[1..].iter().zip(judged);
-                return found.filter_map(|(&at, change)| Some(ChangePoint { at, change: change? })).collect();
+                return found
+                    .filter_map(|(&at, change)| Some(ChangePoint { at, change: change? }))
+                    .collect();
             }
         }
     }
@@ -63,7 +67,8 @@ fn best_split(values: &[f64]) -> Option<usize> {
     }
     // Sums of distances within the left side, within the right side, and between them. Values move
     // one by one from right to left.
-    let to = |value: f64, others: &[f64]| others.iter().map(|other| (value - other).abs()).sum::<f64>();
+    let to =
+        |value: f64, others: &[f64]| others.iter().map(|other| (value - other).abs()).sum::<f64>();
     let (mut left, mut between) = (0.0, 0.0);
     let mut right: f64 = (0..count).map(|place| to(values[place], &values[place + 1..])).sum();
     let mut best = (0.0, None);
@@ -77,7 +82,8 @@ fn best_split(values: &[f64]) -> Option<usize> {
             continue;
         }
         let (m, n) = (at as f64, (count - at) as f64);
-        let distance = 2.0 * between / (m * n) - 2.0 * left / (m * (m - 1.0)) - 2.0 * right / (n * (n - 1.0));
+        let distance =
+            2.0 * between / (m * n) - 2.0 * left / (m * (m - 1.0)) - 2.0 * right / (n * (n - 1.0));
         let scaled = distance * m * n / (m + n);
         if scaled > best.0 {
             best = (scaled, Some(at));
@@ -91,7 +97,8 @@ fn judge(before: &[f64], after: &[f64], least_share: f64) -> Option<Change> {
     let level = |values: &[f64]| {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let variance =
+            values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
         Level::new(mean, (variance / count).sqrt(), count - 1.0)
     };
     if before.len() < 2 || after.len() < 2 {
@@ -107,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_step_is_located() {
-        let values: Vec<f64> = (0..40).map(|i| if i < 17 { 100.0 } else { 80.0 } + f64::from(i * 13 % 7)).collect();
+        let values: Vec<f64> =
+            (0..40).map(|i| if i < 17 { 100.0 } else { 80.0 } + f64::from(i * 13 % 7)).collect();
         let found = change_points(&values, 0.02);
         assert_eq!(found.iter().map(|one| one.at).collect::<Vec<_>>(), [17]);
         assert!((found[0].change.ratio - 0.8).abs() < 0.03, "{found:?}");
@@ -115,7 +123,8 @@ mod tests {
 
     #[test]
     fn small_steps_and_short_series_are_ignored() {
-        let values: Vec<f64> = (0..40).map(|i| if i < 17 { 100.0 } else { 101.0 } + f64::from(i % 2) * 0.1).collect();
+        let values: Vec<f64> =
+            (0..40).map(|i| if i < 17 { 100.0 } else { 101.0 } + f64::from(i % 2) * 0.1).collect();
         assert_eq!(change_points(&values, 0.02), []);
         assert_eq!(change_points(&values, 0.005).len(), 1);
         assert_eq!(change_points(&[1.0, 2.0, 3.0], 0.0), []);

@@ -23,8 +23,8 @@ pub fn student_cdf(t: f64, df: f64) -> f64 {
     if t < 0.0 { outside / 2.0 } else { 1.0 - outside / 2.0 }
 }
 
-/// The quantile of Student's t with `df` degrees of freedom (any positive number). The one of `statrs` 0.18 is wrong for many degrees: at
-/// 0.975 and 10 million it is 1.83 instead of 1.96.
+/// The quantile of Student's t with `df` degrees of freedom (any positive number). The one of
+/// `statrs` 0.18 is wrong for many degrees: at 0.975 and 10 million it is 1.83 instead of 1.96.
 ///
 /// `student_quantile(0.975, df)` is the factor of a two-sided 95 % interval.
 pub fn student_quantile(p: f64, df: f64) -> f64 {

@@ -67,13 +67,17 @@ pub struct Knee {
 /// Why no line can be fitted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FitError {
-    #[error("a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes")]
+    #[error(
+        "a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes"
+    )]
     TooFew {
         /// Number of different x values.
         distinct: usize,
     },
     /// Not a measurement: relative errors require y above zero.
-    #[error("the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out")]
+    #[error(
+        "the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out"
+    )]
     Unusable { x: f64, y: f64 },
 }
 
@@ -91,7 +95,9 @@ const KNEE_FACTOR: f64 = 1.25;
 ///
 /// The proportion is estimated from the residuals. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
-    if let Some(&(x, y)) = points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0)) {
+    if let Some(&(x, y)) =
+        points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
+    {
         return Err(FitError::Unusable { x, y });
     }
     let mut xs: Vec<f64> = points.iter().map(|p| p.0).collect();
@@ -115,7 +121,9 @@ pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
         intercept,
         slope,
         rate,
-        rms_relative_residual: (fitted.iter().map(|p| p.relative_residual.powi(2)).sum::<f64>() / n).sqrt(),
+        rms_relative_residual: (fitted.iter().map(|p| p.relative_residual.powi(2)).sum::<f64>()
+            / n)
+            .sqrt(),
         max_relative_residual: fitted.iter().map(|p| p.relative_residual.abs()).fold(0.0, f64::max),
         knee: find_knee(points, &xs),
         points: fitted,
@@ -135,21 +143,33 @@ impl Robust {
     fn fit(points: &[(f64, f64)]) -> Robust {
         let n = points.len();
         let smallest = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
-        let mut fit = Robust { a: 0.0, b: 0.0, weights: vec![1.0; n], scales: points.iter().map(|p| p.1).collect() };
+        let mut fit = Robust {
+            a: 0.0,
+            b: 0.0,
+            weights: vec![1.0; n],
+            scales: points.iter().map(|p| p.1).collect(),
+        };
         (fit.a, fit.b) = median_line(points);
         for _ in 0..ROUNDS {
             // The error is proportional to the true value, and the line estimates that better than
             // the point does.
-            fit.scales = points.iter().map(|&(x, _)| (fit.a + fit.b * x).max(0.1 * smallest)).collect();
-            let residuals: Vec<f64> =
-                points.iter().zip(&fit.scales).map(|(&(x, y), s)| ((y - fit.a - fit.b * x) / s).abs()).collect();
+            fit.scales =
+                points.iter().map(|&(x, _)| (fit.a + fit.b * x).max(0.1 * smallest)).collect();
+            let residuals: Vec<f64> = points
+                .iter()
+                .zip(&fit.scales)
+                .map(|(&(x, y), s)| ((y - fit.a - fit.b * x) / s).abs())
+                .collect();
             // For a normal variable the standard deviation is 1.4826 times the median deviation;
             // the line takes two degrees of freedom.
             let spread = 1.4826 * median(&residuals) * (n as f64 / (n as f64 - 2.0)).sqrt();
-            fit.weights =
-                residuals.iter().map(|&r| if r <= HUBER * spread { 1.0 } else { HUBER * spread / r }).collect();
+            fit.weights = residuals
+                .iter()
+                .map(|&r| if r <= HUBER * spread { 1.0 } else { HUBER * spread / r })
+                .collect();
             let (a, b) = fit.solve(points);
-            let settled = (a - fit.a).abs() <= 1e-12 * a.abs() && (b - fit.b).abs() <= 1e-12 * b.abs();
+            let settled =
+                (a - fit.a).abs() <= 1e-12 * a.abs() && (b - fit.b).abs() <= 1e-12 * b.abs();
             (fit.a, fit.b) = (a, b);
             if settled || spread == 0.0 {
                 break;
@@ -162,7 +182,8 @@ impl Robust {
     fn solve(&self, points: &[(f64, f64)]) -> (f64, f64) {
         let (w, xm, sxx) = self.moments(points);
         let ym = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.1).sum::<f64>() / w;
-        let sxy: f64 = points.iter().enumerate().map(|(i, p)| self.weight(i) * (p.0 - xm) * (p.1 - ym)).sum();
+        let sxy: f64 =
+            points.iter().enumerate().map(|(i, p)| self.weight(i) * (p.0 - xm) * (p.1 - ym)).sum();
         if sxx > 0.0 { (ym - sxy / sxx * xm, sxy / sxx) } else { (self.a, self.b) }
     }
 
@@ -177,7 +198,10 @@ impl Robust {
         (w, xm, points.iter().enumerate().map(|(i, p)| self.weight(i) * (p.0 - xm).powi(2)).sum())
     }
 
-    fn coefficients(&self, points: &[(f64, f64)]) -> (Coefficient, Coefficient, Option<Coefficient>) {
+    fn coefficients(
+        &self,
+        points: &[(f64, f64)],
+    ) -> (Coefficient, Coefficient, Option<Coefficient>) {
         let n = points.len() as f64;
         let (w, xm, sxx) = self.moments(points);
         // Variance of a robust fit from pseudo-values (Huber 1981, 7.6): squares of the clipped
@@ -186,11 +210,17 @@ impl Robust {
         let squares: f64 = points
             .iter()
             .enumerate()
-            .map(|(i, p)| (self.weights[i] * (p.1 - self.a - self.b * p.0) / self.scales[i]).powi(2))
+            .map(|(i, p)| {
+                (self.weights[i] * (p.1 - self.a - self.b * p.0) / self.scales[i]).powi(2)
+            })
             .sum();
         let variance = squares / (n - 2.0) / (unclipped * unclipped).max(0.25);
         let t = student_quantile(0.975, n - 2.0);
-        let about = |value: f64, error: f64| Coefficient { value, low: value - t * error, high: value + t * error };
+        let about = |value: f64, error: f64| Coefficient {
+            value,
+            low: value - t * error,
+            high: value + t * error,
+        };
         let slope = about(self.b, (variance / sxx).sqrt());
         let intercept = about(self.a, (variance * (1.0 / w + xm * xm / sxx)).sqrt());
         let rate = (slope.low > 0.0).then(|| Coefficient {
@@ -228,7 +258,10 @@ fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     // At least two different x values on either side, so no line depends on a single point.
     let places: Vec<f64> = (1..xs.len() - 2).flat_map(log_grid).chain([xs[xs.len() - 2]]).collect();
     let one = bent(points, None)?;
-    let two = places.iter().filter_map(|&x| bent(points, Some(x))).min_by(|p, q| p.squares.total_cmp(&q.squares))?;
+    let two = places
+        .iter()
+        .filter_map(|&x| bent(points, Some(x)))
+        .min_by(|p, q| p.squares.total_cmp(&q.squares))?;
     let degrees = (n - 4) as f64;
     // Position and second slope are two more parameters. The tail of F(2, m) in closed form: (1 + 2
     // F / m)^(-m/2).
@@ -276,7 +309,9 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     let solution = solve(m, unknowns)?;
     let squares = points
         .iter()
-        .map(|&(x, y)| (1.0 - scaled(x).iter().zip(solution).map(|(c, s)| c * s).sum::<f64>() / y).powi(2))
+        .map(|&(x, y)| {
+            (1.0 - scaled(x).iter().zip(solution).map(|(c, s)| c * s).sum::<f64>() / y).powi(2)
+        })
         .sum();
     let [_, b, c] = solution.map(|s| s / unit);
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
@@ -319,7 +354,8 @@ mod tests {
         let points: Vec<_> = sizes().iter().map(|&x| (x, 120e-6 + x / 20e6)).collect();
         let fit = fit_line(&points).unwrap();
         assert!(
-            (fit.intercept.value - 120e-6).abs() < 1e-12 && (fit.rate.unwrap().value - 20e6).abs() < 1.0,
+            (fit.intercept.value - 120e-6).abs() < 1e-12
+                && (fit.rate.unwrap().value - 20e6).abs() < 1.0,
             "{fit:?}"
         );
         assert!(fit.max_relative_residual < 1e-9 && fit.knee.is_none(), "{fit:?}");
@@ -360,8 +396,14 @@ mod tests {
 
     #[test]
     fn invalid_points_are_errors() {
-        assert_eq!(fit_line(&[(1.0, 2.0), (1.0, 2.1), (2.0, 3.0)]).unwrap_err(), FitError::TooFew { distinct: 2 });
-        assert_eq!(fit_line(&[(1.0, 2.0), (2.0, 0.0), (3.0, 3.0)]).unwrap_err(), FitError::Unusable { x: 2.0, y: 0.0 });
+        assert_eq!(
+            fit_line(&[(1.0, 2.0), (1.0, 2.1), (2.0, 3.0)]).unwrap_err(),
+            FitError::TooFew { distinct: 2 }
+        );
+        assert_eq!(
+            fit_line(&[(1.0, 2.0), (2.0, 0.0), (3.0, 3.0)]).unwrap_err(),
+            FitError::Unusable { x: 2.0, y: 0.0 }
+        );
     }
 
     #[test]

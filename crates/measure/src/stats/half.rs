@@ -81,12 +81,16 @@ const Z: f64 = 1.96;
 /// merged. Between settings the curve follows Hockney's law, setting / rate = a + b x setting. This
 /// is exact if a request takes a fixed time plus a time per byte, and proportional if only the
 /// fixed time counts. The two settings around the crossing give a and b, together with their
-/// neighbours as long as the law holds within the intervals, to reduce the influence of noise in two
-/// points. The interval is Fieller's (Some problems in interval estimation, J. Royal Statistical
-/// Society B 16, 1954): the settings at which setting / half and a + b x setting are not
-/// significantly different. `None` without points, or if one is not a measurement (setting not
+/// neighbours as long as the law holds within the intervals, to reduce the influence of noise in
+/// two points. The interval is Fieller's (Some problems in interval estimation, J. Royal
+/// Statistical Society B 16, 1954): the settings at which setting / half and a + b x setting are
+/// not significantly different. `None` without points, or if one is not a measurement (setting not
 /// positive, or a value not finite).
-pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) -> Option<HalfPower> {
+pub fn half_power(
+    points: &[Point],
+    peak: f64,
+    peak_interval: Option<[f64; 2]>,
+) -> Option<HalfPower> {
     let usable = |p: &Point| p.x > 0.0 && [p.x, p.y, p.low, p.high].iter().all(|v| v.is_finite());
     if points.is_empty() || !points.iter().all(usable) || !peak.is_finite() || peak <= 0.0 {
         return None;
@@ -102,7 +106,10 @@ pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) 
             best: points.iter().map(|p| p.y).fold(f64::MIN, f64::max),
             low: crossing(&points, |p| p.high, half).map(|c| c.1),
         },
-        Some(0) => Reached::AtOrBelow { setting: points[0].x, high: crossing(&points, |p| p.low, half).map(|c| c.1) },
+        Some(0) => Reached::AtOrBelow {
+            setting: points[0].x,
+            high: crossing(&points, |p| p.low, half).map(|c| c.1),
+        },
         Some(above) => {
             let law = Law::around(&points, above);
             let (least, most) = (points[0].x, points[points.len() - 1].x);
@@ -111,9 +118,11 @@ pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) 
             // If the neighbours move the crossing out of the interval, use only the two points
             // around it.
             let pair = || Law::of(&points[above - 1..=above]).crossing(half);
-            let crossing = law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
+            let crossing =
+                law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
             let crossing = crossing.clamp(least, most);
-            let setting = points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(most);
+            let setting =
+                points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(most);
             Reached::At { setting, crossing, low: low.filter(within), high: high.filter(within) }
         }
     };
@@ -133,7 +142,8 @@ pub fn smoothed(points: &[Point]) -> Vec<f64> {
                 break;
             }
             // Each weight is the variance of the other, because one of them may be exact.
-            last = ((y * last.1 + last.0 * variance) / both, variance * last.1 / both, count + last.2);
+            last =
+                ((y * last.1 + last.0 * variance) / both, variance * last.1 / both, count + last.2);
             blocks.pop();
         }
         blocks.push(last);
@@ -166,12 +176,16 @@ impl Law {
         let mut law = Law::of(&points[first..=last]);
         let (mut down, mut up) = (true, true);
         while down || up {
-            down = down && first > 0 && points[first - 1].x >= near && law.holds(&points[first - 1]);
+            down =
+                down && first > 0 && points[first - 1].x >= near && law.holds(&points[first - 1]);
             if down {
                 first -= 1;
                 law = Law::of(&points[first..=last]);
             }
-            up = up && last + 1 < points.len() && points[last + 1].x <= far && law.holds(&points[last + 1]);
+            up = up
+                && last + 1 < points.len()
+                && points[last + 1].x <= far
+                && law.holds(&points[last + 1]);
             if up {
                 last += 1;
                 law = Law::of(&points[first..=last]);
@@ -280,12 +294,16 @@ mod tests {
     use super::*;
 
     fn curve(points: &[(f64, f64)], relative: f64) -> Vec<Point> {
-        points.iter().map(|&(x, y)| Point { x, y, low: y * (1.0 - relative), high: y * (1.0 + relative) }).collect()
+        points
+            .iter()
+            .map(|&(x, y)| Point { x, y, low: y * (1.0 - relative), high: y * (1.0 + relative) })
+            .collect()
     }
 
     #[test]
     fn crosses_between_the_settings() {
-        let points = curve(&[(2.0, 10.0), (4.0, 20.0), (8.0, 40.0), (16.0, 80.0), (32.0, 100.0)], 0.1);
+        let points =
+            curve(&[(2.0, 10.0), (4.0, 20.0), (8.0, 40.0), (16.0, 80.0), (32.0, 100.0)], 0.1);
         let Some(HalfPower { half, reached: Reached::At { setting, crossing, low, high } }) =
             half_power(&points, 100.0, None)
         else {
@@ -296,14 +314,18 @@ mod tests {
         assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
         // The two around it give 50 / 44 x 8 to 50 / 36 x 8; their neighbours narrow that.
         let (low, high) = (low.unwrap(), high.unwrap());
-        assert!(low > 8.0 * 50.0 / 44.0 && low < 9.9 && high > 10.1 && high < 8.0 * 50.0 / 36.0, "{low} to {high}");
+        assert!(
+            low > 8.0 * 50.0 / 44.0 && low < 9.9 && high > 10.1 && high < 8.0 * 50.0 / 36.0,
+            "{low} to {high}"
+        );
     }
 
     #[test]
     fn a_jump_is_interpolated_between_two_settings_only() {
         // A curve with a jump: neither neighbour is on the line of the other two.
         let points = curve(&[(1.0, 1.0), (2.0, 30.0), (4.0, 70.0), (8.0, 71.0)], 0.01);
-        let Some(HalfPower { reached: Reached::At { setting, crossing, .. }, .. }) = half_power(&points, 100.0, None)
+        let Some(HalfPower { reached: Reached::At { setting, crossing, .. }, .. }) =
+            half_power(&points, 100.0, None)
         else {
             panic!()
         };
@@ -315,10 +337,14 @@ mod tests {
     #[test]
     fn chance_crossings_are_ignored() {
         let points = curve(&[(1.0, 10.0), (2.0, 52.0), (4.0, 38.0), (8.0, 80.0)], 0.3);
-        let Reached::At { setting, .. } = half_power(&points, 100.0, None).unwrap().reached else { panic!() };
+        let Reached::At { setting, .. } = half_power(&points, 100.0, None).unwrap().reached else {
+            panic!()
+        };
         assert_eq!(setting, 8.0, "the two in the middle are one: 45");
         let exact = curve(&[(1.0, 10.0), (2.0, 52.0), (4.0, 38.0), (8.0, 80.0)], 0.001);
-        let Reached::At { setting, .. } = half_power(&exact, 100.0, None).unwrap().reached else { panic!() };
+        let Reached::At { setting, .. } = half_power(&exact, 100.0, None).unwrap().reached else {
+            panic!()
+        };
         assert_eq!(setting, 2.0, "it reaches half, and the next is slower");
     }
 
@@ -326,7 +352,9 @@ mod tests {
     fn between_settings_far_apart_a_fixed_time_and_a_time_for_each_byte_are_found_exactly() {
         let rate = |size: f64| size / (100.0 + size / 4.0);
         let points = curve(&[(64.0, rate(64.0)), (16_384.0, rate(16_384.0))], 0.0);
-        let Some(HalfPower { reached: Reached::At { crossing, .. }, .. }) = half_power(&points, 4.0, None) else {
+        let Some(HalfPower { reached: Reached::At { crossing, .. }, .. }) =
+            half_power(&points, 4.0, None)
+        else {
             panic!()
         };
         assert!(
@@ -344,13 +372,21 @@ mod tests {
 
     #[test]
     fn reached_from_the_start_or_never() {
-        let first = half_power(&curve(&[(4.0, 55.0), (8.0, 90.0)], 0.2), 100.0, None).unwrap().reached;
-        let Reached::AtOrBelow { setting: 4.0, high: Some(high) } = first else { panic!("{first:?}") };
-        assert!(high > 4.0 && high < 8.0, "its lower end, 44, does not reach half, that of the next, 72, does: {high}");
-        let none = half_power(&curve(&[(4.0, 10.0), (8.0, 45.0)], 0.2), 100.0, None).unwrap().reached;
+        let first =
+            half_power(&curve(&[(4.0, 55.0), (8.0, 90.0)], 0.2), 100.0, None).unwrap().reached;
+        let Reached::AtOrBelow { setting: 4.0, high: Some(high) } = first else {
+            panic!("{first:?}")
+        };
+        assert!(
+            high > 4.0 && high < 8.0,
+            "its lower end, 44, does not reach half, that of the next, 72, does: {high}"
+        );
+        let none =
+            half_power(&curve(&[(4.0, 10.0), (8.0, 45.0)], 0.2), 100.0, None).unwrap().reached;
         let Reached::Nowhere { best: 45.0, low: Some(low) } = none else { panic!("{none:?}") };
         assert!(low > 4.0 && low < 8.0);
-        let far = half_power(&curve(&[(4.0, 10.0), (8.0, 20.0)], 0.2), 100.0, None).unwrap().reached;
+        let far =
+            half_power(&curve(&[(4.0, 10.0), (8.0, 20.0)], 0.2), 100.0, None).unwrap().reached;
         assert_eq!(far, Reached::Nowhere { best: 20.0, low: None });
         assert_eq!(half_power(&[], 100.0, None), None);
         assert_eq!(half_power(&curve(&[(0.0, 10.0)], 0.1), 100.0, None), None);

@@ -54,9 +54,16 @@ pub struct Estimate {
 
 impl Estimate {
     /// From the centre and the half width of the interval; `None` if they are not finite.
-    fn new(centre: f64, half: f64, nonnegative: bool, n_runs: usize, n_effective: f64) -> Option<Estimate> {
+    fn new(
+        centre: f64,
+        half: f64,
+        nonnegative: bool,
+        n_runs: usize,
+        n_effective: f64,
+    ) -> Option<Estimate> {
         let low = if nonnegative { (centre - half).max(0.0) } else { centre - half };
-        let relative_half_width = if half == 0.0 { 0.0 } else { (half / centre.abs()).min(f64::MAX) };
+        let relative_half_width =
+            if half == 0.0 { 0.0 } else { (half / centre.abs()).min(f64::MAX) };
         let e = Estimate {
             mean: centre,
             low,
@@ -72,7 +79,8 @@ impl Estimate {
     /// the time of each. `None` if x may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Estimate> {
         let [mean, low, high] = [self.mean, self.high, self.low].map(|x| amount / x);
-        let e = Estimate { mean, low, high, relative_half_width: (high - low) / 2.0 / mean, ..self };
+        let e =
+            Estimate { mean, low, high, relative_half_width: (high - low) / 2.0 / mean, ..self };
         (self.low > 0.0).then_some(e)
     }
 
@@ -127,7 +135,10 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     }
     let (weights, means, centre) = means_of(&runs);
     let (error, degrees) = error_between(&weights, &means, centre);
-    (centre > 0.0).then(|| Spread { variance: error * error * runs.len() as f64 / (centre * centre), degrees })
+    (centre > 0.0).then(|| Spread {
+        variance: error * error * runs.len() as f64 / (centre * centre),
+        degrees,
+    })
 }
 
 /// [`estimate_runs`] for one of many points: `common` is the spread shared by the runs of all
@@ -152,7 +163,13 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
         _ => MIN_HALF_WIDTH * error_within(&runs, &weights),
     };
     let half = (student_quantile(0.975, degrees) * error).max(within);
-    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), effective_values(&runs, centre, error))?;
+    let estimate = Estimate::new(
+        centre,
+        half,
+        nonnegative(&runs),
+        runs.len(),
+        effective_values(&runs, centre, error),
+    )?;
     // The spread is relative to the true rate, not to the one seen: a run that was slow by chance
     // is farther from the true rate than it seems.
     let share = half / centre;
@@ -187,8 +204,15 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     }
     let (weights, means, centre) = means_of(runs);
     let (between, degrees) = error_between(&weights, &means, centre);
-    let half = (student_quantile(0.975, degrees) * between).max(MIN_HALF_WIDTH * error_within(runs, &weights));
-    Estimate::new(centre, half, nonnegative(runs), runs.len(), effective_values(runs, centre, between))
+    let half = (student_quantile(0.975, degrees) * between)
+        .max(MIN_HALF_WIDTH * error_within(runs, &weights));
+    Estimate::new(
+        centre,
+        half,
+        nonnegative(runs),
+        runs.len(),
+        effective_values(runs, centre, between),
+    )
 }
 
 /// Standard error of the weighted mean from the difference between runs, and its degrees of
@@ -204,7 +228,9 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
         };
         (moment(1, &|i| means[i] - centre) / moment(2, &|_| 1.0), middle)
     };
-    let squares: f64 = (0..k).map(|i| (weights[i] * (means[i] - centre - slope * (i as f64 - middle))).powi(2)).sum();
+    let squares: f64 = (0..k)
+        .map(|i| (weights[i] * (means[i] - centre - slope * (i as f64 - middle))).powi(2))
+        .sum();
     let degrees = if k < RUNS_FOR_DRIFT { k - 1 } else { k - 2 } as f64;
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
@@ -214,14 +240,19 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
     }
-    runs.iter().zip(weights).map(|(r, w)| w * w * LongRunVariance::of(r).variance / r.len() as f64).sum::<f64>().sqrt()
+    runs.iter()
+        .zip(weights)
+        .map(|(r, w)| w * w * LongRunVariance::of(r).variance / r.len() as f64)
+        .sum::<f64>()
+        .sqrt()
 }
 
 /// The number of independent values that give a mean with this standard error, from one to the
 /// number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
-    let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
+        / (n - 1.0).max(1.0);
     if error == 0.0 { n } else { (variance / (error * error)).clamp(1.0, n) }
 }
 
@@ -257,7 +288,8 @@ impl LongRunVariance {
         let sum: f64 = (2..degrees + 2)
             .map(|j| {
                 let frequency = PI * j as f64 / n;
-                let spectrum = (1.0 - phi).powi(2) / ((1.0 - phi).powi(2) + 2.0 * phi * (1.0 - frequency.cos()));
+                let spectrum = (1.0 - phi).powi(2)
+                    / ((1.0 - phi).powi(2) + 2.0 * phi * (1.0 - frequency.cos()));
                 cosine_projection(&rest, frequency).powi(2) / spectrum
             })
             .sum();
@@ -316,14 +348,16 @@ mod tests {
 
     #[test]
     fn linear_drift_over_runs_is_removed() {
-        let values: Vec<f64> = (0..8).map(|i| 100.0 + f64::from(i) + if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
+        let values: Vec<f64> =
+            (0..8).map(|i| 100.0 + f64::from(i) + if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
         let e = estimate_values(&values).unwrap();
         assert!((e.mean - 103.5).abs() < 1e-9 && e.relative_half_width < 0.002, "{e:?}");
     }
 
     #[test]
     fn slices_bound_the_interval_of_agreeing_runs() {
-        let run: Vec<f64> = (0..64).map(|t| 100.0 + 20.0 * (f64::from(t * t) * 0.7).sin()).collect();
+        let run: Vec<f64> =
+            (0..64).map(|t| 100.0 + 20.0 * (f64::from(t * t) * 0.7).sin()).collect();
         let mut reversed = run.clone();
         reversed.reverse();
         let e = estimate_runs(&[run, reversed]).unwrap();
@@ -340,8 +374,15 @@ mod tests {
     fn rounds_of_equal_work_have_the_rate_of_all_work_over_all_time() {
         let times = estimate_values(&[1.0, 2.0, 1.5, 1.5]).unwrap();
         let rate = times.rate_of(300.0).unwrap();
-        assert!((rate.mean - 4.0 * 300.0 / 6.0).abs() < 1e-9 && rate.contains(rate.mean), "{rate:?}");
-        assert_eq!(estimate_values(&[0.1, 3.0]).unwrap().rate_of(1.0), None, "no time at all is possible");
+        assert!(
+            (rate.mean - 4.0 * 300.0 / 6.0).abs() < 1e-9 && rate.contains(rate.mean),
+            "{rate:?}"
+        );
+        assert_eq!(
+            estimate_values(&[0.1, 3.0]).unwrap().rate_of(1.0),
+            None,
+            "no time at all is possible"
+        );
     }
 
     #[test]

@@ -20,7 +20,9 @@ pub use change_points::{ChangePoint, change_points};
 pub use distribution::{normal_quantile, student_cdf, student_quantile};
 pub use fit::{Coefficient, FitError, FitPoint, Knee, LineFit, fit_line};
 pub use half::{HalfPower, Point, Reached, half_power, smoothed};
-pub use interval::{Estimate, MIN_SLICES, estimate_beside, estimate_runs, estimate_values, spread_of_runs};
+pub use interval::{
+    Estimate, MIN_SLICES, estimate_beside, estimate_runs, estimate_values, spread_of_runs,
+};
 pub use phases::{Course, Phase, phases};
 pub(crate) use phases::{FEW_FACTOR, LEAST_TESTED};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};

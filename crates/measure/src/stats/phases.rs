@@ -1,22 +1,29 @@
 //! Changes of a rate while it is measured: the mean of two rates describes neither.
 //!
-//! The values are the rates of runs, or of slices of one run, in the order of time. Rates change by factors, so their logarithms are used. The
-//! best single step is searched, and both of its sides are searched in turn (binary segmentation, Scott and Knott 1974; for a rate that goes to
-//! and fro also from shorter stretches, after Kovács, Bühlmann, Li and Munk, Biometrika 110, 2023). A step counts by one of two rules:
+//! The values are the rates of runs, or of slices of one run, in the order of time. Rates change by
+//! factors, so their logarithms are used. The best single step is searched, and both of its sides
+//! are searched in turn (binary segmentation, Scott and Knott 1974; for a rate that goes to and fro
+//! also from shorter stretches, after Kovács, Bühlmann, Li and Munk, Biometrika 110, 2023). A step
+//! counts by one of two rules:
 //!
-//! * **Gap**, at any number of values: the two sides leave a gap between them that is more than twice as wide as either side and as the
-//!   uncertainty of a value. Their rates differ by [`GAP_FACTOR`] or more; for fewer than [`LEAST_TESTED`] values by [`FEW_FACTOR`] or, if a side is
-//!   a single value, by [`LONE_FACTOR`].
-//! * **Test**, from [`LEAST_TESTED`] values: Student's t of the two means with the autocorrelation that the residuals show, at a level that the
-//!   search is allowed for. Nine of ten pairs must be in the same order, so that one outlier makes no step. A slide, along a
-//!   line through the rates or their logarithms, is tested in the same way.
+//! * **Gap**, at any number of values: the two sides leave a gap between them that is more than
+//!   twice as wide as either side and as the uncertainty of a value. Their rates differ by
+//!   [`GAP_FACTOR`] or more; for fewer than [`LEAST_TESTED`] values by [`FEW_FACTOR`] or, if a side
+//!   is a single value, by [`LONE_FACTOR`].
+//! * **Test**, from [`LEAST_TESTED`] values: Student's t of the two means with the autocorrelation
+//!   that the residuals show, at a level that the search is allowed for. Nine of ten pairs must be
+//!   in the same order, so that one outlier makes no step. A slide, along a line through the rates
+//!   or their logarithms, is tested in the same way.
 //!
 //! # False alarms
-//! At most 1 of 100 stationary series shows a change: from 8 values on in white noise of 30 %, lognormal noise of 40 %, stalls with Cauchy's tails and
-//! autocorrelated noise (0.5 with 20 %, 0.9 with 7 %; from 100 values on 0.9 with 20 %). Fewer values cannot distinguish a step from runs that
-//! scatter, so the bound holds for a scatter of up to 20 %. `tests/stats_phases.rs` tries this, `tests/course.rs` the same of whole
-//! points, with the slices of their runs: there autocorrelated noise of 0.9 may have 5 %. It does not hold on a machine whose other load changes between the runs of a point: of 3 runs each of 0.2 s
-//! to 0.5 s on such a machine, up to 3 of 100 points show a change.
+//! At most 1 of 100 stationary series shows a change: from 8 values on in white noise of 30 %,
+//! lognormal noise of 40 %, stalls with Cauchy's tails and autocorrelated noise (0.5 with 20 %, 0.9
+//! with 7 %; from 100 values on 0.9 with 20 %). Fewer values cannot distinguish a step from runs
+//! that scatter, so the bound holds for a scatter of up to 20 %. `tests/stats_phases.rs` tries
+//! this, `tests/course.rs` the same of whole points, with the slices of their runs: there
+//! autocorrelated noise of 0.9 may have 5 %. It does not hold on a machine whose other load changes
+//! between the runs of a point: of 3 runs each of 0.2 s to 0.5 s on such a machine, up to 3 of 100
+//! points show a change.
 
 use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
@@ -26,8 +33,8 @@ use std::ops::Range;
 const LEAST_FACTOR: f64 = 1.25;
 /// The same if only the gap between them shows it.
 const GAP_FACTOR: f64 = 1.5;
-/// The same of fewer values than [`LEAST_TESTED`]: their own scatter says little. The runs of 200 ms in `tests/data` differ by up to 4 on a loaded
-/// machine.
+/// The same of fewer values than [`LEAST_TESTED`]: their own scatter says little. The runs of 200
+/// ms in `tests/data` differ by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
 /// The same if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
@@ -43,7 +50,8 @@ const LINE_TAIL: f64 = 0.0001;
 const IN_ORDER: f64 = 0.9;
 /// Shortest stretch that is searched by itself after the whole showed nothing.
 const LEAST_STRETCH: usize = 6;
-/// Gap that such a stretch must show, in widths of its sides, times its length: the shorter it is the more often chance makes one.
+/// Gap that such a stretch must show, in widths of its sides, times its length: the shorter it is
+/// the more often chance makes one.
 const STRETCH_GAP: f64 = 60.0;
 /// A value below this share of the median is taken for it: a stall has no logarithm.
 const FLOOR: f64 = 0.001;
@@ -70,7 +78,8 @@ pub struct Course {
     pub gradual: bool,
 }
 
-/// The phases of a series of rates; `None` if one rate describes it. `uncertain` is how wide the interval of one value is, as a share of it.
+/// The phases of a series of rates; `None` if one rate describes it. `uncertain` is how wide the
+/// interval of one value is, as a share of it.
 pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
         return None;
@@ -86,24 +95,30 @@ pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     // A single value between two levels was made while one became the other.
     let mut level = 1;
     while level + 1 < found.len() {
-        let [before, here, after] = [level - 1, level, level + 1].map(|at| mean(&logs[found[at].clone()]));
-        let passing = found[level].len() == 1 && (before.min(after)..=before.max(after)).contains(&here);
+        let [before, here, after] =
+            [level - 1, level, level + 1].map(|at| mean(&logs[found[at].clone()]));
+        let passing =
+            found[level].len() == 1 && (before.min(after)..=before.max(after)).contains(&here);
         if passing {
             found.remove(level);
         } else {
             level += 1;
         }
     }
-    let phases: Vec<Phase> =
-        found.iter().map(|part| Phase { values: part.clone(), rate: mean(&values[part.clone()]) }).collect();
+    let phases: Vec<Phase> = found
+        .iter()
+        .map(|part| Phase { values: part.clone(), rate: mean(&values[part.clone()]) })
+        .collect();
     let slide = search.slide();
     let steps_left = left_over(&logs, &found);
     if let Some((from, to, slide_left)) = slide
         && (phases.len() < 2 || slide_left <= steps_left)
     {
         let half = logs.len() / 2;
-        let phases =
-            vec![Phase { values: 0..half, rate: from.exp() }, Phase { values: half..logs.len(), rate: to.exp() }];
+        let phases = vec![
+            Phase { values: 0..half, rate: from.exp() },
+            Phase { values: half..logs.len(), rate: to.exp() },
+        ];
         return Some(Course { phases, gradual: true });
     }
     (phases.len() > 1).then_some(Course { phases, gradual: false })
@@ -140,7 +155,8 @@ impl Search<'_> {
         }
     }
 
-    /// The best step of `part`, if it is believed: the values before it and those after it. A value in between was made while it happened.
+    /// The best step of `part`, if it is believed: the values before it and those after it. A value
+    /// in between was made while it happened.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -152,7 +168,8 @@ impl Search<'_> {
             let between = self.logs[end..start].iter().all(|log| {
                 let levels = [mean(&self.logs[before.clone()]), mean(&self.logs[after.clone()])];
                 // A throttle that tightens may hold everything for a moment.
-                (levels[0].min(levels[1])..=levels[0].max(levels[1])).contains(log) || *log <= self.stall
+                (levels[0].min(levels[1])..=levels[0].max(levels[1])).contains(log)
+                    || *log <= self.stall
             });
             let (first, second) = (&self.logs[before.clone()], &self.logs[after.clone()]);
             // One value of many may be an outlier, unless the one in between shares its side.
@@ -162,17 +179,21 @@ impl Search<'_> {
                 let many = if before.len() < after.len() { second } else { first };
                 !middle.is_empty() && apart(middle, many) > 2.0 * width(many).max(self.uncertain)
             };
-            (between && (!lone || shared()) && (self.gap(part.len(), first, second, 2.0) || tested(first, second)))
-                .then_some((before, after))
+            (between
+                && (!lone || shared())
+                && (self.gap(part.len(), first, second, 2.0) || tested(first, second)))
+            .then_some((before, after))
         });
-        // A value in between belongs to a side unless the sides are less than half as wide without it.
+        // A value in between belongs to a side unless the sides are less than half as wide without
+        // it.
         let wide = |step: &(Range<usize>, Range<usize>)| {
             width(&self.logs[step.0.clone()]).max(width(&self.logs[step.1.clone()]))
         };
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// The widest step within a shorter stretch of `part`: one that is undone later does not show in the whole.
+    /// The widest step within a shorter stretch of `part`: one that is undone later does not show
+    /// in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= LEAST_STRETCH {
@@ -192,7 +213,8 @@ impl Search<'_> {
         None
     }
 
-    /// Whether the sides, of `count` values, leave a gap that is `times` as wide as each of them and as the uncertainty of a value.
+    /// Whether the sides, of `count` values, leave a gap that is `times` as wide as each of them
+    /// and as the uncertainty of a value.
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
@@ -203,8 +225,8 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// The logarithms at both ends of a slide, and the variance that it leaves over, if it is believed: a line through the rates or through
-    /// their logarithms.
+    /// The logarithms at both ends of a slide, and the variance that it leaves over, if it is
+    /// believed: a line through the rates or through their logarithms.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < LEAST_LINE {
@@ -213,12 +235,15 @@ impl Search<'_> {
         let rates: Vec<f64> = self.logs.iter().map(|log| log.exp()).collect();
         let (linear, exponential) = (Line::through(&rates), Line::through(self.logs));
         let least = FLOOR * mean(&rates);
-        let fits: [Vec<f64>; 2] =
-            [(0..n).map(|t| linear.at(t).max(least).ln()).collect(), (0..n).map(|t| exponential.at(t)).collect()];
+        let fits: [Vec<f64>; 2] = [
+            (0..n).map(|t| linear.at(t).max(least).ln()).collect(),
+            (0..n).map(|t| exponential.at(t)).collect(),
+        ];
         let (fit, rest, squares) = fits
             .into_iter()
             .map(|fit| {
-                let rest: Vec<f64> = self.logs.iter().zip(&fit).map(|(log, fit)| log - fit).collect();
+                let rest: Vec<f64> =
+                    self.logs.iter().zip(&fit).map(|(log, fit)| log - fit).collect();
                 let squares: f64 = rest.iter().map(|v| v * v).sum();
                 (fit, rest, squares)
             })
@@ -228,13 +253,19 @@ impl Search<'_> {
         let (from, to) = (fit[0], fit[n - 1]);
         let change = (to - from).abs();
         let all = squares_of(self.logs);
-        let in_order = || n >= LEAST_TESTED || self.logs.windows(2).all(|pair| (pair[1] > pair[0]) == (to > from));
-        let straight = change >= GAP_FACTOR.ln() && squares <= (1.0 - EXPLAINED) * all && in_order();
+        let in_order = || {
+            n >= LEAST_TESTED || self.logs.windows(2).all(|pair| (pair[1] > pair[0]) == (to > from))
+        };
+        let straight =
+            change >= GAP_FACTOR.ln() && squares <= (1.0 - EXPLAINED) * all && in_order();
         let tested = || {
             let noise = Noise::of(&rest, 2);
             let critical = student_quantile(1.0 - LINE_TAIL, noise.degrees) * noise.error;
             let share = 2.0 * squares <= all;
-            n >= LEAST_TESTED && change >= LEAST_FACTOR.ln() && share && squares_of(&fit) > critical * critical
+            n >= LEAST_TESTED
+                && change >= LEAST_FACTOR.ln()
+                && share
+                && squares_of(&fit) > critical * critical
         };
         (straight || tested()).then_some((from, to, squares / (n - 2) as f64))
     }
@@ -242,7 +273,9 @@ impl Search<'_> {
 
 /// The lowest and the highest.
 fn ends(part: &[f64]) -> (f64, f64) {
-    part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+    part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(*value), high.max(*value))
+    })
 }
 
 fn width(part: &[f64]) -> f64 {
@@ -282,7 +315,8 @@ impl Noise {
         let n = rest.len() as f64;
         let free = (n - parameters as f64).max(1.0);
         let r = autocorrelation_at_1(rest);
-        // A fit takes correlation away (Kendall 1954), and one that was searched for more; so the upper end of what it may be counts.
+        // A fit takes correlation away (Kendall 1954), and one that was searched for more; so the
+        // upper end of what it may be counts.
         let phi = (r + (2.0 + 4.0 * r.max(0.0)) / n + 1.0 / n.sqrt()).clamp(0.0, 0.97);
         let inflation = (1.0 + phi) / (1.0 - phi);
         let variance = rest.iter().map(|v| v * v).sum::<f64>() / free;
@@ -301,8 +335,11 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     if change.abs() < LEAST_FACTOR.ln() || in_order(before, after, change > 0.0) < IN_ORDER {
         return false;
     }
-    let rest: Vec<f64> =
-        before.iter().map(|log| log - levels[0]).chain(after.iter().map(|log| log - levels[1])).collect();
+    let rest: Vec<f64> = before
+        .iter()
+        .map(|log| log - levels[0])
+        .chain(after.iter().map(|log| log - levels[1]))
+        .collect();
     let noise = Noise::of(&rest, 2);
     let error = noise.error * (1.0 / m as f64 + 1.0 / n as f64).sqrt();
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
@@ -327,12 +364,16 @@ mod tests {
 
     /// The rates of the phases.
     fn rates(values: &[f64]) -> Vec<f64> {
-        phases(values, 0.02).map_or(Vec::new(), |course| course.phases.iter().map(|one| one.rate).collect())
+        phases(values, 0.02)
+            .map_or(Vec::new(), |course| course.phases.iter().map(|one| one.rate).collect())
     }
 
     #[test]
     fn a_limit_that_falls_within_a_run_leaves_that_run_to_neither_side() {
-        assert_eq!(rates(&[20.0, 20.1, 20.0, 11.0, 2.0, 2.0, 2.1, 2.0, 2.0, 1.9]), [20.033333333333335, 2.0]);
+        assert_eq!(
+            rates(&[20.0, 20.1, 20.0, 11.0, 2.0, 2.0, 2.1, 2.0, 2.0, 1.9]),
+            [20.033333333333335, 2.0]
+        );
         assert_eq!(rates(&[40.0, 4.0]), [40.0, 4.0]);
         assert_eq!(rates(&[40.0, 10.0]), [0.0; 0], "too small for two values");
         assert_eq!(phases(&[40.0, 4.0], 2.5), None, "either is as uncertain as they differ");
@@ -346,7 +387,9 @@ mod tests {
     fn several_levels_and_a_slope_are_not_one_another() {
         let stairs: Vec<f64> = [20.0, 8.0, 2.0].iter().flat_map(|level| [*level; 6]).collect();
         assert_eq!(rates(&stairs), [20.0, 8.0, 2.0]);
-        let slope: Vec<f64> = (0..30).map(|t| 20.0 * 0.97f64.powi(t) * if t % 2 == 0 { 1.01 } else { 0.99 }).collect();
+        let slope: Vec<f64> = (0..30)
+            .map(|t| 20.0 * 0.97f64.powi(t) * if t % 2 == 0 { 1.01 } else { 0.99 })
+            .collect();
         let course = phases(&slope, 0.02).unwrap();
         assert!(course.gradual && (course.phases[0].rate - 20.0).abs() < 0.3, "{course:?}");
         assert!((course.phases[1].rate - 8.27).abs() < 0.3, "{course:?}");

@@ -63,7 +63,8 @@ pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     }
     // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
     let divisor = a.mean * a.mean - ha * ha;
-    let root = (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
+    let root =
+        (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
     let mean = b.mean / a.mean;
     Some(Ratio {
         median: mean,
@@ -84,7 +85,11 @@ mod tests {
         let b = [181.0, 143.0, 217.0, 107.0, 271.0];
         let r = ratio_interval(&a, &b).unwrap();
         assert!(
-            r.low > 1.77 && r.high < 1.83 && (r.median - 1.8).abs() < 0.02 && r.n_pairs == 5 && r.is_different(),
+            r.low > 1.77
+                && r.high < 1.83
+                && (r.median - 1.8).abs() < 0.02
+                && r.n_pairs == 5
+                && r.is_different(),
             "{r:?}"
         );
         let back = ratio_interval(&b, &a).unwrap();
@@ -110,7 +115,11 @@ mod tests {
         let r = ratio_of_estimates(&a, &b).unwrap();
         let (ha, hb) = (a.relative_half_width, b.relative_half_width);
         // For narrow intervals the relative half widths add in squares.
-        assert!((r.mean - 2.0).abs() < 1e-12 && ((r.high - r.low) / 4.0 / ha.hypot(hb) - 1.0).abs() < 0.01, "{r:?}");
+        assert!(
+            (r.mean - 2.0).abs() < 1e-12
+                && ((r.high - r.low) / 4.0 / ha.hypot(hb) - 1.0).abs() < 0.01,
+            "{r:?}"
+        );
         let zero = estimate_values(&[0.1, 3.0]).unwrap();
         assert_eq!(ratio_of_estimates(&zero, &b), None, "a divisor that may be zero");
     }

@@ -41,7 +41,11 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / degrees;
     let error = (variance / count).sqrt();
     let half = max_square(count)?.sqrt() * error;
-    let square = if error == 0.0 { if mean == 0.0 { 0.0 } else { f64::INFINITY } } else { (mean / error).powi(2) };
+    let square = if error == 0.0 {
+        if mean == 0.0 { 0.0 } else { f64::INFINITY }
+    } else {
+        (mean / error).powi(2)
+    };
     let ln_factor = if square.is_infinite() { f64::INFINITY } else { ln_factor(square, count) };
     Some(Change {
         ratio: mean.exp(),
@@ -104,9 +108,14 @@ mod tests {
     #[test]
     fn wider_than_a_fixed_length_interval_and_narrowing() {
         let logs: Vec<f64> = (0..60).map(|i| f64::from(i * i * 7 % 41) / 1000.0).collect();
-        let width = |count: usize| change_at_any_time(&logs[..count]).map_or(f64::INFINITY, |c| (c.high / c.low).ln());
+        let width = |count: usize| {
+            change_at_any_time(&logs[..count]).map_or(f64::INFINITY, |c| (c.high / c.low).ln())
+        };
         let once = Change::of_pairs(&logs[..20]).unwrap();
-        assert!(width(20) > (once.high / once.low).ln() && width(20) < 2.0 * (once.high / once.low).ln());
+        assert!(
+            width(20) > (once.high / once.low).ln()
+                && width(20) < 2.0 * (once.high / once.low).ln()
+        );
         assert!(width(10) > width(20) && width(20) > width(60));
         for few in 0..3 {
             assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks are too few");

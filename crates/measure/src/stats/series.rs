@@ -37,7 +37,8 @@ impl Line {
         let n = series.len() as f64;
         let (mean, middle) = (mean(series), (n - 1.0) / 2.0);
         let squares = n * (n * n - 1.0) / 12.0;
-        let product: f64 = series.iter().enumerate().map(|(t, v)| (t as f64 - middle) * (v - mean)).sum();
+        let product: f64 =
+            series.iter().enumerate().map(|(t, v)| (t as f64 - middle) * (v - mean)).sum();
         Line { mean, middle, slope: if squares > 0.0 { product / squares } else { 0.0 } }
     }
 

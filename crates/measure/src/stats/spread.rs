@@ -29,7 +29,8 @@ pub struct Spread {
 impl Spread {
     /// The common spread of several points; `None` for too few points.
     pub fn in_common(points: &[Spread]) -> Option<Spread> {
-        let mut sorted: Vec<f64> = points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
+        let mut sorted: Vec<f64> =
+            points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let least = sorted.get(sorted.len() / 2)? * MIN_SHARE;
         let usable: Vec<Spread> = points
@@ -52,7 +53,11 @@ impl Spread {
         let scatter = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let by_chance = usable.iter().map(|one| trigamma(one.degrees / 2.0)).sum::<f64>() / n;
         let beyond = scatter - by_chance;
-        let degrees = if beyond > 0.0 { (2.0 * trigamma_inverse(beyond)).min(MAX_DEGREES) } else { MAX_DEGREES };
+        let degrees = if beyond > 0.0 {
+            (2.0 * trigamma_inverse(beyond)).min(MAX_DEGREES)
+        } else {
+            MAX_DEGREES
+        };
         let variance = (mean + digamma(degrees / 2.0) - (degrees / 2.0).ln()).exp();
         // However well they agree, the common spread has no more degrees of freedom than all runs
         // together.
@@ -64,7 +69,10 @@ impl Spread {
     pub fn beside(self, own: Option<Spread>) -> Spread {
         let Some(own) = own else { return self };
         let degrees = self.degrees + own.degrees;
-        Spread { variance: (self.degrees * self.variance + own.degrees * own.variance) / degrees, degrees }
+        Spread {
+            variance: (self.degrees * self.variance + own.degrees * own.variance) / degrees,
+            degrees,
+        }
     }
 }
 
@@ -128,11 +136,13 @@ mod tests {
 
     #[test]
     fn only_similar_spreads_are_pooled() {
-        let alike = Spread::in_common(&groups(&[0.04, 0.05, 0.035, 0.045, 0.038, 0.041], 4.0)).expect("enough");
+        let alike = Spread::in_common(&groups(&[0.04, 0.05, 0.035, 0.045, 0.038, 0.041], 4.0))
+            .expect("enough");
         assert_eq!(alike.degrees, 24.0, "spreads differ only by chance, so all runs count");
         let noisy = alike.beside(Some(Spread { variance: 0.4, degrees: 1.0 }));
         assert!(noisy.variance < 0.08 && noisy.degrees == 25.0, "{noisy:?}");
-        let apart = Spread::in_common(&groups(&[1e-6, 1e-1, 1e-4, 1e-2, 1e-5, 1e-3], 4.0)).expect("enough");
+        let apart =
+            Spread::in_common(&groups(&[1e-6, 1e-1, 1e-4, 1e-2, 1e-5, 1e-3], 4.0)).expect("enough");
         assert!(apart.degrees < 1.0, "{apart:?}");
         let own = Spread { variance: 1e-6, degrees: 4.0 };
         assert!(apart.beside(Some(own)).variance < 0.1 * apart.variance.max(1e-5) + 1e-2);

@@ -91,15 +91,22 @@ pub fn warm_up(series: &[f64]) -> usize {
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
-        return Steadiness { warm_up: 0, verdict: Verdict::TooShort { slices: n, needed: MIN_TO_JUDGE } };
+        return Steadiness {
+            warm_up: 0,
+            verdict: Verdict::TooShort { slices: n, needed: MIN_TO_JUDGE },
+        };
     }
     let stalls = Stalls::find(series);
     let running = stalls.without_stalls(series);
     let steady = |warm_up: usize| Steadiness { warm_up, verdict: stalls.verdict() };
     let Some(shape) = Shape::best_shape(&running) else { return steady(0) };
     match shape {
-        Shape::Line { percent } => Steadiness { warm_up: 0, verdict: Verdict::Drifting { percent } },
-        Shape::Step { at, before, after } if before > after && at as f64 >= MIN_BURST * n as f64 => {
+        Shape::Line { percent } => {
+            Steadiness { warm_up: 0, verdict: Verdict::Drifting { percent } }
+        }
+        Shape::Step { at, before, after }
+            if before > after && at as f64 >= MIN_BURST * n as f64 =>
+        {
             let warm_up = if at <= n / 2 { at } else { 0 };
             Steadiness { warm_up, verdict: Verdict::BurstExhausted { at, before, after } }
         }
@@ -113,13 +120,19 @@ fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
     if end > n / 2 {
-        let verdict = if change > 0.0 { Verdict::WarmingUp { percent } } else { Verdict::Drifting { percent } };
+        let verdict = if change > 0.0 {
+            Verdict::WarmingUp { percent }
+        } else {
+            Verdict::Drifting { percent }
+        };
         return Steadiness { warm_up: 0, verdict };
     }
     let rest = judge(&series[end..]);
     let warm_up = end + rest.warm_up;
     let verdict = match rest.verdict {
-        Verdict::BurstExhausted { at, before, after } => Verdict::BurstExhausted { at: at + end, before, after },
+        Verdict::BurstExhausted { at, before, after } => {
+            Verdict::BurstExhausted { at: at + end, before, after }
+        }
         // The series was long enough to show a transient, so its rest is not called too short.
         Verdict::TooShort { .. } => Verdict::Steady,
         other => other,
@@ -171,7 +184,9 @@ impl Shape {
             .into_iter()
             .filter(|(_, _, change, _)| change.abs() >= MIN_CHANGE * scale)
             .filter(|(shape, fit, _, _)| moved(fit) > min_moved && shape.is_unique(series))
-            .filter_map(|(shape, fit, _, tail)| left_over(series, &fit, tail).map(|rest| (shape, rest)))
+            .filter_map(|(shape, fit, _, tail)| {
+                left_over(series, &fit, tail).map(|rest| (shape, rest))
+            })
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map(|(shape, _)| shape)
     }
@@ -206,7 +221,8 @@ impl Shape {
         let centred: Vec<f64> = series.iter().map(|v| v - all).collect();
         let prefix = Prefix::of(&centred);
         let explained = |at: usize| prefix.sum[at].powi(2) * n as f64 / (at * (n - at)) as f64;
-        let at = (2..=n - 5).max_by(|&a, &b| explained(a).total_cmp(&explained(b))).unwrap_or(n / 2);
+        let at =
+            (2..=n - 5).max_by(|&a, &b| explained(a).total_cmp(&explained(b))).unwrap_or(n / 2);
         let (before, after) = (mean(&series[..at]), mean(&series[at..]));
         let fit = (0..n).map(|t| if t < at { before } else { after }).collect();
         (Shape::Step { at, before, after }, fit, after - before)
@@ -228,10 +244,12 @@ impl Shape {
             let (product, squares, _) = parts(end);
             product * product / squares
         };
-        let end = (3..=n - 5).max_by(|&a, &b| explained(a).total_cmp(&explained(b))).unwrap_or(n / 2);
+        let end =
+            (3..=n - 5).max_by(|&a, &b| explained(a).total_cmp(&explained(b))).unwrap_or(n / 2);
         let (product, squares, middle) = parts(end);
         let slope = product / squares;
-        let fit = (0..n).map(|t| all + slope * ((t as f64 - end as f64).min(0.0) - middle)).collect();
+        let fit =
+            (0..n).map(|t| all + slope * ((t as f64 - end as f64).min(0.0) - middle)).collect();
         (Shape::Ramp { end, change: slope * end as f64 }, fit, slope * end as f64)
     }
 }
@@ -242,8 +260,11 @@ fn quantum(series: &[f64]) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let scale = sorted.last().map_or(0.0, |most| most.abs());
     // Equal counts may differ by rounding.
-    let least =
-        sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1e-9 * scale).fold(f64::INFINITY, f64::min);
+    let least = sorted
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .filter(|gap| *gap > 1e-9 * scale)
+        .fold(f64::INFINITY, f64::min);
     if least.is_finite() { least } else { 0.0 }
 }
 
@@ -275,7 +296,8 @@ impl Stalls {
         let stalled: Vec<bool> = series.iter().map(|&v| v < STALLED * running).collect();
         let count = stalled.iter().filter(|&&s| s).count();
         // There is a gap between stalled and running slices; widely spread rates have no such gap.
-        let between = series.iter().filter(|&&v| (STALLED * running..RUNNING * running).contains(&v)).count();
+        let between =
+            series.iter().filter(|&&v| (STALLED * running..RUNNING * running).contains(&v)).count();
         let told = count >= 2 && 10 * between <= 7 * count && 20 * count <= 17 * n;
         Stalls { stalled: if told { stalled } else { vec![false; n] } }
     }
@@ -309,7 +331,8 @@ impl Stalls {
         let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
         let middle = median(&gaps);
         let regular = gaps.len() >= 3
-            && 4 * gaps.iter().filter(|&&g| (g - middle).abs() <= (0.15 * middle).max(1.0)).count() >= 3 * gaps.len();
+            && 4 * gaps.iter().filter(|&&g| (g - middle).abs() <= (0.15 * middle).max(1.0)).count()
+                >= 3 * gaps.len();
         let stalled = self.stalled.iter().filter(|&&s| s).count();
         Verdict::Stalls {
             count: begins.len(),

@@ -68,13 +68,17 @@ impl Noise {
         (0..runs)
             .map(|i| {
                 let place = if runs > 1 { i as f64 / (runs - 1) as f64 - 0.5 } else { 0.0 };
-                let level = 1.0 + self.drift_over * place + shaped(random.normal(), self.between, self.between_skewed);
+                let level = 1.0
+                    + self.drift_over * place
+                    + shaped(random.normal(), self.between, self.between_skewed);
                 let slope = self.drift_within * random.normal();
                 let mut x = random.normal();
                 (0..slices)
                     .map(|t| {
                         x = self.phi * x + (1.0 - self.phi * self.phi).sqrt() * random.normal();
-                        level + slope * (t as f64 / (slices - 1) as f64 - 0.5) + shaped(x, self.spread, self.skewed)
+                        level
+                            + slope * (t as f64 / (slices - 1) as f64 - 0.5)
+                            + shaped(x, self.spread, self.skewed)
                     })
                     .collect()
             })

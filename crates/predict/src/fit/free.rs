@@ -27,7 +27,8 @@ impl Free<'_> {
 /// The free numbers of a machine: the drive's, and the processor cost of a request.
 pub(super) fn free(setup: &mut Setup) -> Vec<Free<'_>> {
     let drive = setup.drive.clone();
-    let tunable = setup.description.drives.get_mut(&setup.drive).map(Drive::tunable).unwrap_or_default();
+    let tunable =
+        setup.description.drives.get_mut(&setup.drive).map(Drive::tunable).unwrap_or_default();
     let mut free: Vec<Free<'_>> = tunable
         .into_iter()
         .map(|number| Free {

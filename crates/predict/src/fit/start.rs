@@ -26,10 +26,14 @@ fn summarise<'a>(points: impl Iterator<Item = &'a FitPoint>) -> Option<Summary> 
 }
 
 pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
-    let of = |reads: bool| summarise(points.iter().copied().filter(|point| (point.read_percent >= 50) == reads));
+    let of = |reads: bool| {
+        summarise(points.iter().copied().filter(|point| (point.read_percent >= 50) == reads))
+    };
     let (read, write) = (of(true), of(false));
     // If only one operation was measured, assume the other is the same.
-    let (Some(read), Some(write)) = (read.or(write), write.or(read)) else { return vec![base.clone()] };
+    let (Some(read), Some(write)) = (read.or(write), write.or(read)) else {
+        return vec![base.clone()];
+    };
     let drives: Vec<Drive> = match base.drive() {
         Drive::Virtio(disk) => virtio(disk, read, write),
         Drive::Cloud(volume) => cloud(volume, read, write),
@@ -42,13 +46,19 @@ pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
         setup.description.drives.insert(base.drive.clone(), drive);
         setup
     };
-    drives.into_iter().map(with).filter(|setup| twin::preset::check(&setup.description).is_none()).collect()
+    drives
+        .into_iter()
+        .map(with)
+        .filter(|setup| twin::preset::check(&setup.description).is_none())
+        .collect()
 }
 
 /// The number of workers is an integer, so each value is tried.
 fn virtio(disk: &VirtioDisk, read: Summary, write: Summary) -> Vec<Drive> {
     let mut drives = Vec::new();
-    for (workers, batched) in [1, 2, 4, 8, 16, 32].into_iter().flat_map(|workers| [(workers, false), (workers, true)]) {
+    for (workers, batched) in
+        [1, 2, 4, 8, 16, 32].into_iter().flat_map(|workers| [(workers, false), (workers, true)])
+    {
         drives.push(Drive::Virtio(Box::new(VirtioDisk { workers, batched, ..disk.clone() })));
         // Assume half of a depth-1 request is worker time and half notification.
         drives.push(Drive::Virtio(Box::new(VirtioDisk {

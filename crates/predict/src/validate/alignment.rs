@@ -67,8 +67,9 @@ fn rate(start: &str, row: &published::Alignment) -> Result<f64> {
 /// Published and simulated means over all threads, in percent.
 pub fn mean(gains: &[Gain], of: impl Fn(&Gain) -> bool) -> (f64, f64) {
     let chosen: Vec<&Gain> = gains.iter().filter(|gain| of(gain)).collect();
-    let mean =
-        |value: fn(&Gain) -> f64| chosen.iter().map(|gain| value(gain)).sum::<f64>() / chosen.len().max(1) as f64;
+    let mean = |value: fn(&Gain) -> f64| {
+        chosen.iter().map(|gain| value(gain)).sum::<f64>() / chosen.len().max(1) as f64
+    };
     (mean(|gain| gain.measured), mean(|gain| gain.simulated))
 }
 

@@ -73,12 +73,23 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
         let mut left: Vec<&Point> = figure.points.iter().collect();
         while let Some(&first) = left.first() {
             let of = |p: &Point| (p.series.clone(), p.drive.clone(), p.disks, p.buses, p.depth);
-            let (points, rest): (Vec<&Point>, Vec<&Point>) = left.into_iter().partition(|p| of(p) == of(first));
+            let (points, rest): (Vec<&Point>, Vec<&Point>) =
+                left.into_iter().partition(|p| of(p) == of(first));
             let (mean_error, worst_error) = errors(points.iter().copied());
             let (series, drive, disks, buses, depth) = of(first);
             let figure = figure.name.clone();
             let points = points.len() as u32;
-            curves.push(Curve { figure, series, drive, disks, buses, depth, points, mean_error, worst_error });
+            curves.push(Curve {
+                figure,
+                series,
+                drive,
+                disks,
+                buses,
+                depth,
+                points,
+                mean_error,
+                worst_error,
+            });
             left = rest;
         }
     }
@@ -97,8 +108,10 @@ pub struct Group {
 
 impl Group {
     fn new(name: &str, figures: &[Figure], unit: &str) -> Group {
-        let figures: Vec<&Figure> =
-            figures.iter().filter(|figure| figure.name.starts_with("fig") && figure.unit == unit).collect();
+        let figures: Vec<&Figure> = figures
+            .iter()
+            .filter(|figure| figure.name.starts_with("fig") && figure.unit == unit)
+            .collect();
         let points = || figures.iter().flat_map(|figure| &figure.points);
         let (name, mean_error) = (name.to_owned(), errors(points()).0);
         Group { name, points: points().count() as u32, mean_error, curves: curves(&figures) }
@@ -180,17 +193,23 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     figures.push(hits);
     figures.push(again);
     figures.push(table4(machine)?);
-    let text = preset::text(machine)
-        .map_or_else(|| preset::DESCRIPTION.text(Path::new(machine)).unwrap_or_default(), str::to_owned);
+    let text = preset::text(machine).map_or_else(
+        || preset::DESCRIPTION.text(Path::new(machine)).unwrap_or_default(),
+        str::to_owned,
+    );
     let numbers = preset::numbers(machine, &text)?;
-    let is_fitted = |source: &Option<String>| source.as_deref().is_some_and(|source| source.starts_with("fitted"));
+    let is_fitted = |source: &Option<String>| {
+        source.as_deref().is_some_and(|source| source.starts_with("fitted"))
+    };
     let fitted: Vec<(String, f64)> = numbers
         .into_iter()
         .filter(|number| is_fitted(&number.source))
         .map(|number| (number.path, number.value))
         .collect();
-    let groups =
-        vec![Group::new("throughput", &figures, "MB/s"), Group::new("processor time per MB", &figures, "CPU ms/MB")];
+    let groups = vec![
+        Group::new("throughput", &figures, "MB/s"),
+        Group::new("processor time per MB", &figures, "CPU ms/MB"),
+    ];
     let alignment = alignment::gains()?;
     let mut bars = bars(&figures, &groups, fitted.len());
     bars.extend(alignment::bars(&alignment));
@@ -202,7 +221,8 @@ fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {
 }
 
 fn simulate(machine: &str, point: &Measured) -> Result<Point> {
-    let mut settings = format!(",buses={},wce={}", point.buses, if point.wce { "on" } else { "off" });
+    let mut settings =
+        format!(",buses={},wce={}", point.buses, if point.wce { "on" } else { "off" });
     match point.raid5 {
         Some(true) => settings += ",raid=5,parity=host",
         Some(false) => settings += ",raid=5,parity=array",
@@ -233,7 +253,8 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
         (asked.region_bytes, asked.stop) = (Some(32 << 20), Stop::AfterBytes(32 << 20));
     }
     let outcome = run(&machine, &volume, &asked)?;
-    let simulated = if point.unit == "MB/s" { outcome.bytes_per_s() / MIB } else { outcome.cpu_ms_per_mib() };
+    let simulated =
+        if point.unit == "MB/s" { outcome.bytes_per_s() / MIB } else { outcome.cpu_ms_per_mib() };
     Ok(Point {
         series: point.series.to_owned(),
         drive: point.drive.clone(),
@@ -247,9 +268,26 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-fn plain(series: &str, drive: &str, disks: u32, request_bytes: u32, measured: f64, simulated: f64) -> Point {
+fn plain(
+    series: &str,
+    drive: &str,
+    disks: u32,
+    request_bytes: u32,
+    measured: f64,
+    simulated: f64,
+) -> Point {
     let (series, drive) = (series.to_owned(), drive.to_owned());
-    Point { series, drive, disks, buses: 1, depth: 1, request_bytes, radial: None, measured, simulated }
+    Point {
+        series,
+        drive,
+        disks,
+        buses: 1,
+        depth: 1,
+        request_bytes,
+        radial: None,
+        measured,
+        simulated,
+    }
 }
 
 /// Methods of moving memory.
@@ -260,7 +298,9 @@ fn table2(machine: &str) -> Result<Figure> {
         let one = rates.iter().find(|one| one.kind == kind);
         one.and_then(|one| one.rates_bytes_per_s.first()).map_or(f64::NAN, |rate| rate / MIB)
     };
-    let point = |(name, kind, measured): (&'static str, String, f64)| plain(name, "", 1, 0, measured, rate(&kind));
+    let point = |(name, kind, measured): (&'static str, String, f64)| {
+        plain(name, "", 1, 0, measured, rate(&kind))
+    };
     Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
 }
 
@@ -276,10 +316,20 @@ fn table3(machine: &str) -> Result<(Figure, Figure)> {
         // A pause between requests lets the prefetch stay ahead.
         asked.think_ns = if same { 0 } else { 30_000_000 };
         let mean_ms = run(&machine, &volume, &asked)?.latency_ns as f64 * 1e-6;
-        let point = plain(if same { "cache hit" } else { "prefetch hit" }, &drive, 1, request_bytes, measured, mean_ms);
+        let point = plain(
+            if same { "cache hit" } else { "prefetch hit" },
+            &drive,
+            1,
+            request_bytes,
+            measured,
+            mean_ms,
+        );
         if same { again.push(point) } else { hits.push(point) }
     }
-    Ok((Figure::new("table3_prefetch_hit", "ms", hits), Figure::new("table3_cache_hit", "ms", again)))
+    Ok((
+        Figure::new("table3_prefetch_hit", "ms", hits),
+        Figure::new("table3_cache_hit", "ms", again),
+    ))
 }
 
 /// Share of bus time by phase, for Ultra-Wide drives read at depth 3.
@@ -295,7 +345,10 @@ fn table4(machine: &str) -> Result<Figure> {
             Some(&phase) => phases.get(phase) as f64 / busy * 100.0,
             None => busy / volume.ran_ns() as f64 * 100.0,
         };
-        points.push(Point { depth: 3, ..plain(name, "st34371w", disks, request_bytes, measured, simulated) });
+        points.push(Point {
+            depth: 3,
+            ..plain(name, "st34371w", disks, request_bytes, measured, simulated)
+        });
     }
     Ok(Figure::new("table4", "percent", points))
 }
@@ -305,13 +358,20 @@ fn bar(name: &str, limit: f64, value: f64) -> Bar {
 }
 
 fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<Bar> {
-    let points: Vec<&Point> =
-        figures.iter().filter(|f| f.name.starts_with("fig") && f.unit == "MB/s").flat_map(|f| &f.points).collect();
+    let points: Vec<&Point> = figures
+        .iter()
+        .filter(|f| f.name.starts_with("fig") && f.unit == "MB/s")
+        .flat_map(|f| &f.points)
+        .collect();
     let far = points.iter().filter(|point| point.relative_error().abs() > 0.2).count();
     let named = |name: &str| figures.iter().find(|f| f.name == name);
-    let plain_writes = points.iter().filter(|p| p.series == "unbuf write" && p.depth == 1 && p.disks == 1).copied();
+    let plain_writes = points
+        .iter()
+        .filter(|p| p.series == "unbuf write" && p.depth == 1 && p.disks == 1)
+        .copied();
     let distance = |series: &str| {
-        let all = named("table4").into_iter().flat_map(|f| &f.points).filter(|p| p.series == series);
+        let all =
+            named("table4").into_iter().flat_map(|f| &f.points).filter(|p| p.series == series);
         all.map(|p| (p.simulated - p.measured).abs()).fold(0.0, f64::max)
     };
     let [throughput, processor] = [0, 1].map(|group| &groups[group]);
@@ -321,17 +381,37 @@ fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<Bar> {
         bar("throughput, mean error of the worst curve", 0.12, worst(throughput)),
         bar("processor time per MB, mean error of the given points", 0.10, processor.mean_error),
         bar(NUMBERS_FITTED, 15.0, fitted as f64),
-        bar("throughput, share of points beyond 20 %", 0.05, far as f64 / points.len().max(1) as f64),
-        bar("unbuffered writes without write cache, one at a time, worst error", 0.01, errors(plain_writes).1),
+        bar(
+            "throughput, share of points beyond 20 %",
+            0.05,
+            far as f64 / points.len().max(1) as f64,
+        ),
+        bar(
+            "unbuffered writes without write cache, one at a time, worst error",
+            0.01,
+            errors(plain_writes).1,
+        ),
         bar("table 2, mean error", 0.10, named("table2").map_or(f64::NAN, |f| f.mean_error)),
         bar(
             "table 3, prefetch hits, mean error",
             0.10,
             named("table3_prefetch_hit").map_or(f64::NAN, |f| f.mean_error),
         ),
-        bar("table 3, cache hits, mean error", 0.05, named("table3_cache_hit").map_or(f64::NAN, |f| f.mean_error)),
-        bar("table 4, bus utilisation, worst distance in points", 10.0, distance("Bus Utilization")),
+        bar(
+            "table 3, cache hits, mean error",
+            0.05,
+            named("table3_cache_hit").map_or(f64::NAN, |f| f.mean_error),
+        ),
+        bar(
+            "table 4, bus utilisation, worst distance in points",
+            10.0,
+            distance("Bus Utilization"),
+        ),
         bar("table 4, Data In, worst distance in points", 8.0, distance("Data In")),
-        bar("location (figure 14), worst error", 0.02, named("fig14").map_or(f64::NAN, |f| f.worst_error)),
+        bar(
+            "location (figure 14), worst error",
+            0.02,
+            named("fig14").map_or(f64::NAN, |f| f.worst_error),
+        ),
     ]
 }

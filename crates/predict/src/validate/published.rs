@@ -104,7 +104,12 @@ pub fn table3() -> Vec<(u32, String, bool, f64)> {
     for row in rows(TABLE3) {
         for (name, value) in header.iter().zip(&row).skip(1) {
             let drive = name.split('_').next().unwrap_or_default().to_lowercase();
-            points.push(((number(row[0]) * 1024.0) as u32, drive, name.contains("cache_hit"), number(value)));
+            points.push((
+                (number(row[0]) * 1024.0) as u32,
+                drive,
+                name.contains("cache_hit"),
+                number(value),
+            ));
         }
     }
     points

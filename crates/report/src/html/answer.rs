@@ -1,14 +1,14 @@
 //! The answer at the top of the page.
 
 use crate::format::{
-    finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, range, rate,
-    request_times, share, trim_zeros,
+    finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus,
+    range, rate, request_times, share, trim_zeros,
 };
 use crate::{plain, sentences};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
-    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, PlainRate, Results,
-    ServiceModel, Varied,
+    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource,
+    PlainRate, Results, ServiceModel, Varied,
 };
 use serde::Serialize;
 use workload::OpKind;
@@ -102,7 +102,11 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
         operations: operations(results, answer),
         findings,
         more_findings,
-        predictions: answer.predictions.iter().map(|one| sentences::prediction(one).full().to_owned()).collect(),
+        predictions: answer
+            .predictions
+            .iter()
+            .map(|one| sentences::prediction(one).full().to_owned())
+            .collect(),
         unproven: answer.unproven.clone(),
         checklist: answer
             .checklist
@@ -119,9 +123,11 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
 /// Operations with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     let mut ops: Vec<OpKind> = Vec::new();
-    let peaks = answer.peaks.iter().map(|peak| peak.op).chain(answer.plain.iter().map(|one| one.op));
-    for op in
-        peaks.chain(answer.limits.iter().map(|limit| limit.op)).chain(answer.half_power.iter().map(|half| half.op))
+    let peaks =
+        answer.peaks.iter().map(|peak| peak.op).chain(answer.plain.iter().map(|one| one.op));
+    for op in peaks
+        .chain(answer.limits.iter().map(|limit| limit.op))
+        .chain(answer.half_power.iter().map(|half| half.op))
     {
         if !ops.contains(&op) {
             ops.push(op);
@@ -130,7 +136,11 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     ops.into_iter()
         .map(|op| Operation {
             name: op.to_string(),
-            peak: answer.peaks.iter().find(|peak| peak.op == op).map(|peak| peak_view(results, peak)),
+            peak: answer
+                .peaks
+                .iter()
+                .find(|peak| peak.op == op)
+                .map(|peak| peak_view(results, peak)),
             plain: plain_program(answer, op),
             limits: answer
                 .limits
@@ -139,10 +149,16 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
                 .map(|limit| limit_view(results, limit))
                 .collect(),
             half_power: half_groups(
-                answer.half_power.iter().filter(|half| half.op == op && half.peak_from == PeakSource::Measured),
+                answer
+                    .half_power
+                    .iter()
+                    .filter(|half| half.op == op && half.peak_from == PeakSource::Measured),
             ),
             advertised_half_power: half_groups(
-                answer.half_power.iter().filter(|half| half.op == op && half.peak_from == PeakSource::Advertised),
+                answer
+                    .half_power
+                    .iter()
+                    .filter(|half| half.op == op && half.peak_from == PeakSource::Advertised),
             ),
         })
         .collect()
@@ -163,7 +179,11 @@ fn limit_view(results: &Results, limit: &Limit) -> LimitView {
 fn plain_program(answer: &Answer, op: OpKind) -> Vec<String> {
     let of_op: Vec<PlainRate> = answer.plain.iter().filter(|one| one.op == op).cloned().collect();
     let rates = plain::rates(&of_op, usize::MAX);
-    rates.iter().map(|line| format!("plain {line}")).chain(plain::enough(&of_op, usize::MAX)).collect()
+    rates
+        .iter()
+        .map(|line| format!("plain {line}"))
+        .chain(plain::enough(&of_op, usize::MAX))
+        .collect()
 }
 
 /// A limit's sentence, and the breakdown of the request time.
@@ -199,8 +219,11 @@ fn peak_view(results: &Results, peak: &Peak) -> PeakView {
 fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
     let mut groups: Vec<(String, Vec<&HalfPower>)> = Vec::new();
     for half in all {
-        let what =
-            if half.of == Varied::Depth { "Half of the peak, by depth" } else { "Half of the peak, by request size" };
+        let what = if half.of == Varied::Depth {
+            "Half of the peak, by depth"
+        } else {
+            "Half of the peak, by request size"
+        };
         let title = if half.peak_from == PeakSource::Measured {
             what.to_string()
         } else {
@@ -212,7 +235,10 @@ fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
         }
     }
     let rows = |members: &[&HalfPower]| {
-        half_power_lines(members).into_iter().map(|line| [line.at, line.value, line.interval]).collect()
+        half_power_lines(members)
+            .into_iter()
+            .map(|line| [line.at, line.value, line.interval])
+            .collect()
     };
     groups.into_iter().map(|(title, members)| HalfGroup { title, rows: rows(&members) }).collect()
 }
@@ -224,7 +250,9 @@ fn gain(value: f64) -> String {
 fn finding(finding: &Finding) -> FindingView {
     FindingView {
         gain: format!("×{}", gain(finding.gain)),
-        interval: finding.gain_interval_95.map(|[low, high]| format!("{}–{}", gain(low), gain(high))),
+        interval: finding
+            .gain_interval_95
+            .map(|[low, high]| format!("{}–{}", gain(low), gain(high))),
         title: finding.title.clone(),
         evidence: finding.evidence.clone(),
         costs: finding_costs(finding),
@@ -237,7 +265,9 @@ fn finding(finding: &Finding) -> FindingView {
 /// Mode, cost per request, cost per MiB, whose time, residual, instructions.
 fn cost(cost: &CostModel) -> Vec<String> {
     let mib = MIB as f64;
-    let interval = |[low, high]: [f64; 2], factor: f64| range(&show_time(low * factor), &show_time(high * factor));
+    let interval = |[low, high]: [f64; 2], factor: f64| {
+        range(&show_time(low * factor), &show_time(high * factor))
+    };
     let instructions = match (cost.instructions_per_request, cost.instructions_per_byte) {
         (Some(request), Some(byte)) => {
             format!("{} + {} a byte", grouped(request.round()), trim_zeros(&significant(byte, 2)))
@@ -251,7 +281,11 @@ fn cost(cost: &CostModel) -> Vec<String> {
         interval(cost.ns_per_request_interval_95, 1.0),
         show_time(cost.ns_per_byte * mib),
         interval(cost.ns_per_byte_interval_95, mib),
-        if cost.whose == CostScope::Machine { "whole machine".into() } else { cost.whose.to_string() },
+        if cost.whose == CostScope::Machine {
+            "whole machine".into()
+        } else {
+            cost.whose.to_string()
+        },
         instructions,
         format!("{} %", percent(cost.rms_residual * 100.0)),
     ]
@@ -267,8 +301,15 @@ fn service_time(service: &ServiceModel) -> Vec<String> {
         show_time(service.fixed_ns),
         range(&show_time(low), &show_time(high)),
         service.rate_bytes_per_s.map_or("no rise".into(), rate),
-        service.rate_interval_95.map(|[low, high]| range(&rate(low), &rate(high))).unwrap_or_default(),
+        service
+            .rate_interval_95
+            .map(|[low, high]| range(&rate(low), &rate(high)))
+            .unwrap_or_default(),
         service.knee_bytes.map(show_size_rounded).unwrap_or_default(),
-        format!("{} %, at most {} %", percent(service.rms_residual * 100.0), percent(service.max_residual * 100.0)),
+        format!(
+            "{} %, at most {} %",
+            percent(service.rms_residual * 100.0),
+            percent(service.max_residual * 100.0)
+        ),
     ]
 }

@@ -52,7 +52,9 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
         if !experiment.memory.is_empty() {
             all.push(Drawn::Memory(place, &experiment.memory));
         }
-        all.extend(experiment.figures.iter().map(|figure| Drawn::Figure(place, Cow::Borrowed(figure))));
+        all.extend(
+            experiment.figures.iter().map(|figure| Drawn::Figure(place, Cow::Borrowed(figure))),
+        );
     }
     all
 }
@@ -129,7 +131,11 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
         anchor: format!("e{}", anchor(place, &experiment.id)),
         title: experiment.title.clone(),
         question: experiment.question.clone(),
-        sentence: if experiment.skipped.is_some() { String::new() } else { experiment.sentence.clone() },
+        sentence: if experiment.skipped.is_some() {
+            String::new()
+        } else {
+            experiment.sentence.clone()
+        },
         skipped: experiment.skipped.clone(),
         left_out: experiment.left_out.clone(),
         figures: figures_of(place),
@@ -157,7 +163,9 @@ pub(crate) fn section_view(
     [title, question, sentence]: [&str; 3],
     figures: &[Figure],
 ) -> ExperimentView {
-    let view = |(index, figure): (usize, &Figure)| figure_view(anchor(first + index, &figure.id), figure, &[]);
+    let view = |(index, figure): (usize, &Figure)| {
+        figure_view(anchor(first + index, &figure.id), figure, &[])
+    };
     ExperimentView {
         anchor: format!("e{}", anchor(number, title)),
         title: title.into(),
@@ -216,7 +224,8 @@ fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView 
 }
 
 fn notes(scene: &Scene) -> Vec<String> {
-    let count = |part: fn(&plot::scene::Curve) -> usize| scene.curves.iter().map(part).sum::<usize>();
+    let count =
+        |part: fn(&plot::scene::Curve) -> usize| scene.curves.iter().map(part).sum::<usize>();
     let mut notes = Vec::new();
     let doubtful = count(|curve| curve.marks.iter().filter(|mark| mark.doubtful).count());
     if doubtful > 0 {
@@ -240,7 +249,9 @@ fn describe(figure: &Figure) -> String {
         .map(|series| {
             let measured: Vec<(f64, f64)> =
                 series.values.iter().filter_map(|value| Some((value.x, value.y?))).collect();
-            let place = |(x, y): (f64, f64)| format!("{} at {}", axis_value(figure.y, y), axis_value(figure.x, x));
+            let place = |(x, y): (f64, f64)| {
+                format!("{} at {}", axis_value(figure.y, y), axis_value(figure.x, x))
+            };
             match (measured.first(), measured.last()) {
                 (Some(first), Some(last)) if measured.len() > 1 => {
                     format!("{}: from {} to {}", series.name, place(*first), place(*last))
@@ -302,14 +313,28 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         .iter()
         .map(|usage| {
             let rates = &usage.rates_bytes_per_s;
-            let all = [median(rates), rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max)];
-            let cells = all.map(|value| Cell { value: shown(value), interval: None, failed: value.is_none() });
+            let all = [
+                median(rates),
+                rates.iter().copied().reduce(f64::min),
+                rates.iter().copied().reduce(f64::max),
+            ];
+            let cells = all.map(|value| Cell {
+                value: shown(value),
+                interval: None,
+                failed: value.is_none(),
+            });
             Row { x: plot::memory_name(usage), cells: cells.into() }
         })
         .collect();
     let said: Vec<String> = memory
         .iter()
-        .map(|usage| format!("{}: {} MiB/s", plot::memory_name(usage), shown(median(&usage.rates_bytes_per_s))))
+        .map(|usage| {
+            format!(
+                "{}: {} MiB/s",
+                plot::memory_name(usage),
+                shown(median(&usage.rates_bytes_per_s))
+            )
+        })
         .collect();
     FigureView {
         anchor,

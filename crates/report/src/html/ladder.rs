@@ -29,7 +29,11 @@ fn bus_views(results: &Results) -> Vec<BusView> {
         op: op.to_string(),
         name: bus.name.clone(),
         busy: format!("{} %", percent(bus.busy_percent)),
-        phases: bus.phases.iter().map(|one| (one.name.clone(), format!("{} %", percent(one.percent)))).collect(),
+        phases: bus
+            .phases
+            .iter()
+            .map(|one| (one.name.clone(), format!("{} %", percent(one.percent))))
+            .collect(),
     })
     .collect()
 }
@@ -92,7 +96,8 @@ fn at_least(reached: &results::Reached) -> &'static str {
 
 fn rate_view(one: &StageRate, most: f64) -> RateView {
     let bar = |rate: Option<f64>| {
-        let share = rate.map_or(0.0, |rate| 1.0 - (rate / most).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
+        let share = rate
+            .map_or(0.0, |rate| 1.0 - (rate / most).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
         format!("{:.1}", share * 100.0)
     };
     let achieved = one.achieved.as_ref();
@@ -103,7 +108,9 @@ fn rate_view(one: &StageRate, most: f64) -> RateView {
         achieved: achieved
             .map(|one| format!("{}{}", at_least(one), rate(one.throughput_bytes_per_s)))
             .unwrap_or_default(),
-        spread: achieved.and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95)).unwrap_or_default(),
+        spread: achieved
+            .and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95))
+            .unwrap_or_default(),
         measured_by: achieved.map(|one| one.formula.clone()).unwrap_or_default(),
         share: one.share_percent.map(|share| format!("{} %", percent(share))).unwrap_or_default(),
         half: one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),

@@ -31,16 +31,25 @@ pub(super) fn machine(results: &Results) -> MachineView {
     fact(
         &mut facts,
         "name",
-        if machine.simulated { format!("{} (simulated)", machine.name) } else { machine.name.clone() },
+        if machine.simulated {
+            format!("{} (simulated)", machine.name)
+        } else {
+            machine.name.clone()
+        },
     );
     fact(&mut facts, "system", machine.system.as_str());
     fact(&mut facts, "processor", machine.processor.as_str());
     fact(&mut facts, "processors online", machine.processors.to_string());
     fact(&mut facts, "memory", show_size_rounded(machine.memory_bytes as f64));
     fact(&mut facts, "virtualization", machine.virtualization.clone().unwrap_or_default());
-    let parts = [machine.name.clone(), plural(machine.processors as usize, "processor"), machine.system.clone()];
+    let parts = [
+        machine.name.clone(),
+        plural(machine.processors as usize, "processor"),
+        machine.system.clone(),
+    ];
     let line = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    let settings = machine.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let settings =
+        machine.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     MachineView { line, facts, settings }
 }
 
@@ -50,7 +59,9 @@ pub(super) fn target(results: &Results) -> Facts {
     fact(&mut facts, "target", format!("{}: {}", target.name, target_words(results)));
     fact(&mut facts, "size used", show_size_rounded(target.size_bytes as f64));
     let direct = match (target.direct, &target.direct_refused) {
-        (true, _) => format!("yes, in multiples of {}", show_size(u64::from(target.direct_align_bytes))),
+        (true, _) => {
+            format!("yes, in multiples of {}", show_size(u64::from(target.direct_align_bytes)))
+        }
         (false, Some(reason)) => format!("no: {reason}"),
         (false, None) => "no".into(),
     };
@@ -59,7 +70,10 @@ pub(super) fn target(results: &Results) -> Facts {
     fact(&mut facts, "physical sector", show_size(u64::from(target.physical_block_bytes)));
     fact(&mut facts, "file-system block", show_size(u64::from(target.block_bytes)));
     if target.members > 1 {
-        let chunk = target.chunk_bytes.map(|bytes| format!(", chunks of {}", show_size(bytes))).unwrap_or_default();
+        let chunk = target
+            .chunk_bytes
+            .map(|bytes| format!(", chunks of {}", show_size(bytes)))
+            .unwrap_or_default();
         let parity = match target.raid5 {
             None => String::new(),
             Some(machine::Raid5 { failed: None, .. }) => ", RAID 5".into(),
@@ -103,7 +117,11 @@ pub(super) fn layers(results: &Results) -> Vec<LayerView> {
         .collect();
     if peaks.is_empty() {
         for op in [OpKind::Read, OpKind::Write, OpKind::Mix] {
-            let rates = results.points.iter().filter(|point| point.workload.op == op).filter_map(Point::rate);
+            let rates = results
+                .points
+                .iter()
+                .filter(|point| point.workload.op == op)
+                .filter_map(Point::rate);
             peaks.extend(rates.reduce(f64::max).map(|rate| (op, rate)));
         }
     }
@@ -122,7 +140,11 @@ pub(super) fn layers(results: &Results) -> Vec<LayerView> {
                 .collect(),
             None => Vec::new(),
         },
-        settings: layer.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        settings: layer
+            .settings
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
     };
     results.target.layers.iter().map(view).collect()
 }
@@ -141,11 +163,19 @@ const MAX_WARNINGS: usize = 4;
 const MOST_CHARACTERS: usize = 300;
 
 pub(super) fn points(results: &Results, most: usize) -> Vec<PointView> {
-    results.points.iter().take(most).enumerate().map(|(index, point)| point_view(index, point)).collect()
+    results
+        .points
+        .iter()
+        .take(most)
+        .enumerate()
+        .map(|(index, point)| point_view(index, point))
+        .collect()
 }
 
 fn page_columns() -> impl Iterator<Item = &'static Column<Point>> {
-    columns::POINT.iter().filter(|column| !column.heading.is_empty() && column.heading != "returned")
+    columns::POINT
+        .iter()
+        .filter(|column| !column.heading.is_empty() && column.heading != "returned")
 }
 
 pub(super) fn headings() -> Vec<(&'static str, bool)> {
@@ -156,7 +186,10 @@ pub(super) fn headings() -> Vec<(&'static str, bool)> {
 fn point_view(index: usize, point: &Point) -> PointView {
     let short = |text: &String| text.chars().take(MOST_CHARACTERS).collect::<String>();
     let cells = |asked: bool| -> Vec<String> {
-        page_columns().filter(|column| column.asked == asked).map(|column| cell(column, point)).collect()
+        page_columns()
+            .filter(|column| column.asked == asked)
+            .map(|column| cell(column, point))
+            .collect()
     };
     let asked = cells(true);
     let measured = point.numbers.as_ref().map(|_| cells(false));
@@ -165,7 +198,13 @@ fn point_view(index: usize, point: &Point) -> PointView {
         (None, None) => Some("not measured".into()),
         (None, Some(_)) => None,
     };
-    let warnings = point.numbers.iter().flat_map(|numbers| &numbers.warnings).take(MAX_WARNINGS).map(short).collect();
+    let warnings = point
+        .numbers
+        .iter()
+        .flat_map(|numbers| &numbers.warnings)
+        .take(MAX_WARNINGS)
+        .map(short)
+        .collect();
     PointView { index, asked, measured: measured.unwrap_or_default(), error, warnings }
 }
 
@@ -174,10 +213,12 @@ pub(super) fn method(results: &Results) -> Facts {
     let arguments: Vec<&str> = results.program.arguments.iter().map(String::as_str).collect();
     fact(&mut facts, "program", format!("{} {}", results.program.name, results.program.version));
     fact(&mut facts, "arguments", arguments.join(" "));
-    let budget = results.budget_ns.map(|ns| format!(" of a budget of {}", duration(ns))).unwrap_or_default();
+    let budget =
+        results.budget_ns.map(|ns| format!(" of a budget of {}", duration(ns))).unwrap_or_default();
     fact(&mut facts, "time", format!("{}{budget}", duration(results.elapsed_ns)));
     fact(&mut facts, "seed", results.seed.to_string());
-    let measured: Vec<&results::Numbers> = results.points.iter().filter_map(|point| point.numbers.as_ref()).collect();
+    let measured: Vec<&results::Numbers> =
+        results.points.iter().filter_map(|point| point.numbers.as_ref()).collect();
     let failed = results.points.len() - measured.len();
     let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
     fact(&mut facts, "points", format!("{}{failed}", grouped(results.points.len() as f64)));
@@ -194,13 +235,18 @@ pub(super) fn method(results: &Results) -> Facts {
                 repeats[repeats.len() / 2]
             ),
         );
-        let tight =
-            measured.iter().filter(|numbers| numbers.relative_half_width.is_some_and(|width| width <= 0.03)).count();
+        let tight = measured
+            .iter()
+            .filter(|numbers| numbers.relative_half_width.is_some_and(|width| width <= 0.03))
+            .count();
         let part = share(tight as f64, measured.len() as f64).unwrap_or_default();
         fact(
             &mut facts,
             "intervals",
-            format!("95 %, of the mean; within 3 % for {tight} of {} points ({part})", measured.len()),
+            format!(
+                "95 %, of the mean; within 3 % for {tight} of {} points ({part})",
+                measured.len()
+            ),
         );
     }
     fact(&mut facts, "schema", results.schema.as_str());

@@ -92,7 +92,10 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
         _ => escape_formatter(out, state, value),
     });
     environment.add_global("css", Value::from_safe_string(css()));
-    environment.add_global("script", Value::from_safe_string(include_str!("../../templates/hover.js").into()));
+    environment.add_global(
+        "script",
+        Value::from_safe_string(include_str!("../../templates/hover.js").into()),
+    );
     environment.add_template("page.html", include_str!("../../templates/page.html"))?;
     environment.add_template("report.html", include_str!("../../templates/report.html"))?;
     environment.add_template("figure.svg", include_str!("../../templates/figure.svg"))?;
@@ -131,8 +134,11 @@ pub(crate) fn about(results: &Results) -> String {
 
 /// An anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
 fn anchor(place: usize, id: &str) -> String {
-    let plain: String =
-        id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
+    let plain: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .take(40)
+        .collect();
     format!("f{place}-{plain}")
 }
 

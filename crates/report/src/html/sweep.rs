@@ -54,13 +54,17 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
         names.next().is_some_and(|first| names.any(|name| name != first))
     };
     let varying: Vec<&Dimension> = DIMENSIONS.iter().filter(varies).collect();
-    let Some((along, axis)) = varying.iter().find_map(|dimension| Some((*dimension, dimension.axis?))) else {
+    let Some((along, axis)) =
+        varying.iter().find_map(|dimension| Some((*dimension, dimension.axis?)))
+    else {
         return Vec::new();
     };
-    let others: Vec<&Dimension> = varying.into_iter().filter(|dimension| dimension.axis != Some(axis)).collect();
+    let others: Vec<&Dimension> =
+        varying.into_iter().filter(|dimension| dimension.axis != Some(axis)).collect();
     let mut curves: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
-        let parts: Vec<String> = others.iter().rev().map(|dimension| (dimension.name)(point)).collect();
+        let parts: Vec<String> =
+            others.iter().rev().map(|dimension| (dimension.name)(point)).collect();
         let name = if parts.is_empty() { point.operation() } else { parts.join(", ") };
         match curves.iter_mut().find(|(known, _)| *known == name) {
             Some((_, members)) => members.push(index),
@@ -79,8 +83,15 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
             ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest),
         ] {
             let by = crate::format::axis_title(axis);
-            let more = if curves.len() > MAX_CURVES { format!(", part {}", part + 1) } else { String::new() };
-            let series = chunk.iter().map(|(name, members)| curve(name, members, points, along, y)).collect();
+            let more = if curves.len() > MAX_CURVES {
+                format!(", part {}", part + 1)
+            } else {
+                String::new()
+            };
+            let series = chunk
+                .iter()
+                .map(|(name, members)| curve(name, members, points, along, y))
+                .collect();
             figures.push(Figure {
                 id: format!("{id}-{}", part + 1),
                 title: format!("{title} by {by}{more}"),
@@ -111,7 +122,9 @@ fn curve(name: &str, members: &[usize], points: &[Point], along: &Dimension, y: 
         .map(|&index| {
             let numbers = points[index].numbers.as_ref();
             let (value, interval_95) = match (numbers, y) {
-                (Some(numbers), Axis::BytesPerS) => (Some(numbers.throughput_bytes_per_s), numbers.interval_95),
+                (Some(numbers), Axis::BytesPerS) => {
+                    (Some(numbers.throughput_bytes_per_s), numbers.interval_95)
+                }
                 (Some(numbers), _) => (Some(numbers.cpu_ns_per_request.machine), None),
                 (None, _) => (None, None),
             };

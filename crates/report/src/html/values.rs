@@ -50,8 +50,10 @@ pub(super) fn json(results: &Results) -> Result<String, Error> {
 
 /// The values of figures outside any experiment, by anchor.
 pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error> {
-    let all: std::collections::BTreeMap<String, FigureValues> =
-        figures.iter().map(|(place, figure)| (anchor(*place, &figure.id), figure_values(figure, &[]))).collect();
+    let all: std::collections::BTreeMap<String, FigureValues> = figures
+        .iter()
+        .map(|(place, figure)| (anchor(*place, &figure.id), figure_values(figure, &[])))
+        .collect();
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
@@ -62,11 +64,16 @@ pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
         name: printable(&name),
-        values: values.into_iter().map(|(x, y, lines)| Shown { x, y, lines, doubts: Vec::new() }).collect(),
+        values: values
+            .into_iter()
+            .map(|(x, y, lines)| Shown { x, y, lines, doubts: Vec::new() })
+            .collect(),
     };
     let all: std::collections::BTreeMap<String, FigureValues> = figures
         .into_iter()
-        .map(|(anchor, curves)| (anchor, FigureValues { curves: curves.into_iter().map(curve).collect() }))
+        .map(|(anchor, curves)| {
+            (anchor, FigureValues { curves: curves.into_iter().map(curve).collect() })
+        })
         .collect();
     Ok(in_script(&serde_json::to_string(&all)?))
 }
@@ -100,7 +107,8 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
     }
     let mut doubts = Vec::new();
     if let Some(numbers) = point.and_then(|point| point.numbers.as_ref()) {
-        let runs = if numbers.repeats == 1 { "1 run".into() } else { format!("{} runs", numbers.repeats) };
+        let runs =
+            if numbers.repeats == 1 { "1 run".into() } else { format!("{} runs", numbers.repeats) };
         let latency = &numbers.latency_ns;
         lines.push(format!(
             "{runs}; latency p50 {}, p99 {}",
@@ -163,6 +171,9 @@ mod tests {
     fn no_script_ends_early() {
         let text = in_script(&serde_json::to_string("</script><!-- & \u{2028}").expect("a string"));
         assert!(!text.contains(['<', '>', '&', '\u{2028}']));
-        assert_eq!(serde_json::from_str::<String>(&text).expect("still JSON"), "</script><!-- & \u{2028}");
+        assert_eq!(
+            serde_json::from_str::<String>(&text).expect("still JSON"),
+            "</script><!-- & \u{2028}"
+        );
     }
 }

@@ -56,8 +56,9 @@ struct Scale {
 impl Scale {
     /// Over all values and zero.
     fn with_zero(values: impl Iterator<Item = f64>) -> Scale {
-        let (low, high) =
-            values.filter(|value| value.is_finite()).fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
+        let (low, high) = values
+            .filter(|value| value.is_finite())
+            .fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
         let room = ((high - low) * 0.04).max(0.5);
         Scale { low: if low < 0.0 { low - room } else { -room }, high: high + room }
     }
@@ -71,12 +72,19 @@ impl Scale {
     fn ticks(&self) -> Vec<Tick> {
         let rough = (self.high - self.low) / 5.0;
         let power = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|by| by * power).find(|step| *step >= rough).unwrap_or(rough);
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .map(|by| by * power)
+            .find(|step| *step >= rough)
+            .unwrap_or(rough);
         let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
         let digits = if step < 1.0 { 1 } else { 0 };
         let tick = |place: i64| {
             let value = place as f64 * step;
-            Tick { x: self.at(value), text: if place == 0 { "0".into() } else { format!("{value:+.digits$} %") } }
+            Tick {
+                x: self.at(value),
+                text: if place == 0 { "0".into() } else { format!("{value:+.digits$} %") },
+            }
         };
         (first..=last).map(tick).collect()
     }
@@ -114,7 +122,9 @@ pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     };
     let rows: Vec<_> = differences
         .iter()
-        .map(|one| (one.label.as_str(), one.change_percent, one.interval_95_percent, class(one.verdict)))
+        .map(|one| {
+            (one.label.as_str(), one.change_percent, one.interval_95_percent, class(one.verdict))
+        })
         .collect();
     draw(&rows)
 }
@@ -123,9 +133,9 @@ pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
 type ChangeRow<'a> = (&'a str, f64, Option<[f64; 2]>, &'static str);
 
 fn draw(rows: &[ChangeRow<'_>]) -> Changes {
-    let values = rows
-        .iter()
-        .flat_map(|(_, percent, interval, _)| [Some(*percent), interval.map(|i| i[0]), interval.map(|i| i[1])]);
+    let values = rows.iter().flat_map(|(_, percent, interval, _)| {
+        [Some(*percent), interval.map(|i| i[0]), interval.map(|i| i[1])]
+    });
     let scale = Scale::with_zero(values.flatten());
     let row = |(place, &(name, percent, interval, class)): (usize, &ChangeRow<'_>)| Row {
         y: AXIS + (place as f64 + 0.5) * ROW,
@@ -149,14 +159,18 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
 /// The runs of both sides of each difference, each row on its own scale from its minimum to its
 /// maximum; `None` if runs are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
-    let known: Vec<&&Difference> =
-        differences.iter().filter(|one| one.runs_a.len() + one.runs_b.len() > 2).take(MOST).collect();
+    let known: Vec<&&Difference> = differences
+        .iter()
+        .filter(|one| one.runs_a.len() + one.runs_b.len() > 2)
+        .take(MOST)
+        .collect();
     let rows: Vec<Row> = known
         .iter()
         .enumerate()
         .map(|(place, one)| {
             let all = || one.runs_a.iter().chain(&one.runs_b).copied();
-            let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+            let (low, high) =
+                all().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
             let room = ((high - low) * 0.05).max(high.abs() * 1e-6);
             let scale = Scale { low: low - room, high: high + room };
             let at = |runs: &[f64]| runs.iter().map(|value| scale.at(*value)).collect();

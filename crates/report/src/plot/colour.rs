@@ -54,7 +54,9 @@ fn along(stops: &[&str], share: f64) -> String {
 /// Linear red, green, blue of a `#rrggbb` in sRGB (IEC 61966-2-1).
 fn linear(hex: &str) -> [f64; 3] {
     [1, 3, 5].map(|at| {
-        let value = f64::from(u8::from_str_radix(hex.get(at..at + 2).unwrap_or("00"), 16).unwrap_or(0)) / 255.0;
+        let value =
+            f64::from(u8::from_str_radix(hex.get(at..at + 2).unwrap_or("00"), 16).unwrap_or(0))
+                / 255.0;
         if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
     })
 }
@@ -62,7 +64,11 @@ fn linear(hex: &str) -> [f64; 3] {
 fn hex(linear: [f64; 3]) -> String {
     let byte = |value: f64| {
         let value = value.clamp(0.0, 1.0);
-        let value = if value <= 0.003_130_8 { value * 12.92 } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 };
+        let value = if value <= 0.003_130_8 {
+            value * 12.92
+        } else {
+            1.055 * value.powf(1.0 / 2.4) - 0.055
+        };
         (value * 255.0).round() as u8
     };
     format!("#{:02x}{:02x}{:02x}", byte(linear[0]), byte(linear[1]), byte(linear[2]))
@@ -110,16 +116,31 @@ mod tests {
     /// Vision Deficiency" (2009).
     const DEFICIENCIES: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
     ];
 
     fn distance(a: &str, b: &str, sight: &[[f64; 3]; 3]) -> f64 {
-        let seen = |hex: &str| {
-            let rgb = linear(hex);
-            oklab(sight.map(|row| (row[0] * rgb[0] + row[1] * rgb[1] + row[2] * rgb[2]).clamp(0.0, 1.0)))
-        };
+        let seen =
+            |hex: &str| {
+                let rgb = linear(hex);
+                oklab(sight.map(|row| {
+                    (row[0] * rgb[0] + row[1] * rgb[1] + row[2] * rgb[2]).clamp(0.0, 1.0)
+                }))
+            };
         let (a, b) = (seen(a), seen(b));
         (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
     }

@@ -31,8 +31,11 @@ pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     }
     if scene.curves.iter().all(|curve| curve.marks.is_empty() && curve.below.is_empty()) {
         let [left, top, right, bottom] = scene.plot;
-        let said =
-            if figure.series.is_empty() { "nothing was measured" } else { "no point of this figure could be measured" };
+        let said = if figure.series.is_empty() {
+            "nothing was measured"
+        } else {
+            "no point of this figure could be measured"
+        };
         scene.empty = Some(Text::new((left + right) / 2.0, (top + bottom) / 2.0, "middle", said));
     }
     scene
@@ -50,7 +53,10 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
             let style = &styles[place];
             // Discrete values are offset sideways, so that intervals do not hide one another.
             let aside = match frame.x.slot() {
-                Some(slot) => (place as f64 - (count - 1) as f64 / 2.0) * (slot * 0.6 / count as f64).min(12.0),
+                Some(slot) => {
+                    (place as f64 - (count - 1) as f64 / 2.0)
+                        * (slot * 0.6 / count as f64).min(12.0)
+                }
                 None => 0.0,
             };
             let mut curve = Curve {
@@ -91,7 +97,11 @@ fn draw(
     let mut run: Vec<Placed> = Vec::new();
     let bottom = frame.y.begin;
     for (place, value) in series.values.iter().enumerate() {
-        let Some(x) = frame.x.at(value.x).filter(|_| drawable(figure.x, value.x)).map(|x| x + aside) else { continue };
+        let Some(x) =
+            frame.x.at(value.x).filter(|_| drawable(figure.x, value.x)).map(|x| x + aside)
+        else {
+            continue;
+        };
         let doubtful = warned(value, points);
         let mark = |y: f64| Mark { x: tenth(x), y: tenth(y), value: place, doubtful };
         match value.y {
@@ -108,7 +118,9 @@ fn draw(
             }
             Some(y) => {
                 let y = frame.y.at_or_end(y);
-                let interval = value.interval_95.map(|[low, high]| (frame.y.at_or_end(low), frame.y.at_or_end(high)));
+                let interval = value
+                    .interval_95
+                    .map(|[low, high]| (frame.y.at_or_end(low), frame.y.at_or_end(high)));
                 if let Some((low, high)) = interval {
                     // Writing to a String cannot fail.
                     let _ = write!(curve.whiskers, "M{} {}V{}", tenth(x), tenth(low), tenth(high));
@@ -124,13 +136,21 @@ fn draw(
 /// Ends a gap-free stretch of values: its line, and its band if every value has an interval.
 fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
     for (place, (x, y, _)) in run.iter().enumerate() {
-        let _ = write!(curve.line, "{}{} {}", if place == 0 { 'M' } else { 'L' }, tenth(*x), tenth(*y));
+        let _ =
+            write!(curve.line, "{}{} {}", if place == 0 { 'M' } else { 'L' }, tenth(*x), tenth(*y));
     }
     if run.len() > 1 && run.iter().all(|(_, _, interval)| interval.is_some()) {
         let upper = run.iter().map(|(x, y, interval)| (*x, interval.map_or(*y, |(_, high)| high)));
-        let lower = run.iter().rev().map(|(x, y, interval)| (*x, interval.map_or(*y, |(low, _)| low)));
+        let lower =
+            run.iter().rev().map(|(x, y, interval)| (*x, interval.map_or(*y, |(low, _)| low)));
         for (place, (x, y)) in upper.chain(lower).enumerate() {
-            let _ = write!(curve.band, "{}{} {}", if place == 0 { 'M' } else { 'L' }, tenth(x), tenth(y));
+            let _ = write!(
+                curve.band,
+                "{}{} {}",
+                if place == 0 { 'M' } else { 'L' },
+                tenth(x),
+                tenth(y)
+            );
         }
         curve.band.push('Z');
     }
@@ -138,7 +158,8 @@ fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
 }
 
 fn warned(value: &Value, points: &[Point]) -> bool {
-    let numbers = value.point.and_then(|index| points.get(index)).and_then(|point| point.numbers.as_ref());
+    let numbers =
+        value.point.and_then(|index| points.get(index)).and_then(|point| point.numbers.as_ref());
     numbers.is_some_and(|numbers| !numbers.warnings.is_empty())
 }
 
@@ -162,7 +183,8 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
     for (place, curve) in scene.curves.iter_mut().enumerate() {
         let (end_x, end_y) = ends[place];
         let y = placed[place];
-        curve.label = Some(Text::new(x, y + 4.2, "start", text::fit(&names[place], frame.width - x)));
+        curve.label =
+            Some(Text::new(x, y + 4.2, "start", text::fit(&names[place], frame.width - x)));
         if (end_x - right).abs() > X_PAD + 2.0 || (end_y - y).abs() > 3.0 {
             curve.leader = Some(Stroke::new(end_x + 6.0, end_y, x - 4.0, y));
         }

@@ -38,7 +38,12 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn new(figure: &Figure, names: &[String], peaks: &[Option<f64>], room: Room) -> Frame {
+    pub(super) fn new(
+        figure: &Figure,
+        names: &[String],
+        peaks: &[Option<f64>],
+        room: Room,
+    ) -> Frame {
         let width = room.width();
         let widest = names.iter().map(|name| text::width(name)).fold(0.0, f64::max);
         let direct = match room {
@@ -52,7 +57,9 @@ impl Frame {
         let top = key_rows as f64 * LINE + if key_rows > 0 { 6.0 } else { 0.0 } + 24.0;
         let bottom = top + inner;
         let (y_spread, y_ticks) = y_axis(figure, peaks, inner);
-        let left = y_ticks.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max).max(16.0) + 10.0;
+        let left =
+            y_ticks.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max).max(16.0)
+                + 10.0;
         let right = width - label_room;
         let y = Scale { spread: y_spread, begin: bottom, end: top };
         let (x, x_ticks, rows) = x_axis(figure, left, right, width);
@@ -74,12 +81,19 @@ impl Frame {
             let row = if self.category { place % self.rows } else { 0 };
             let half = text::width(&tick.label) / 2.0;
             let x = self.x.at_or_end(tick.value).clamp(half, (self.width - half).max(half));
-            x_labels.push(Text::new(x, bottom + 8.0 + text::ASCENT + row as f64 * LINE, "middle", &tick.label));
+            x_labels.push(Text::new(
+                x,
+                bottom + 8.0 + text::ASCENT + row as f64 * LINE,
+                "middle",
+                &tick.label,
+            ));
         }
         let y_labels = self
             .y_ticks
             .iter()
-            .map(|tick| Text::new(left - 8.0, self.y.at_or_end(tick.value) + 4.2, "end", &tick.label))
+            .map(|tick| {
+                Text::new(left - 8.0, self.y.at_or_end(tick.value) + 4.2, "end", &tick.label)
+            })
             .collect();
         let below = bottom + 8.0 + text::ASCENT + self.rows as f64 * LINE;
         Scene {
@@ -88,11 +102,21 @@ impl Frame {
             height: tenth(self.height),
             plot: [left, top, right, bottom].map(tenth),
             grid: self.y_ticks.iter().map(|tick| tenth(self.y.at_or_end(tick.value))).collect(),
-            ticks: self.x_ticks.iter().filter_map(|tick| self.x.at(tick.value)).map(tenth).collect(),
+            ticks: self
+                .x_ticks
+                .iter()
+                .filter_map(|tick| self.x.at(tick.value))
+                .map(tenth)
+                .collect(),
             x_labels,
             y_labels,
             x_title: Some(Text::new(right, below, "end", format!("{} →", axis_title(figure.x)))),
-            y_title: Some(Text::new(0.0, top - 13.0, "start", format!("↑ {}", axis_title(figure.y)))),
+            y_title: Some(Text::new(
+                0.0,
+                top - 13.0,
+                "start",
+                format!("↑ {}", axis_title(figure.y)),
+            )),
             ..Scene::default()
         }
     }
@@ -103,12 +127,16 @@ pub(super) const X_PAD: f64 = 12.0;
 
 fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<Tick>) {
     let all = figure.series.iter().flat_map(|series| &series.values);
-    let mut values: Vec<f64> = all.clone().filter_map(|value| value.y).filter(|y| drawable(figure.y, *y)).collect();
+    let mut values: Vec<f64> =
+        all.clone().filter_map(|value| value.y).filter(|y| drawable(figure.y, *y)).collect();
     let highest = values.iter().copied().fold(0.0, f64::max);
     // A very wide interval would flatten everything else.
-    let ends = all.filter_map(|value| value.interval_95).flatten().filter(|end| drawable(figure.y, *end));
-    let ends: Vec<f64> =
-        ends.map(|end| end.clamp(-highest * 2.0, highest * 2.0)).filter(|end| drawable(figure.y, *end)).collect();
+    let ends =
+        all.filter_map(|value| value.interval_95).flatten().filter(|end| drawable(figure.y, *end));
+    let ends: Vec<f64> = ends
+        .map(|end| end.clamp(-highest * 2.0, highest * 2.0))
+        .filter(|end| drawable(figure.y, *end))
+        .collect();
     values.extend(ends);
     if logarithmic(figure.y) {
         let low = values.iter().copied().reduce(f64::min).unwrap_or(1.0);
@@ -141,15 +169,18 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     let ends = values.first().copied().zip(values.last().copied());
     if figure.x == Axis::OffsetBytes {
         let scale = Scale { spread: Spread::Each(values.clone()), begin: left, end: right };
-        let labels: Vec<Tick> =
-            values.iter().map(|x| Tick { value: *x, label: crate::format::axis_value(figure.x, *x) }).collect();
+        let labels: Vec<Tick> = values
+            .iter()
+            .map(|x| Tick { value: *x, label: crate::format::axis_value(figure.x, *x) })
+            .collect();
         return staggered(scale, labels);
     }
     if logarithmic(figure.x) {
         let (low, high) = ends.unwrap_or((1.0, 1024.0));
         let (low, high) = if high / low < 1.5 { (low / 1.5, high * 1.5) } else { (low, high) };
         let scale = padded(Spread::Log(low, high));
-        let mut ticks = ticks::powers_of_two(figure.x, low * 0.999, high * 1.001, scale.end - scale.begin);
+        let mut ticks =
+            ticks::powers_of_two(figure.x, low * 0.999, high * 1.001, scale.end - scale.begin);
         if ticks.is_empty() {
             ticks = ticks::of_values(figure.x, &values, |x| scale.at(x));
         }
@@ -158,7 +189,8 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     let parts = ((right - left) / 90.0).clamp(2.0, 8.0) as usize;
     let high = if figure.x == Axis::Position { 1.0 } else { ends.map_or(1.0, |(_, high)| high) };
     let mut ticks = ticks::from_zero(figure.x, high.max(f64::MIN_POSITIVE), parts);
-    let end = if figure.x == Axis::Position { high } else { ticks.last().map_or(1.0, |tick| tick.value) };
+    let end =
+        if figure.x == Axis::Position { high } else { ticks.last().map_or(1.0, |tick| tick.value) };
     let scale = padded(Spread::Linear(0.0, end));
     let mut free_from = f64::NEG_INFINITY;
     ticks.retain(|tick| {

@@ -17,7 +17,8 @@ const HALF_LINES_APART: f64 = 24.0;
 /// there.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
-        peak_on_axis(figure.y, series, points).filter(|peak| drawable(figure.y, *peak) && *peak > 0.0)
+        peak_on_axis(figure.y, series, points)
+            .filter(|peak| drawable(figure.y, *peak) && *peak > 0.0)
     };
     figure.series.iter().map(shown).collect()
 }
@@ -63,31 +64,43 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
         }
     }
     marks.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
-    let rings = marks.iter().map(|(_, x, y, _)| Rect { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 }).collect();
-    let mut lines: Vec<(f64, f64)> =
-        half_peaks(peaks).into_iter().filter_map(|value| Some((value, frame.y.at(value)?))).collect();
+    let rings = marks
+        .iter()
+        .map(|(_, x, y, _)| Rect { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 })
+        .collect();
+    let mut lines: Vec<(f64, f64)> = half_peaks(peaks)
+        .into_iter()
+        .filter_map(|value| Some((value, frame.y.at(value)?)))
+        .collect();
     lines.retain(|(_, y)| *y >= top && *y <= bottom);
     lines.sort_by(|a, b| a.1.total_cmp(&b.1));
     let apart = lines.windows(2).all(|pair| pair[1].1 - pair[0].1 >= HALF_LINES_APART);
     if lines.len() > MAX_HALF_LINES || !apart {
         // Each curve has its own, from the axis to the mark.
         lines.clear();
-        for &(place, x, y, _) in marks.iter().filter(|(_, _, _, half)| !half.at_or_below && half.crossing.is_some()) {
+        for &(place, x, y, _) in
+            marks.iter().filter(|(_, _, _, half)| !half.at_or_below && half.crossing.is_some())
+        {
             scene.curves[place].half_line = peaks[place].map(|_| Stroke::new(left, y, x - 6.0, y));
         }
     }
-    let bounds = Rect { x: left + 2.0, y: top - 4.0, width: right - left - 4.0, height: bottom - top };
+    let bounds =
+        Rect { x: left + 2.0, y: top - 4.0, width: right - left - 4.0, height: bottom - top };
     let heights: Vec<f64> = lines.iter().map(|(_, y)| *y).collect();
     let mut placer = Placer::new(bounds, rings, ink(scene, &heights));
     for &(place, x, y, half) in &marks {
         let label = half_power_value(half);
         let width = text::width(&label) + 4.0;
         let rect = placer.place((x, y), width, text::HEIGHT + 1.0);
-        let text = rect.map(|rect| Text::new(rect.x + width / 2.0, rect.y + text::ASCENT + 0.5, "middle", label));
+        let text = rect.map(|rect| {
+            Text::new(rect.x + width / 2.0, rect.y + text::ASCENT + 0.5, "middle", label)
+        });
         let leader = rect.and_then(|rect| leader((x, y), rect));
         let ends = half.interval_95.filter(|_| !half.at_or_below);
-        let interval = ends.map(|[low, high]| Stroke::new(frame.x.at_or_end(low), y, frame.x.at_or_end(high), y));
-        scene.curves[place].half_power = Some(HalfMark { x: tenth(x), y: tenth(y), label: text, leader, interval });
+        let interval = ends
+            .map(|[low, high]| Stroke::new(frame.x.at_or_end(low), y, frame.x.at_or_end(high), y));
+        scene.curves[place].half_power =
+            Some(HalfMark { x: tenth(x), y: tenth(y), label: text, leader, interval });
     }
     for (value, y) in lines {
         let label = format!("half of {}", axis_value(figure.y, value * 2.0));
@@ -100,9 +113,12 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
 
 /// From a mark to its label, if they are not adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
-    let (to_x, to_y) = (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
+    let (to_x, to_y) =
+        (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
     let length = (to_x - x).hypot(to_y - y);
-    (length > 18.0).then(|| Stroke::new(x + (to_x - x) * 7.0 / length, y + (to_y - y) * 7.0 / length, to_x, to_y))
+    (length > 18.0).then(|| {
+        Stroke::new(x + (to_x - x) * 7.0 / length, y + (to_y - y) * 7.0 / length, to_x, to_y)
+    })
 }
 
 /// The position of a curve's half-power point, if the figure's x is what varied.
@@ -118,9 +134,14 @@ fn crossing(
         Varied::Depth => matches!(figure.x, Axis::Depth | Axis::Threads),
         Varied::ChunkBytes => false,
     };
-    let value = if half.at_or_below { half.smallest.or(half.crossing) } else { half.crossing.or(half.smallest) };
+    let value = if half.at_or_below {
+        half.smallest.or(half.crossing)
+    } else {
+        half.crossing.or(half.smallest)
+    };
     let value = value.filter(|value| fits && drawable(figure.x, *value))?;
-    let x = frame.x.at(value).filter(|x| *x >= frame.x.begin - X_PAD && *x <= frame.x.end + X_PAD)?;
+    let x =
+        frame.x.at(value).filter(|x| *x >= frame.x.begin - X_PAD && *x <= frame.x.end + X_PAD)?;
     let on_line = peak.filter(|_| !half.at_or_below && half.crossing.is_some());
     let y = on_line.map(|peak| peak / 2.0).or_else(|| height_at(figure, series, value));
     let y = frame.y.at(y.filter(|y| drawable(figure.y, *y))?)?;

@@ -47,7 +47,8 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
         let want = wanted[index].clamp(low, high);
         let mut group = (want, 1usize, want);
         let settle = |group: &mut (f64, usize, f64)| {
-            group.0 = (group.2 / group.1 as f64).clamp(low, (high - gap * (group.1 - 1) as f64).max(low));
+            group.0 =
+                (group.2 / group.1 as f64).clamp(low, (high - gap * (group.1 - 1) as f64).max(low));
         };
         settle(&mut group);
         while let Some(&(first, members, sum)) = groups.last() {
@@ -99,10 +100,14 @@ impl Placer {
     /// A position for a label of this size near `anchor`; `None` if all are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
-        for (ring, distance) in [9.0, 15.0, 24.0, 36.0, 50.0, 66.0, 84.0, 108.0].into_iter().enumerate() {
+        for (ring, distance) in
+            [9.0, 15.0, 24.0, 36.0, 50.0, 66.0, 84.0, 108.0].into_iter().enumerate()
+        {
             for (turn, (right, down)) in DIRECTIONS.into_iter().enumerate() {
                 let rect = beside(anchor, (right, down), distance, width, height);
-                if !rect.inside(&self.bounds) || self.taken.iter().any(|other| other.overlaps(&rect)) {
+                if !rect.inside(&self.bounds)
+                    || self.taken.iter().any(|other| other.overlaps(&rect))
+                {
                     continue;
                 }
                 let cost = distance + self.covered(&rect) * 9.0 + turn as f64 * 0.2 + ring as f64;
@@ -122,8 +127,11 @@ impl Placer {
         let steps = ((self.bounds.width - width) / 8.0).max(0.0) as usize;
         for step in 0..=steps {
             for (turn, top) in [y - height - 1.0, y + 2.0].into_iter().enumerate() {
-                let rect = Rect { x: self.bounds.x + 4.0 + step as f64 * 8.0, y: top, width, height };
-                if !rect.inside(&self.bounds) || self.taken.iter().any(|other| other.overlaps(&rect)) {
+                let rect =
+                    Rect { x: self.bounds.x + 4.0 + step as f64 * 8.0, y: top, width, height };
+                if !rect.inside(&self.bounds)
+                    || self.taken.iter().any(|other| other.overlaps(&rect))
+                {
                     continue;
                 }
                 let cost = step as f64 + self.covered(&rect) * 30.0 + turn as f64 * 6.0;
@@ -140,11 +148,25 @@ impl Placer {
 
 /// The sides of an anchor in order of preference: a rising curve leaves room above to the left and
 /// below to the right.
-const DIRECTIONS: [(f64, f64); 8] =
-    [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
+const DIRECTIONS: [(f64, f64); 8] = [
+    (-1.0, -1.0),
+    (1.0, 1.0),
+    (1.0, 0.3),
+    (-1.0, -0.3),
+    (0.0, -1.0),
+    (0.0, 1.0),
+    (1.0, -1.0),
+    (-1.0, 1.0),
+];
 
 /// The rectangle that touches the circle of `distance` around an anchor on this side.
-fn beside((x, y): (f64, f64), (right, down): (f64, f64), distance: f64, width: f64, height: f64) -> Rect {
+fn beside(
+    (x, y): (f64, f64),
+    (right, down): (f64, f64),
+    distance: f64,
+    width: f64,
+    height: f64,
+) -> Rect {
     let along = |direction: f64, size: f64| match direction {
         d if d < -0.5 => -distance * 0.8 - size,
         d if d > 0.5 => distance * 0.8,

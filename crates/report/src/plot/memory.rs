@@ -13,7 +13,11 @@ const ROW: f64 = 26.0;
 
 /// The name of a row: `copy, 2 threads`.
 pub(crate) fn name(usage: &MemoryUse) -> String {
-    format!("{}, {}", printable(&usage.kind), crate::format::plural(usage.threads as usize, "thread"))
+    format!(
+        "{}, {}",
+        printable(&usage.kind),
+        crate::format::plural(usage.threads as usize, "thread")
+    )
 }
 
 pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
@@ -24,10 +28,14 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         .copied()
         .filter(|rate| rate.is_finite() && *rate < 1e300);
     let most = rates.fold(0.0, f64::max);
-    let names: Vec<String> = memory.iter().map(|usage| text::fit(&name(usage), width * 0.4)).collect();
-    let medians: Vec<Option<f64>> = memory.iter().map(|usage| median(&usage.rates_bytes_per_s)).collect();
-    let shown: Vec<String> = medians.iter().map(|value| value.map_or("failed".into(), rate)).collect();
-    let widest = |texts: &[String]| texts.iter().map(|label| text::width(label)).fold(0.0, f64::max);
+    let names: Vec<String> =
+        memory.iter().map(|usage| text::fit(&name(usage), width * 0.4)).collect();
+    let medians: Vec<Option<f64>> =
+        memory.iter().map(|usage| median(&usage.rates_bytes_per_s)).collect();
+    let shown: Vec<String> =
+        medians.iter().map(|value| value.map_or("failed".into(), rate)).collect();
+    let widest =
+        |texts: &[String]| texts.iter().map(|label| text::width(label)).fold(0.0, f64::max);
     let left = widest(&names) + 12.0;
     let right = (width - widest(&shown).max(30.0) - 18.0).max(left + 40.0);
     let (top, bottom) = (6.0, 6.0 + memory.len().max(1) as f64 * ROW);
@@ -51,7 +59,14 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         ticks: axis.iter().filter_map(|tick| scale.at(tick.value)).map(tenth).collect(),
         x_labels: axis
             .iter()
-            .map(|tick| Text::new(scale.at_or_end(tick.value), bottom + 8.0 + text::ASCENT, "middle", &tick.label))
+            .map(|tick| {
+                Text::new(
+                    scale.at_or_end(tick.value),
+                    bottom + 8.0 + text::ASCENT,
+                    "middle",
+                    &tick.label,
+                )
+            })
             .collect(),
         x_title: Some(Text::new(right, bottom + 25.0 + text::ASCENT, "end", "MiB/s →")),
         ..Scene::default()

@@ -62,10 +62,9 @@ mod tests {
     use results::{Axis, Figure, HalfPower, PeakSource, Series, Value, Varied};
 
     fn texts(scene: &Scene) -> Vec<&Text> {
-        let curves = scene
-            .curves
-            .iter()
-            .flat_map(|curve| curve.label.iter().chain(curve.half_power.iter().filter_map(|half| half.label.as_ref())));
+        let curves = scene.curves.iter().flat_map(|curve| {
+            curve.label.iter().chain(curve.half_power.iter().filter_map(|half| half.label.as_ref()))
+        });
         let lines = scene.half_lines.iter().filter_map(|line| line.label.as_ref());
         scene
             .x_labels
@@ -136,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_half_power_point_is_at_half_of_the_peak() {
-        let heights: Vec<Option<f64>> = (0..12).map(|place| Some(1e9 / (1.0 + 64.0 / f64::from(1 << place)))).collect();
+        let heights: Vec<Option<f64>> =
+            (0..12).map(|place| Some(1e9 / (1.0 + 64.0 / f64::from(1 << place)))).collect();
         let figure = Figure {
             id: "f".into(),
             title: "t".into(),
@@ -148,7 +148,10 @@ mod tests {
         let half = scene.curves[0].half_power.as_ref().expect("it is marked");
         assert_eq!(half.label.as_ref().map(|label| label.text.as_str()), Some("32.0 KiB"));
         assert_eq!(scene.half_lines.len(), 1);
-        assert!((scene.half_lines[0].stroke.y1 - half.y).abs() < 0.11, "the mark is on the half-peak line");
+        assert!(
+            (scene.half_lines[0].stroke.y1 - half.y).abs() < 0.11,
+            "the mark is on the half-peak line"
+        );
         // 512 B x 2^6 = 32 KiB is the seventh value, at half of the peak.
         assert_eq!((scene.curves[0].marks[6].x, scene.curves[0].marks[6].y), (half.x, half.y));
     }

@@ -21,19 +21,24 @@ impl Scale {
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),
-            Spread::Log(low, high) if value > 0.0 => (value.ln() - low.ln()) / (high.ln() - low.ln()),
+            Spread::Log(low, high) if value > 0.0 => {
+                (value.ln() - low.ln()) / (high.ln() - low.ln())
+            }
             Spread::Log(..) => return None,
             Spread::Each(values) => {
-                (values.iter().position(|known| *known == value)? as f64 + 0.5) / values.len() as f64
+                (values.iter().position(|known| *known == value)? as f64 + 0.5)
+                    / values.len() as f64
             }
         };
         // A value this far outside the figure is not drawn.
-        (share.is_finite() && share.abs() < 100.0).then_some(self.begin + share * (self.end - self.begin))
+        (share.is_finite() && share.abs() < 100.0)
+            .then_some(self.begin + share * (self.end - self.begin))
     }
 
     /// [`Scale::at`], clamped to the axis; values without a logarithm go to the low end.
     pub(crate) fn at_or_end(&self, value: f64) -> f64 {
-        let (low, high) = if self.begin < self.end { (self.begin, self.end) } else { (self.end, self.begin) };
+        let (low, high) =
+            if self.begin < self.end { (self.begin, self.end) } else { (self.end, self.begin) };
         match self.at(value) {
             Some(place) => place.clamp(low, high),
             None if value > 0.0 && value.is_finite() => self.end,
@@ -44,7 +49,9 @@ impl Scale {
     /// Width of one slot, if values have slots.
     pub(crate) fn slot(&self) -> Option<f64> {
         match &self.spread {
-            Spread::Each(values) => Some((self.end - self.begin).abs() / values.len().max(1) as f64),
+            Spread::Each(values) => {
+                Some((self.end - self.begin).abs() / values.len().max(1) as f64)
+            }
             _ => None,
         }
     }

@@ -27,7 +27,12 @@ impl Text {
             "middle" => self.x - width / 2.0,
             _ => self.x - width,
         };
-        super::labels::Rect { x: x + 0.1, y: self.y - ASCENT + 0.6, width: width - 0.2, height: HEIGHT - 1.2 }
+        super::labels::Rect {
+            x: x + 0.1,
+            y: self.y - ASCENT + 0.6,
+            width: width - 0.2,
+            height: HEIGHT - 1.2,
+        }
     }
 }
 

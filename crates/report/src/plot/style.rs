@@ -18,7 +18,11 @@ pub(super) fn styles(names: &[String]) -> Vec<Style> {
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
     if family(&borrowed).is_some() && count > 2 {
         return (0..count)
-            .map(|place| Style { pair: colour::of_curve(place, count, true), dash: 0, shape: place })
+            .map(|place| Style {
+                pair: colour::of_curve(place, count, true),
+                dash: 0,
+                shape: place,
+            })
             .collect();
     }
     if let Some((parts, firsts)) = two_parts(&borrowed) {
@@ -54,10 +58,12 @@ fn two_parts(names: &[&str]) -> Option<(Vec<(usize, usize)>, usize)> {
         }
         parts.push((index(&firsts, first)?, index(&seconds, second)?));
     }
-    let repeats =
-        |parts: &[(usize, usize)]| parts.iter().enumerate().any(|(place, part)| parts[..place].contains(part));
-    let fits =
-        (2..=colour::MOST).contains(&firsts.len()) && (2..=DASHES.len()).contains(&seconds.len()) && !repeats(&parts);
+    let repeats = |parts: &[(usize, usize)]| {
+        parts.iter().enumerate().any(|(place, part)| parts[..place].contains(part))
+    };
+    let fits = (2..=colour::MOST).contains(&firsts.len())
+        && (2..=DASHES.len()).contains(&seconds.len())
+        && !repeats(&parts);
     fits.then_some((parts, firsts.len()))
 }
 
@@ -72,21 +78,30 @@ mod tests {
 
     #[test]
     fn names_of_two_parts_share_colours_and_dashes() {
-        let styles = of(&["written, depth 1", "written, depth 8", "extend, depth 1", "extend, depth 8"]);
-        assert!(styles[0].0 == styles[1].0 && styles[2].0 == styles[3].0 && styles[0].0 != styles[2].0);
-        assert!(styles[0].1 == styles[2].1 && styles[1].1 == styles[3].1 && styles[0].1 != styles[1].1);
+        let styles =
+            of(&["written, depth 1", "written, depth 8", "extend, depth 1", "extend, depth 8"]);
+        assert!(
+            styles[0].0 == styles[1].0 && styles[2].0 == styles[3].0 && styles[0].0 != styles[2].0
+        );
+        assert!(
+            styles[0].1 == styles[2].1 && styles[1].1 == styles[3].1 && styles[0].1 != styles[1].1
+        );
     }
 
     #[test]
     fn curves_never_share_a_style() {
-        let many: Vec<String> = (0..18).map(|place| format!("name {}", char::from(b'a' + place))).collect();
+        let many: Vec<String> =
+            (0..18).map(|place| format!("name {}", char::from(b'a' + place))).collect();
         for names in [
             vec!["depth 1", "depth 8", "depth 32"],
             vec!["read", "write", "write-through"],
             many.iter().map(String::as_str).collect(),
         ] {
             let styles = of(&names);
-            assert!((1..styles.len()).all(|place| !styles[..place].contains(&styles[place])), "{styles:?}");
+            assert!(
+                (1..styles.len()).all(|place| !styles[..place].contains(&styles[place])),
+                "{styles:?}"
+            );
         }
     }
 }

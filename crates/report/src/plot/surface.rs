@@ -29,8 +29,12 @@ struct Measures {
 impl Measures {
     fn of(room: Room) -> Measures {
         match room {
-            Room::Wide => Measures { left: 66.0, along: 410.0, skew: 150.0, rise: 140.0, height: 190.0 },
-            Room::Narrow => Measures { left: 58.0, along: 180.0, skew: 70.0, rise: 90.0, height: 150.0 },
+            Room::Wide => {
+                Measures { left: 66.0, along: 410.0, skew: 150.0, rise: 140.0, height: 190.0 }
+            }
+            Room::Narrow => {
+                Measures { left: 58.0, along: 180.0, skew: 70.0, rise: 90.0, height: 150.0 }
+            }
         }
     }
 }
@@ -133,8 +137,14 @@ fn path(points: &[(f64, f64)], closed: bool) -> String {
 
 pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     let m = Measures::of(room);
-    let most =
-        surface.bytes_per_s.iter().flatten().flatten().copied().filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+    let most = surface
+        .bytes_per_s
+        .iter()
+        .flatten()
+        .flatten()
+        .copied()
+        .filter(|rate| rate.is_finite())
+        .fold(0.0, f64::max);
     let heights = ticks::from_zero(Axis::BytesPerS, most, 4);
     let most = heights.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE);
     let top = 26.0;
@@ -144,7 +154,13 @@ pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
         room: room.name(),
         width: room.width(),
         height: tenth(base + 12.0 + 2.0 * LINE + 6.0),
-        base: path(&[places.at(0.0, 0.0, 0.0), places.at(0.0, (surface.rows.len().max(1) - 1) as f64, 0.0)], false),
+        base: path(
+            &[
+                places.at(0.0, 0.0, 0.0),
+                places.at(0.0, (surface.rows.len().max(1) - 1) as f64, 0.0),
+            ],
+            false,
+        ),
         ..SurfaceScene::default()
     };
     axes(&mut scene, &places, &heights, room);
@@ -155,17 +171,25 @@ pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
 
 fn axes(scene: &mut SurfaceScene, places: &Places<'_>, heights: &[ticks::Tick], room: Room) {
     let m = &places.m;
-    let corner = |u: f64, v: f64, up: f64| (m.left + u * m.along + v * m.skew, places.base - v * m.rise - up);
+    let corner = |u: f64, v: f64, up: f64| {
+        (m.left + u * m.along + v * m.skew, places.base - v * m.rise - up)
+    };
     for tick in heights {
         let up = tick.value / places.most * m.height;
-        scene.grid.push(path(&[corner(0.0, 0.0, up), corner(0.0, 1.0, up), corner(1.0, 1.0, up)], false));
+        scene
+            .grid
+            .push(path(&[corner(0.0, 0.0, up), corner(0.0, 1.0, up), corner(1.0, 1.0, up)], false));
         let (x, y) = corner(0.0, 0.0, up);
         scene.labels.push(Text::new(x - 8.0, y + 4.2, "end", &tick.label));
     }
     for place in [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
-        scene.grid.push(path(&[corner(place.0, place.1, 0.0), corner(place.0, place.1, m.height)], false));
+        scene.grid.push(path(
+            &[corner(place.0, place.1, 0.0), corner(place.0, place.1, m.height)],
+            false,
+        ));
     }
-    scene.base = path(&[corner(0.0, 0.0, 0.0), corner(1.0, 0.0, 0.0), corner(1.0, 1.0, 0.0)], false);
+    scene.base =
+        path(&[corner(0.0, 0.0, 0.0), corner(1.0, 0.0, 0.0), corner(1.0, 1.0, 0.0)], false);
     let mut free_from = f64::NEG_INFINITY;
     for (column, bytes) in places.surface.columns.iter().enumerate() {
         let u = share(column as f64, places.surface.columns.len());
@@ -201,10 +225,13 @@ fn layer(places: &Places<'_>, row: usize) -> Layer {
     let mut layer = Layer::default();
     if row > 0 {
         for column in 1..columns {
-            let corners = [(row - 1, column - 1), (row - 1, column), (row, column), (row, column - 1)];
+            let corners =
+                [(row - 1, column - 1), (row - 1, column), (row, column), (row, column - 1)];
             let there: Vec<(f64, (f64, f64))> = corners
                 .iter()
-                .filter_map(|&(row, column)| Some((places.rate(row, column)?, places.vertex(row, column)?)))
+                .filter_map(|&(row, column)| {
+                    Some((places.rate(row, column)?, places.vertex(row, column)?))
+                })
                 .collect();
             if there.len() >= 3 {
                 let mean = there.iter().map(|(rate, _)| rate).sum::<f64>() / there.len() as f64;
@@ -236,11 +263,15 @@ fn layer(places: &Places<'_>, row: usize) -> Layer {
 
 /// The line at which files outgrow a cache, and its name at the side.
 fn cliff(scene: &mut SurfaceScene, places: &Places<'_>, room: Room) {
-    let Some(after) = places.surface.cliff.as_ref().map(|cliff| cliff.first_slow_row) else { return };
+    let Some(after) = places.surface.cliff.as_ref().map(|cliff| cliff.first_slow_row) else {
+        return;
+    };
     let Some(layer) = scene.layers.get_mut(after).filter(|_| after > 0) else { return };
     let mut points = Vec::new();
     for column in 0..places.surface.columns.len() {
-        if let (Some(fast), Some(slow)) = (places.rate(after - 1, column), places.rate(after, column)) {
+        if let (Some(fast), Some(slow)) =
+            (places.rate(after - 1, column), places.rate(after, column))
+        {
             points.push(places.at(column as f64, after as f64 - 0.5, (fast + slow) / 2.0));
         }
     }
@@ -250,7 +281,8 @@ fn cliff(scene: &mut SurfaceScene, places: &Places<'_>, room: Room) {
     }
     layer.cliff = path(&points, false);
     if room == Room::Wide {
-        let edge = places.at((places.surface.columns.len().max(1) - 1) as f64, after as f64 - 0.5, 0.0);
+        let edge =
+            places.at((places.surface.columns.len().max(1) - 1) as f64, after as f64 - 0.5, 0.0);
         let x = edge.0.max(places.m.left + places.m.along * 0.75) + 9.0 + 74.0;
         scene.cliff_label = Some(Text::new(x, edge.1 + 4.2, "start", "cliff"));
         scene.cliff_leader = Some(Stroke::new(edge.0, edge.1, x - 4.0, edge.1));
@@ -268,7 +300,9 @@ mod tests {
             title: "Reader".into(),
             rows: (0..rows).map(|row| 65_536u64 << row).collect(),
             columns: (0..columns).map(|column| 4096u64 << column).collect(),
-            bytes_per_s: (0..rows).map(|row| (0..columns).map(|column| rate(row, column)).collect()).collect(),
+            bytes_per_s: (0..rows)
+                .map(|row| (0..columns).map(|column| rate(row, column)).collect())
+                .collect(),
             spread_percent: Vec::new(),
             cliff: None,
         }
@@ -299,7 +333,9 @@ mod tests {
     #[test]
     fn every_value_is_drawn_front_last() {
         let scene = lay_out_surface(
-            &surface(3, 4, |row, column| (row + 1 >= column).then_some((row * 10 + column + 1) as f64 * 1e6)),
+            &surface(3, 4, |row, column| {
+                (row + 1 >= column).then_some((row * 10 + column + 1) as f64 * 1e6)
+            }),
             Room::Wide,
         );
         let peaks: Vec<(usize, usize)> =

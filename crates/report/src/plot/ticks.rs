@@ -36,12 +36,14 @@ fn unit(axis: Axis, most: f64) -> (f64, &'static str) {
             most if most >= 2e3 => (1e3, " us"),
             _ => (1.0, " ns"),
         },
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => match most {
-            most if most >= 2.0 * GIB as f64 => (GIB as f64, " GiB"),
-            most if most >= 2.0 * MIB as f64 => (MIB as f64, " MiB"),
-            most if most >= 2.0 * KIB as f64 => (KIB as f64, " KiB"),
-            _ => (1.0, " B"),
-        },
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => {
+            match most {
+                most if most >= 2.0 * GIB as f64 => (GIB as f64, " GiB"),
+                most if most >= 2.0 * MIB as f64 => (MIB as f64, " MiB"),
+                most if most >= 2.0 * KIB as f64 => (KIB as f64, " KiB"),
+                _ => (1.0, " B"),
+            }
+        }
         _ => (1.0, ""),
     }
 }
@@ -67,7 +69,11 @@ pub(crate) fn from_zero(axis: Axis, most: f64, parts: usize) -> Vec<Tick> {
             };
             Tick {
                 value: value * factor,
-                label: if place == 0 && name == "k" { "0".into() } else { format!("{number}{name}") },
+                label: if place == 0 && name == "k" {
+                    "0".into()
+                } else {
+                    format!("{number}{name}")
+                },
             }
         })
         .collect()
@@ -80,10 +86,14 @@ fn log_label(axis: Axis, value: f64) -> String {
         None => trim_zeros(&text),
     };
     match axis {
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes if value >= 1.0 => {
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes
+            if value >= 1.0 =>
+        {
             crate::format::size(value)
         }
-        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs if value >= 1e-6 => {
+        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs
+            if value >= 1e-6 =>
+        {
             squeeze(show_time(value))
         }
         Axis::BytesPerS => squeeze(significant(value / MIB as f64, 3)),
@@ -97,7 +107,8 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
     let ticks = |every: i32| -> Vec<Tick> {
-        let first = first.div_euclid(every) * every + if first.rem_euclid(every) == 0 { 0 } else { every };
+        let first =
+            first.div_euclid(every) * every + if first.rem_euclid(every) == 0 { 0 } else { every };
         (first..=last)
             .step_by(every as usize)
             .map(|power| {
@@ -108,7 +119,8 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     };
     let fits = |ticks: &[Tick], every: i32| {
         ticks.windows(2).all(|pair| {
-            (text::width(&pair[0].label) + text::width(&pair[1].label)) / 2.0 + GAP <= per_power * f64::from(every)
+            (text::width(&pair[0].label) + text::width(&pair[1].label)) / 2.0 + GAP
+                <= per_power * f64::from(every)
         })
     };
     for every in [1, 2, 4, 10, 20, 40, 80, 160, 320, 640, 1280] {
@@ -121,7 +133,11 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
 }
 
 /// Labels the values themselves, as many as fit from left to right; for axes without round values.
-pub(crate) fn of_values(axis: Axis, values: &[f64], place: impl Fn(f64) -> Option<f64>) -> Vec<Tick> {
+pub(crate) fn of_values(
+    axis: Axis,
+    values: &[f64],
+    place: impl Fn(f64) -> Option<f64>,
+) -> Vec<Tick> {
     let mut free_from = f64::NEG_INFINITY;
     let mut ticks = Vec::new();
     for &value in values {
@@ -140,8 +156,11 @@ pub(crate) fn of_values(axis: Axis, values: &[f64], place: impl Fn(f64) -> Optio
 fn round_log(value: f64, up: bool) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let digits = [1.0, 2.0, 5.0, 10.0];
-    let near = |digit: &f64| if up { digit * power >= value * 0.999_999 } else { digit * power <= value * 1.000_001 };
-    let digit = if up { digits.into_iter().find(near) } else { digits.into_iter().rev().find(near) };
+    let near = |digit: &f64| {
+        if up { digit * power >= value * 0.999_999 } else { digit * power <= value * 1.000_001 }
+    };
+    let digit =
+        if up { digits.into_iter().find(near) } else { digits.into_iter().rev().find(near) };
     let round = digit.unwrap_or(1.0) * power;
     if round > 0.0 && round.is_finite() { round } else { value }
 }
@@ -162,7 +181,8 @@ pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64
     while 10f64.powi(power) <= high * 1.000_001 && ticks.len() < 100 {
         for digit in digits {
             let value = digit * 10f64.powi(power);
-            if value >= low * 0.999_999 && value <= high * 1.000_001 && power.rem_euclid(every) == 0 {
+            if value >= low * 0.999_999 && value <= high * 1.000_001 && power.rem_euclid(every) == 0
+            {
                 ticks.push(Tick { value, label: log_label(axis, value) });
             }
         }
@@ -182,12 +202,18 @@ mod tests {
 
     #[test]
     fn rates_from_zero_in_round_steps() {
-        assert_eq!(labels(&from_zero(Axis::BytesPerS, 1640.0 * MIB as f64, 5)), ["0", "500", "1000", "1500", "2000"]);
+        assert_eq!(
+            labels(&from_zero(Axis::BytesPerS, 1640.0 * MIB as f64, 5)),
+            ["0", "500", "1000", "1500", "2000"]
+        );
         assert_eq!(
             labels(&from_zero(Axis::BytesPerS, 0.9 * MIB as f64, 5)),
             ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
         );
-        assert_eq!(labels(&from_zero(Axis::Iops, 419_000.0, 5)), ["0", "100k", "200k", "300k", "400k", "500k"]);
+        assert_eq!(
+            labels(&from_zero(Axis::Iops, 419_000.0, 5)),
+            ["0", "100k", "200k", "300k", "400k", "500k"]
+        );
         assert_eq!(labels(&from_zero(Axis::Position, 1.0, 4)), ["0 %", "50 %", "100 %"]);
         assert_eq!(labels(&from_zero(Axis::Members, 2.0, 5)), ["0", "1", "2"]);
         assert_eq!(labels(&from_zero(Axis::TimeNs, 3.4e9, 5)), ["0 s", "1 s", "2 s", "3 s", "4 s"]);
@@ -196,7 +222,10 @@ mod tests {
     #[test]
     fn request_sizes_by_powers_of_two() {
         let wide = powers_of_two(Axis::RequestBytes, 400.0, 5e6, 600.0);
-        assert_eq!(labels(&wide), ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]);
+        assert_eq!(
+            labels(&wide),
+            ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
+        );
         let narrow = powers_of_two(Axis::RequestBytes, 400.0, 5e6, 280.0);
         assert_eq!(labels(&narrow), ["4 KiB", "64 KiB", "1 MiB"]);
         assert_eq!(

@@ -2,16 +2,16 @@
 
 use super::{Line, Tone, fit, pad, points, render, wrap, wrap_most};
 use crate::format::{
-    costs_by_mode, duration, finding_costs, finding_steps, fixed_span, grouped, half_power_lines, plural, plus_minus,
-    rate, share,
+    costs_by_mode, duration, finding_costs, finding_steps, fixed_span, grouped, half_power_lines,
+    plural, plus_minus, rate, share,
 };
 use crate::plain;
 use crate::sentences::{self, Versions};
 use machine::text::printable;
 use machine::units::{MIB, show_size, show_time, significant};
 use results::{
-    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource, Point, Results, Rule,
-    Varied,
+    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource,
+    Point, Results, Rule, Varied,
 };
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
@@ -140,19 +140,27 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
     };
     part("Doubt", Tone::Doubt, doubts(&answer.doubts, detail, room));
     part("Peak", Tone::Quiet, peaks(results, answer, detail, room));
-    let plain_rates = plain::rates(&answer.plain, room).into_iter().map(|line| vec![(Tone::Plain, fit(&line, room))]);
+    let plain_rates = plain::rates(&answer.plain, room)
+        .into_iter()
+        .map(|line| vec![(Tone::Plain, fit(&line, room))]);
     part("Plain", Tone::Quiet, plain_rates.collect());
     part("Limit", Tone::Quiet, limits(&answer.limits, detail, room));
     part("Half", Tone::Quiet, half_power(&answer.half_power, detail, room));
     let (costs, more_costs) = costs_by_mode(&answer.costs);
-    part("CPU", Tone::Quiet, costs.into_iter().chain(more_costs).take(detail.costs).map(cost).collect());
+    part(
+        "CPU",
+        Tone::Quiet,
+        costs.into_iter().chain(more_costs).take(detail.costs).map(cost).collect(),
+    );
     let findings = answer
         .findings
         .iter()
         .take(3)
         .enumerate()
         .flat_map(|(place, finding)| change(place + 1, finding, &results.points, detail, room));
-    let enough = plain::enough(&answer.plain, room).into_iter().flat_map(|text| sentence(Tone::Good, &text, room, 1));
+    let enough = plain::enough(&answer.plain, room)
+        .into_iter()
+        .flat_map(|text| sentence(Tone::Good, &text, room, 1));
     part("Change", Tone::Quiet, enough.chain(findings).collect());
     let predicted = answer
         .predictions
@@ -161,14 +169,19 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
         .flat_map(|one| shortened(&sentences::prediction(one), room, 1));
     part("Predict", Tone::Quiet, predicted.collect());
     part("Rules", Tone::Quiet, rules(&answer.checklist, detail.rule_lines, room));
-    let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
+    let left_out = answer
+        .left_out
+        .iter()
+        .take(detail.left_out)
+        .flat_map(|text| sentence(Tone::Quiet, text, room, 1));
     part("Omitted", Tone::Quiet, left_out.collect());
     lines
 }
 
 /// The target on the left, points and time on the right.
 fn title(results: &Results, width: usize) -> Line {
-    let spent = format!("{}, {}", plural(results.points.len(), "point"), duration(results.elapsed_ns));
+    let spent =
+        format!("{}, {}", plural(results.points.len(), "point"), duration(results.elapsed_ns));
     let name = fit(&printable(&results.target.name), width.saturating_sub(spent.width() + 2));
     let gap = width.saturating_sub(name.width() + spent.width());
     vec![(Tone::Strong, name), (Tone::Plain, " ".repeat(gap)), (Tone::Quiet, spent)]
@@ -190,8 +203,11 @@ type BySize = (Bottleneck, Option<u32>);
 /// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random
 /// reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
-    let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
-    let sentences = peaks.iter().flat_map(|limit| shortened(&sentences::limit(limit), room, detail.limit_lines));
+    let (peaks, others): (Vec<&Limit>, Vec<&Limit>) =
+        limits.iter().partition(|limit| limit.of == LimitOf::Peak);
+    let sentences = peaks
+        .iter()
+        .flat_map(|limit| shortened(&sentences::limit(limit), room, detail.limit_lines));
     // The kind of rate, and its bottleneck from each request size on.
     let mut groups: Vec<(LimitOf, OpKind, Vec<BySize>)> = Vec::new();
     for limit in others {
@@ -206,9 +222,9 @@ fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
         let size = bytes.map(|bytes| show_size(u64::from(bytes))).unwrap_or_default();
         format!("{} ({size})", what.name().replace('_', " "))
     };
-    let words = groups
-        .iter()
-        .map(|(of, op, all)| format!("{of} {op}s: {}", all.iter().map(with_size).collect::<Vec<_>>().join(", ")));
+    let words = groups.iter().map(|(of, op, all)| {
+        format!("{of} {op}s: {}", all.iter().map(with_size).collect::<Vec<_>>().join(", "))
+    });
     let words: Vec<String> = words.collect();
     let summary = if words.is_empty() {
         Vec::new()
@@ -243,14 +259,21 @@ fn doubts(doubts: &[String], detail: Detail, room: usize) -> Vec<Line> {
 fn peaks(results: &Results, answer: &Answer, detail: Detail, room: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for peak in &answer.peaks {
-        let mut line = vec![(Tone::Plain, pad(peak.op.name(), 6)), (Tone::Strong, rate(peak.throughput_bytes_per_s))];
+        let mut line = vec![
+            (Tone::Plain, pad(peak.op.name(), 6)),
+            (Tone::Strong, rate(peak.throughput_bytes_per_s)),
+        ];
         if let Some(spread) = plus_minus(peak.throughput_bytes_per_s, peak.interval_95) {
             line.push((Tone::Plain, format!(" {spread}")));
         }
         if let Some(advertised) = &peak.advertised
-            && let Some(part) = share(peak.throughput_bytes_per_s, advertised.throughput_bytes_per_s)
+            && let Some(part) =
+                share(peak.throughput_bytes_per_s, advertised.throughput_bytes_per_s)
         {
-            line.push((Tone::Plain, format!(", {part} of what {} allows", printable(&advertised.layer))));
+            line.push((
+                Tone::Plain,
+                format!(", {part} of what {} allows", printable(&advertised.layer)),
+            ));
         }
         lines.push(line);
         if detail.settings {
@@ -281,7 +304,12 @@ fn half_power(all: &[HalfPower], detail: Detail, room: usize) -> Vec<Line> {
         }
     }
     let lines = groups.iter().take(detail.half_power_groups).flat_map(|(name, members)| {
-        sentence(Tone::Plain, &format!("{name}: {}", settings_at(members)), room, detail.half_power_lines)
+        sentence(
+            Tone::Plain,
+            &format!("{name}: {}", settings_at(members)),
+            room,
+            detail.half_power_lines,
+        )
     });
     lines.collect()
 }
@@ -314,12 +342,19 @@ fn cost(cost: &CostModel) -> Line {
 pub(super) fn gain(finding: &Finding) -> String {
     let show = |value: f64| if value >= 99.5 { grouped(value) } else { significant(value, 3) };
     // If runs repeat exactly, the interval is the gain itself.
-    let interval = finding.gain_interval_95.map(|ends| ends.map(show)).filter(|[low, high]| low != high);
+    let interval =
+        finding.gain_interval_95.map(|ends| ends.map(show)).filter(|[low, high]| low != high);
     let interval = interval.map(|[low, high]| format!(" ({low}–{high})")).unwrap_or_default();
     format!("×{}{interval}", show(finding.gain))
 }
 
-fn change(number: usize, finding: &Finding, points: &[Point], detail: Detail, room: usize) -> Vec<Line> {
+fn change(
+    number: usize,
+    finding: &Finding,
+    points: &[Point],
+    detail: Detail,
+    room: usize,
+) -> Vec<Line> {
     let gained = gain(finding);
     let mut lines: Vec<Line> = Vec::new();
     let beside = room.saturating_sub(5 + gained.width());
@@ -404,7 +439,14 @@ mod tests {
             said(90, 1),
             "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %)"
         );
-        assert_eq!(said(70, 1), "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s");
-        assert_eq!(said(30, 1), "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s", "it wraps");
+        assert_eq!(
+            said(70, 1),
+            "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s"
+        );
+        assert_eq!(
+            said(30, 1),
+            "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s",
+            "it wraps"
+        );
     }
 }

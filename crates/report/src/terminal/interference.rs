@@ -18,13 +18,19 @@ fn times(ratio: Option<Ratio>, plain: f64) -> String {
 }
 
 /// The table of each workload alone and with the others, under a sentence.
-pub(super) fn interference(results: &Results, found: &Interference, width: usize, colour: bool) -> String {
+pub(super) fn interference(
+    results: &Results,
+    found: &Interference,
+    width: usize,
+    colour: bool,
+) -> String {
     let mut out = String::new();
     for line in wrap(&found.sentence, width) {
         out.push_str(&paint(Tone::Strong, &line, colour));
         out.push('\n');
     }
-    let header = ["workload", "target", "alone", "at once", "times", "p99 alone", "at once", "times"];
+    let header =
+        ["workload", "target", "alone", "at once", "times", "p99 alone", "at once", "times"];
     let header: Vec<String> = header.map(str::to_owned).into();
     let several = found.workloads.iter().any(|one| one.target != found.workloads[0].target);
     let mut rows = Vec::new();
@@ -45,7 +51,12 @@ pub(super) fn interference(results: &Results, found: &Interference, width: usize
     }
     let dropped = usize::from(!several);
     let keep = |cells: Vec<String>| -> Vec<String> {
-        cells.into_iter().enumerate().filter(|(place, _)| several || *place != 1).map(|(_, cell)| cell).collect()
+        cells
+            .into_iter()
+            .enumerate()
+            .filter(|(place, _)| several || *place != 1)
+            .map(|(_, cell)| cell)
+            .collect()
     };
     let rows: Vec<Vec<String>> = rows.into_iter().map(keep).collect();
     out.push_str(&table(&keep(header), &rows, 2 - dropped, width, colour));

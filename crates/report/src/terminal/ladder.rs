@@ -22,7 +22,8 @@ const MIN_SHARE: f64 = 1e-3;
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
-    let mut lines: Vec<Line> = vec![vec![(Tone::Strong, fit(&printable(&results.target.name), width))]];
+    let mut lines: Vec<Line> =
+        vec![vec![(Tone::Strong, fit(&printable(&results.target.name), width))]];
     for op in [OpKind::Read, OpKind::Write] {
         let table = of_op(ladder, op, width);
         if !table.is_empty() {
@@ -40,8 +41,9 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
         if unknown {
             let tried = sentences::other_trials(limit).join("; ");
             let excluded = limit.excluded.join("; ");
-            let told =
-                [("Tried    ", tried), ("Excluded ", excluded)].into_iter().filter(|(_, words)| !words.is_empty());
+            let told = [("Tried    ", tried), ("Excluded ", excluded)]
+                .into_iter()
+                .filter(|(_, words)| !words.is_empty());
             lines.extend(told.flat_map(|(name, words)| text(name, Tone::Plain, &words, width)));
         }
     }
@@ -54,7 +56,12 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
         lines.extend(told);
     }
     for stage in &ladder.stages {
-        lines.extend(stage.warnings.iter().flat_map(|warning| text("Wrong    ", Tone::Doubt, warning, width)));
+        lines.extend(
+            stage
+                .warnings
+                .iter()
+                .flat_map(|warning| text("Wrong    ", Tone::Doubt, warning, width)),
+        );
     }
     lines.extend(ladder.risks.iter().flat_map(|risk| text("Risk     ", Tone::Doubt, risk, width)));
     render(&lines, width, colour)
@@ -79,24 +86,35 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     if rates.is_empty() {
         return Vec::new();
     }
-    let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
+    let most = rates
+        .iter()
+        .flat_map(|(_, one)| [advertised(one), achieved(one)])
+        .flatten()
+        .fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
     // A memory rate has more digits than a disk's.
-    let told =
-        rates.iter().map(|(_, one)| reached(one)).chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
+    let told = rates
+        .iter()
+        .map(|(_, one)| reached(one))
+        .chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
     let column = told.map(|text| text.width()).fold(MIN_RATE_WIDTH, usize::max);
     let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
         let stage = pad(&fit(stage, name), name);
-        format!("{stage} {promised:>column$} {reached:>column$} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
+        format!(
+            "{stage} {promised:>column$} {reached:>column$} {spread:>7} {share:>5} {half:>8} {busy:>5} "
+        )
     };
     let title = format!("  {op}s");
     let head = [&*title, "advertised", "achieved", "", "share", "half at", "busy"];
     let mut lines = vec![vec![(Tone::Strong, row(head))]];
     for (stage, one) in rates {
         let mark = if one.narrowest { "> " } else { "  " };
-        let spread = one.achieved.as_ref().and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95));
+        let spread = one
+            .achieved
+            .as_ref()
+            .and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95));
         let cells = [
             format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
             advertised(one).map(rate).unwrap_or_default(),
@@ -144,8 +162,10 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in &ladder.stages {
-        let told: Vec<String> =
-            [formulas(stage), stage_settings(stage)].into_iter().filter(|one| !one.is_empty()).collect();
+        let told: Vec<String> = [formulas(stage), stage_settings(stage)]
+            .into_iter()
+            .filter(|one| !one.is_empty())
+            .collect();
         let told = match told.join("; ") {
             told if told.is_empty() && stage.rates.is_empty() => "no details known".to_owned(),
             told => told,
@@ -174,7 +194,8 @@ fn formulas(stage: &Stage) -> String {
             format!("advertised: {}", printable(first))
         }
         _ => {
-            let each: Vec<String> = told.iter().map(|(op, formula)| format!("{op}s: {}", printable(formula))).collect();
+            let each: Vec<String> =
+                told.iter().map(|(op, formula)| format!("{op}s: {}", printable(formula))).collect();
             format!("advertised {}", each.join("; "))
         }
     }
@@ -204,10 +225,20 @@ mod tests {
                 narrowest: false,
             };
             let kind = results::StageKind::Memory;
-            Stage { kind, name: "copy".into(), rates: vec![rate], settings: Vec::new(), warnings: Vec::new() }
+            Stage {
+                kind,
+                name: "copy".into(),
+                rates: vec![rate],
+                settings: Vec::new(),
+                warnings: Vec::new(),
+            }
         };
-        let ladder = Ladder { stages: vec![stage(447_832.0), stage(16.0), stage(1_234_567.0)], risks: Vec::new() };
-        let rows: Vec<String> = of_op(&ladder, OpKind::Read, 100).into_iter().map(|row| row[0].1.clone()).collect();
+        let ladder = Ladder {
+            stages: vec![stage(447_832.0), stage(16.0), stage(1_234_567.0)],
+            risks: Vec::new(),
+        };
+        let rows: Vec<String> =
+            of_op(&ladder, OpKind::Read, 100).into_iter().map(|row| row[0].1.clone()).collect();
         assert!(rows[1].contains("447,832 MiB/s"), "{rows:?}");
         let widths: Vec<usize> = rows.iter().map(|row| row.width()).collect();
         assert!(widths.iter().all(|&one| one == widths[0]), "{rows:?}");

@@ -7,7 +7,9 @@ use workload::metadata::Operation;
 /// The figures as a table for a terminal.
 pub fn metadata(result: &MetadataResult) -> String {
     let plan = &result.plan;
-    let several = |count: u32, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let several = |count: u32, one: &str, many: &str| {
+        format!("{count} {}", if count == 1 { one } else { many })
+    };
     let mut text = format!(
         "{} of {} over {} by {}, {}, engine {}, sync {}\n",
         several(plan.files, "file", "files"),
@@ -26,12 +28,14 @@ pub fn metadata(result: &MetadataResult) -> String {
     );
     for operation in &result.operations {
         let l = &operation.latency;
-        let spread =
-            operation.rate_interval_per_s.map_or("-".into(), |e| format!("{:.1}", e.relative_half_width * 100.0));
-        let us: String = [l.mean_ns, l.p50_ns as f64, l.p95_ns as f64, l.p99_ns as f64, l.max_ns as f64]
-            .iter()
-            .map(|ns| format!(" {:>10.2}", ns / 1e3))
-            .collect();
+        let spread = operation
+            .rate_interval_per_s
+            .map_or("-".into(), |e| format!("{:.1}", e.relative_half_width * 100.0));
+        let us: String =
+            [l.mean_ns, l.p50_ns as f64, l.p95_ns as f64, l.p99_ns as f64, l.max_ns as f64]
+                .iter()
+                .map(|ns| format!(" {:>10.2}", ns / 1e3))
+                .collect();
         let _ = writeln!(
             text,
             "{:<7} {:>12.0} {spread:>8} {:>12.0}{us}",
@@ -47,8 +51,9 @@ pub fn metadata(result: &MetadataResult) -> String {
 }
 
 fn sentence(result: &MetadataResult) -> String {
-    let rate =
-        |wanted: Operation| result.operations.iter().find(|o| o.operation == wanted).map_or(0.0, |o| o.rate_per_s);
+    let rate = |wanted: Operation| {
+        result.operations.iter().find(|o| o.operation == wanted).map_or(0.0, |o| o.rate_per_s)
+    };
     let slowest = result
         .operations
         .iter()

@@ -140,13 +140,25 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
 
 /// A table without borders: a rule under the header, two spaces between columns. The first `left`
 /// columns align left, the others right.
-pub fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize, colour: bool) -> String {
-    use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+pub fn table(
+    header: &[String],
+    rows: &[Vec<String>],
+    left: usize,
+    width: usize,
+    colour: bool,
+) -> String {
+    use comfy_table::{
+        CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle,
+    };
     const LINES: ContentLineStyle = ContentLineStyle::none().junction(' ');
     const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
-    const STYLE: TableStyle = TableStyle::new().header_lines(LINES).header_separator(RULE).content_lines(LINES);
+    const STYLE: TableStyle =
+        TableStyle::new().header_lines(LINES).header_separator(RULE).content_lines(LINES);
     let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width as u16);
     table.set_header(header);
     for row in rows {
         table.add_row(row);
@@ -155,7 +167,11 @@ pub fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize,
     for (place, column) in table.column_iter_mut().enumerate() {
         // The line between columns is drawn as a space.
         column.set_padding((0, if place == last { 0 } else { 1 }));
-        column.set_cell_alignment(if place < left { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_cell_alignment(if place < left {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        });
     }
     let mut out = String::new();
     let mut in_header = true;
@@ -192,7 +208,8 @@ mod tests {
 
     #[test]
     fn colour_changes_no_text() {
-        let lines = vec![vec![(Tone::Strong, "Peak ".to_string()), (Tone::Doubt, "doubtful".to_string())]];
+        let lines =
+            vec![vec![(Tone::Strong, "Peak ".to_string()), (Tone::Doubt, "doubtful".to_string())]];
         let coloured = render(&lines, 80, true);
         assert!(coloured.contains("\u{1b}["));
         assert_eq!(without_colour(&coloured), render(&lines, 80, false));

@@ -42,11 +42,21 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
     if let Some(found) = &point.verification {
         let checked = size(found.checked_bytes as f64);
         match found.fault_count() {
-            0 if found.checked_bytes == 0 => block.say("verified", Tone::Failed, "nothing was read back"),
-            0 => block.say("verified", Tone::Good, &format!("{checked} read back: the data read is the data written")),
+            0 if found.checked_bytes == 0 => {
+                block.say("verified", Tone::Failed, "nothing was read back")
+            }
+            0 => block.say(
+                "verified",
+                Tone::Good,
+                &format!("{checked} read back: the data read is the data written"),
+            ),
             count => {
                 block.say("faults", Tone::Failed, &format!("{count} in {checked} read back"));
-                found.first_faults.iter().take(FAULTS).for_each(|fault| block.say("", Tone::Failed, fault));
+                found
+                    .first_faults
+                    .iter()
+                    .take(FAULTS)
+                    .for_each(|fault| block.say("", Tone::Failed, fault));
             }
         }
         found.unjudged().iter().for_each(|unjudged| block.say("", Tone::Plain, unjudged));
@@ -84,7 +94,9 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
         significant(numbers.achieved.busy_processors, 2)
     );
     block.say("CPU", Tone::Plain, &text);
-    if let (Some(parity_ns), Some(share)) = (numbers.achieved.parity_ns_per_mib, numbers.achieved.parity_percent) {
+    if let (Some(parity_ns), Some(share)) =
+        (numbers.achieved.parity_ns_per_mib, numbers.achieved.parity_percent)
+    {
         let of_mib = MIB as f64 * numbers.iops / numbers.throughput_bytes_per_s;
         let text = format!(
             "{} a MiB, {} of it ({} %) to compute parity",
@@ -98,7 +110,10 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
         block.say(
             "",
             Tone::Plain,
-            &format!("{} user-space instructions a request, counted in a separate run", grouped(instructions)),
+            &format!(
+                "{} user-space instructions a request, counted in a separate run",
+                grouped(instructions)
+            ),
         );
     }
     if let (Some(ceiling), Some(percent_of)) =
@@ -128,7 +143,11 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
     if let Some(change) = &numbers.rate_change {
         block.say("rate", Tone::Strong, &change.rates());
     }
-    let runs = if numbers.repeats == 1 { "1 run".to_string() } else { format!("{} runs", numbers.repeats) };
+    let runs = if numbers.repeats == 1 {
+        "1 run".to_string()
+    } else {
+        format!("{} runs", numbers.repeats)
+    };
     let until = point.written_until().map(|until| format!(" {until}")).unwrap_or_default();
     let text = format!(
         "{}{until}, {} requests/s ({spread}, {runs})",
@@ -139,8 +158,14 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
         Some(_) => block.say("", Tone::Plain, &format!("mean {text}")),
         None => block.say("rate", Tone::Strong, &text),
     }
-    if let (Some(returned), Some(flush)) = (numbers.achieved.returned_bytes_per_s, numbers.achieved.sync_ns) {
-        let text = format!("{} until the last write returned; the flush took {}", rate(returned), show_time(flush));
+    if let (Some(returned), Some(flush)) =
+        (numbers.achieved.returned_bytes_per_s, numbers.achieved.sync_ns)
+    {
+        let text = format!(
+            "{} until the last write returned; the flush took {}",
+            rate(returned),
+            show_time(flush)
+        );
         block.say("", Tone::Plain, &text);
     }
 }
@@ -183,18 +208,27 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
             parts.push(format!("{} % of the bytes {what}", percent(cached)));
         }
     }
-    if let Some(cached) = achieved.from_cache_percent.filter(|cached| achieved.direct && *cached > 0.0) {
+    if let Some(cached) =
+        achieved.from_cache_percent.filter(|cached| achieved.direct && *cached > 0.0)
+    {
         parts.push(format!("{} % of the bytes by a cache", percent(cached)));
     }
     if let (Some(waits), Some(true)) = (achieved.waits_per_request, achieved.polled) {
         parts.push(format!("completions polled for, {} sleeps a request", significant(waits, 2)));
-    } else if let (Some(waits), Some(completions)) = (achieved.waits_per_request, achieved.wait_completions)
+    } else if let (Some(waits), Some(completions)) =
+        (achieved.waits_per_request, achieved.wait_completions)
         && completions > 1
     {
-        parts.push(format!("{} waits a request, each for up to {completions} completions", significant(waits, 2)));
+        parts.push(format!(
+            "{} waits a request, each for up to {completions} completions",
+            significant(waits, 2)
+        ));
     }
     if achieved.steal_percent > 0.05 {
-        parts.push(format!("{} % of a processor taken by the hypervisor", percent(achieved.steal_percent)));
+        parts.push(format!(
+            "{} % of a processor taken by the hypervisor",
+            percent(achieved.steal_percent)
+        ));
     }
     if !parts.is_empty() {
         block.say("device", Tone::Plain, &parts.join(", "));
@@ -209,8 +243,11 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
 
 /// Utilisation of a bus, and its phases.
 pub(super) fn phases(bus: &ResourceUse) -> String {
-    let phases: Vec<String> =
-        bus.phases.iter().map(|phase| format!("{} {} %", phase.name, percent(phase.percent))).collect();
+    let phases: Vec<String> = bus
+        .phases
+        .iter()
+        .map(|phase| format!("{} {} %", phase.name, percent(phase.percent)))
+        .collect();
     format!(
         "the {} worked {} % of the time; when it was not free: {}",
         bus.name,
@@ -227,7 +264,8 @@ fn strip(latency: &LatencySummary, room: usize) -> Option<String> {
         return None;
     }
     let place = |ns: u64| {
-        ((((ns.max(1) as f64).ln() - low) / (high - low)).clamp(0.0, 1.0) * (columns - 1) as f64).round() as usize
+        ((((ns.max(1) as f64).ln() - low) / (high - low)).clamp(0.0, 1.0) * (columns - 1) as f64)
+            .round() as usize
     };
     let (p50, p90, p99) = (place(latency.p50), place(latency.p90), place(latency.p99));
     let text = (0..columns).map(|column| match column {

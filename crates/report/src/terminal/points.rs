@@ -42,14 +42,19 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
 
 /// The best rate within each latency goal, in a sentence.
 fn latency_goals(results: &Results, width: usize) -> String {
-    let sentences = results.latency_goals.iter().flat_map(|goal| wrap(&printable(&goal.sentence), width));
+    let sentences =
+        results.latency_goals.iter().flat_map(|goal| wrap(&printable(&goal.sentence), width));
     sentences.map(|line| line + "\n").collect()
 }
 
 /// Warnings of the document, mainly of its target, that no point repeats.
 fn doubts(results: &Results, width: usize, colour: bool) -> String {
     let told = |text: &String| {
-        results.points.iter().filter_map(|point| point.numbers.as_ref()).any(|numbers| numbers.warnings.contains(text))
+        results
+            .points
+            .iter()
+            .filter_map(|point| point.numbers.as_ref())
+            .any(|numbers| numbers.warnings.contains(text))
     };
     let mut out = String::new();
     for text in results.warnings.iter().filter(|text| !told(text)) {
@@ -76,10 +81,12 @@ fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
         let cells: Vec<String> = rates.iter().map(|rate| printable(&cell(column, rate))).collect();
         cells.iter().any(|cell| !cell.is_empty()).then_some((column, cells))
     };
-    let shown: Vec<_> = shown_columns(columns::OPERATION).into_iter().filter_map(of_column).collect();
+    let shown: Vec<_> =
+        shown_columns(columns::OPERATION).into_iter().filter_map(of_column).collect();
     let header: Vec<String> = shown.iter().map(|(column, _)| column.heading.to_string()).collect();
-    let rows: Vec<Vec<String>> =
-        (0..rates.len()).map(|row| shown.iter().map(|(_, cells)| cells[row].clone()).collect()).collect();
+    let rows: Vec<Vec<String>> = (0..rates.len())
+        .map(|row| shown.iter().map(|(_, cells)| cells[row].clone()).collect())
+        .collect();
     let left = shown.iter().filter(|(column, _)| column.asked).count();
     table(&header, &rows, left, width, colour)
 }
@@ -90,8 +97,10 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
         (None, "MiB/s") => "failed".to_string(),
         _ => printable(&cell(column, point)),
     };
-    let mut cells: Vec<Vec<String>> =
-        columns.iter().map(|column| points.iter().map(|point| show(column, point)).collect()).collect();
+    let mut cells: Vec<Vec<String>> = columns
+        .iter()
+        .map(|column| points.iter().map(|point| show(column, point)).collect())
+        .collect();
     let same = |place: usize| cells[place].iter().all(|cell| *cell == cells[place][0]);
     let (said, mut shown): (Vec<usize>, Vec<usize>) =
         (0..columns.len()).partition(|&place| columns[place].asked && same(place));
@@ -107,10 +116,15 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
     shown.retain(|&place| asked(place) || !cells[place].iter().all(String::is_empty));
     let columns_of = |place: usize| {
         use unicode_width::UnicodeWidthStr;
-        cells[place].iter().map(|cell| cell.width()).max().unwrap_or(0).max(heading[place].width()) + 2
+        cells[place].iter().map(|cell| cell.width()).max().unwrap_or(0).max(heading[place].width())
+            + 2
     };
     while shown.iter().map(|&place| columns_of(place)).sum::<usize>() > width + 2 {
-        let given_up = shown.iter().copied().filter(|&place| readily(place) > 0).max_by_key(|&place| readily(place));
+        let given_up = shown
+            .iter()
+            .copied()
+            .filter(|&place| readily(place) > 0)
+            .max_by_key(|&place| readily(place));
         let Some(given_up) = given_up else { break };
         shown.retain(|&place| place != given_up);
     }
@@ -120,9 +134,11 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
         out.push('\n');
     }
     let header: Vec<String> = shown.iter().map(|&place| heading[place].to_string()).collect();
-    let rows: Vec<Vec<String>> =
-        (0..points.len()).map(|row| shown.iter().map(|&place| cells[place][row].clone()).collect()).collect();
-    let left = shown.iter().take_while(|&&place| matches!(heading[place], "op" | "pattern")).count();
+    let rows: Vec<Vec<String>> = (0..points.len())
+        .map(|row| shown.iter().map(|&place| cells[place][row].clone()).collect())
+        .collect();
+    let left =
+        shown.iter().take_while(|&&place| matches!(heading[place], "op" | "pattern")).count();
     out.push_str(&table(&header, &rows, left, width, colour));
     out.push_str(&remarks(points, width, colour));
     out
@@ -150,8 +166,11 @@ fn remarks(points: &[Point], width: usize, colour: bool) -> String {
     let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
     for point in points {
         let errors = point.error.iter().map(|text| (Tone::Failed, format!("failed: {text}")));
-        let warnings =
-            point.numbers.iter().flat_map(|numbers| &numbers.warnings).map(|text| (Tone::Doubt, text.clone()));
+        let warnings = point
+            .numbers
+            .iter()
+            .flat_map(|numbers| &numbers.warnings)
+            .map(|text| (Tone::Doubt, text.clone()));
         for (tone, text) in errors.chain(warnings) {
             match said.iter_mut().find(|(_, known, _)| *known == text) {
                 Some((_, _, about)) => about.push(point.workload.short()),

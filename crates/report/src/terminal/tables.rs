@@ -47,7 +47,8 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
         .map(|usage| {
             let show = |value: Option<f64>| value.map(mib_per_s).unwrap_or_default();
             let rates = &usage.rates_bytes_per_s;
-            let (least, most) = (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
+            let (least, most) =
+                (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
             vec![
                 printable(&usage.kind),
                 usage.threads.to_string(),
@@ -63,7 +64,8 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
 
 /// The distinct x values of a figure in rising order: its table's rows.
 pub(crate) fn xs(figure: &Figure) -> Vec<f64> {
-    let mut xs: Vec<f64> = figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).collect();
+    let mut xs: Vec<f64> =
+        figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
     xs
@@ -95,8 +97,11 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
     }
     let xs = xs(figure);
     let first: Vec<String> = xs.iter().map(|x| axis_value(figure.x, *x)).collect();
-    let columns: Vec<Vec<String>> =
-        figure.series.iter().map(|series| xs.iter().map(|x| cell(figure, at(series, *x))).collect()).collect();
+    let columns: Vec<Vec<String>> = figure
+        .series
+        .iter()
+        .map(|series| xs.iter().map(|x| cell(figure, at(series, *x))).collect())
+        .collect();
     let wide = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
     let first_width = wide(&first).max(axis_title(figure.x).width());
     let mut next = 0;
@@ -123,8 +128,12 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
             .collect();
         out.push_str(&table(&header, &rows, 0, width, colour));
     }
-    for (series, half) in figure.series.iter().filter_map(|series| Some((series, series.half_power.as_ref()?))) {
-        let interval = crate::format::half_power_interval(half).map(|text| format!(" ({text})")).unwrap_or_default();
+    for (series, half) in
+        figure.series.iter().filter_map(|series| Some((series, series.half_power.as_ref()?)))
+    {
+        let interval = crate::format::half_power_interval(half)
+            .map(|text| format!(" ({text})"))
+            .unwrap_or_default();
         let text = format!(
             "half power of {}: {}{interval}; half of {} is {}",
             printable(&series.name),
@@ -137,7 +146,12 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
             out.push('\n');
         }
     }
-    let failed = figure.series.iter().flat_map(|series| &series.values).filter(|value| value.y.is_none()).count();
+    let failed = figure
+        .series
+        .iter()
+        .flat_map(|series| &series.values)
+        .filter(|value| value.y.is_none())
+        .count();
     if failed > 0 {
         let all = figure.series.iter().map(|series| series.values.len()).sum::<usize>().max(1);
         let text = format!(

@@ -3,10 +3,10 @@
 use super::experiments::{best, find, gain};
 use machine::{Allocation, Engine};
 use results::{
-    Advertised, Advertises, Answer, Bottleneck, Cause, CheckChange, CostMode, CostModel, CostScope, ExcludedBy,
-    Exclusion, Expected, Experiment, Finding, FindingStep, Goal, HalfPower, Ladder, Limit, LimitChange, LimitOf,
-    LimitTrial, Meaning, Peak, PlainRate, Point, Reached, Refutation, Rule, RuleState, ServiceMode, ServiceModel,
-    Stage, StageKind, StageRate,
+    Advertised, Advertises, Answer, Bottleneck, Cause, CheckChange, CostMode, CostModel, CostScope,
+    ExcludedBy, Exclusion, Expected, Experiment, Finding, FindingStep, Goal, HalfPower, Ladder,
+    Limit, LimitChange, LimitOf, LimitTrial, Meaning, Peak, PlainRate, Point, Reached, Refutation,
+    Rule, RuleState, ServiceMode, ServiceModel, Stage, StageKind, StageRate,
 };
 use workload::OpKind;
 
@@ -24,7 +24,8 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
             advertised,
         }
     };
-    let throttle = Advertised { layer: "blkio of /system.slice".into(), throughput_bytes_per_s: 2.0e9 };
+    let throttle =
+        Advertised { layer: "blkio of /system.slice".into(), throughput_bytes_per_s: 2.0e9 };
     let half_power: Vec<HalfPower> = experiments
         .iter()
         .filter(|e| e.id == "depth")
@@ -34,7 +35,10 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         .take(13)
         .collect();
     Answer {
-        doubts: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
+        doubts: vec![
+            "the hypervisor took up to 7 % of a processor away: rates of small requests may be low"
+                .into(),
+        ],
         peak_doubts: Vec::new(),
         peaks: vec![peak(OpKind::Read, read, Some(throttle)), peak(OpKind::Write, write, None)],
         plain: vec![
@@ -44,14 +48,19 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         ],
         limits: limits(),
         half_power,
-        costs: vec![cost(CostMode::BufferedRead, 4030.0, 0.153), cost(CostMode::DirectRead, 4030.0, 0.0143)],
+        costs: vec![
+            cost(CostMode::BufferedRead, 4030.0, 0.153),
+            cost(CostMode::DirectRead, 4030.0, 0.0143),
+        ],
         service_times: vec![
             service(ServiceMode::DirectRead, 78e3, 2.72e9),
             service(ServiceMode::SameBlock, 31e3, 6.8e9),
         ],
         findings: findings(points),
         predictions: Vec::new(),
-        unproven: vec!["Tell the page cache that you read sequentially (1.2 times, 0.9 to 1.5)".into()],
+        unproven: vec![
+            "Tell the page cache that you read sequentially (1.2 times, 0.9 to 1.5)".into(),
+        ],
         uncertain_gains: Vec::new(),
         checklist: vec![
             Rule {
@@ -62,7 +71,8 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
             Rule {
                 rule: "preallocate files".into(),
                 state: RuleState::Broken,
-                evidence: "writes of 64 KiB: 441 MiB/s as the file grows, 450 MiB/s in place".into(),
+                evidence: "writes of 64 KiB: 441 MiB/s as the file grows, 450 MiB/s in place"
+                    .into(),
             },
             Rule {
                 rule: "enough buses and links".into(),
@@ -70,7 +80,9 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
                 evidence: "not measured here".into(),
             },
         ],
-        left_out: vec!["streams above 16 and requests above 4 MiB: the budget of 3 min ended first".into()],
+        left_out: vec![
+            "streams above 16 and requests above 4 MiB: the budget of 3 min ended first".into(),
+        ],
     }
 }
 
@@ -97,7 +109,8 @@ fn limits() -> Vec<Limit> {
     let read = peak(OpKind::Read, Bottleneck::Device, 1672.0, device);
     let deeper = LimitChange::Deeper { from: 32, to: 64 };
     let deeper = LimitTrial { tests_verdict: true, ..trial(deeper, 1.004, Meaning::NotLatency) };
-    let refutation = Refutation { change: CheckChange::DoubleDepth, expected: Expected::Gain, longer: false };
+    let refutation =
+        Refutation { change: CheckChange::DoubleDepth, expected: Expected::Gain, longer: false };
     let write = peak(OpKind::Write, Bottleneck::Latency, 900.0, Cause::NothingSaturated);
     // Documents of an earlier version have no values.
     let old = |of, what, sentence| Limit {
@@ -108,9 +121,17 @@ fn limits() -> Vec<Limit> {
     vec![
         Limit { trials: vec![deeper], ..read }.with_sentences(),
         Limit { refutation: Some(refutation), ..write }.with_sentences(),
-        old(LimitOf::Plain, Bottleneck::ReadAhead, "plain reads of 64 KiB are limited by the read-ahead"),
+        old(
+            LimitOf::Plain,
+            Bottleneck::ReadAhead,
+            "plain reads of 64 KiB are limited by the read-ahead",
+        ),
         unknown(),
-        old(LimitOf::Random, Bottleneck::DeviceIops, "random reads of 64 KiB are limited by their number"),
+        old(
+            LimitOf::Random,
+            Bottleneck::DeviceIops,
+            "random reads of 64 KiB are limited by their number",
+        ),
     ]
 }
 
@@ -168,8 +189,8 @@ pub fn ladder() -> Ladder {
         _ => "one copy in memory".to_owned(),
     };
     let stage = |kind, name: &str, advertised: Option<f64>, achieved: f64, busy: Option<f64>| {
-        let advertised =
-            advertised.map(|rate| Advertises { throughput_bytes_per_s: rate * mib, formula: formula(kind) });
+        let advertised = advertised
+            .map(|rate| Advertises { throughput_bytes_per_s: rate * mib, formula: formula(kind) });
         let reached = Reached {
             throughput_bytes_per_s: achieved * mib,
             interval_95: Some([achieved * mib * 0.98, achieved * mib * 1.02]),
@@ -179,7 +200,9 @@ pub fn ladder() -> Ladder {
         };
         let rate = StageRate {
             op: OpKind::Read,
-            share_percent: advertised.as_ref().map(|one| achieved * mib / one.throughput_bytes_per_s * 100.0),
+            share_percent: advertised
+                .as_ref()
+                .map(|one| achieved * mib / one.throughput_bytes_per_s * 100.0),
             advertised,
             achieved: Some(reached),
             busy_percent: busy,
@@ -271,13 +294,18 @@ fn findings(points: &[Point]) -> Vec<Finding> {
             reaches: None,
         }
     };
-    let shallow =
-        find(points, |w| w.request_bytes == 16384 && w.depth == 1 && w.engine == Engine::Sync && w.read_percent == 100);
+    let shallow = find(points, |w| {
+        w.request_bytes == 16384
+            && w.depth == 1
+            && w.engine == Engine::Sync
+            && w.read_percent == 100
+    });
     let deep = find(points, |w| w.request_bytes == 16384 && w.depth == 32 && w.read_percent == 100);
     let grown = find(points, |w| w.allocation == Allocation::Extend && w.request_bytes == 65536);
     let written = find(points, |w| w.depth == 8 && w.read_percent == 0 && w.request_bytes == 65536);
     let small = find(points, |w| w.request_bytes == 65536 && w.depth == 1 && w.read_percent == 100);
-    let large = find(points, |w| w.request_bytes == 1 << 20 && w.depth == 1 && w.read_percent == 100);
+    let large =
+        find(points, |w| w.request_bytes == 1 << 20 && w.depth == 1 && w.read_percent == 100);
     vec![
         finding(
             "Keep 32 reads outstanding instead of one",

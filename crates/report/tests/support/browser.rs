@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 pub fn browser() -> Result<PathBuf, String> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&path).flat_map(|place| names.map(|name| place.join(name))).find(|file| file.is_file());
+    let found = std::env::split_paths(&path)
+        .flat_map(|place| names.map(|name| place.join(name)))
+        .find(|file| file.is_file());
     found.ok_or_else(|| "no Chromium is installed: install chromium".into())
 }
 
@@ -34,7 +35,12 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
             "--no-first-run",
             "--disable-background-networking",
         ])
-        .args(["--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr"])
+        .args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+            "--enable-logging=stderr",
+        ])
         .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
         .args(options)
         .arg(format!("file://{}", page.display()))
@@ -57,7 +63,8 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let read = |file: &Path| String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned();
+    let read =
+        |file: &Path| String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned();
     let said = Said { stdout: read(&stdout), stderr: read(&stderr) };
     assert!(status.success(), "the browser failed: {}", said.stderr);
     said
@@ -159,7 +166,8 @@ pub fn look_at(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let said = browse(browser, &file, directory.path(), &["--dump-dom", &size, &scheme]);
     let console: Vec<&str> = said.stderr.lines().filter(|line| line.contains("CONSOLE")).collect();
     assert!(console.is_empty(), "the console is quiet: {console:#?}");
-    let start = said.stdout.find("<pre id=\"seen\">").expect("the page was looked at") + "<pre id=\"seen\">".len();
+    let start = said.stdout.find("<pre id=\"seen\">").expect("the page was looked at")
+        + "<pre id=\"seen\">".len();
     let end = said.stdout[start..].find("</pre>").expect("it ends") + start;
     serde_json::from_str(&said.stdout[start..end]).expect("JSON")
 }
@@ -187,11 +195,22 @@ pub fn check(seen: &Value, width: u32) -> Vec<&str> {
             figure["width"].as_f64() > Some(200.0) && figure["height"].as_f64() > Some(120.0),
             "{id} has a size: {figure}"
         );
-        assert_eq!(figure["overlaps"], serde_json::json!([]), "no text of {id} covers another at {width}");
-        assert_eq!(figure["outside"], serde_json::json!([]), "all texts of {id} are within it at {width}");
+        assert_eq!(
+            figure["overlaps"],
+            serde_json::json!([]),
+            "no text of {id} covers another at {width}"
+        );
+        assert_eq!(
+            figure["outside"],
+            serde_json::json!([]),
+            "all texts of {id} are within it at {width}"
+        );
         assert!(figure["texts"].as_u64() > Some(5) && !text(&figure["title"]).is_empty());
         if figure["marks"].as_u64() > Some(0) {
-            assert!(text(&figure["hover"]).lines().count() >= 2, "{id} shows values where one points: {figure}");
+            assert!(
+                text(&figure["hover"]).lines().count() >= 2,
+                "{id} shows values where one points: {figure}"
+            );
             assert_eq!(figure["cross"], "visible", "{id}");
             assert_eq!(figure["tipInside"], true, "{id}: the values stay within the window");
             assert_eq!(figure["gone"], true, "{id}: the values go with the pointer");

@@ -2,11 +2,14 @@
 
 use super::{modelled, point, workload};
 use machine::{Allocation, Buffering, Engine, MemoryUse};
-use results::{Axis, Experiment, Figure, Fixed, HalfPower, PeakSource, Point, Series, Value, Varied};
+use results::{
+    Axis, Experiment, Figure, Fixed, HalfPower, PeakSource, Point, Series, Value, Varied,
+};
 use workload::OpKind;
 use workload::{Pattern, Workload};
 
-const SIZES: [u32; 12] = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131_072, 262_144, 524_288, 1 << 20, 4 << 20];
+const SIZES: [u32; 12] =
+    [512, 2048, 4096, 8192, 16384, 32768, 65536, 131_072, 262_144, 524_288, 1 << 20, 4 << 20];
 
 /// A point's value on the y axis.
 fn y_of(axis: Axis, point: &Point) -> (Option<f64>, Option<[f64; 2]>) {
@@ -15,8 +18,9 @@ fn y_of(axis: Axis, point: &Point) -> (Option<f64>, Option<[f64; 2]>) {
     let scaled = |factor: f64| numbers.interval_95.map(|[low, high]| [low * factor, high * factor]);
     let cpu = numbers.cpu_ns_per_request;
     let process = cpu.user + cpu.system;
-    let cpu_scaled =
-        |factor: f64| cpu.process_interval_95.map(|[low, high]| [low / process * factor, high / process * factor]);
+    let cpu_scaled = |factor: f64| {
+        cpu.process_interval_95.map(|[low, high]| [low / process * factor, high / process * factor])
+    };
     match axis {
         Axis::Iops => (Some(numbers.iops), scaled(1.0 / size)),
         Axis::CpuNsPerMib => {
@@ -60,7 +64,11 @@ fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
     };
     series
         .iter()
-        .map(|s| Series { name: s.name.clone(), values: s.values.iter().map(value).collect(), half_power: None })
+        .map(|s| Series {
+            name: s.name.clone(),
+            values: s.values.iter().map(value).collect(),
+            half_power: None,
+        })
         .collect()
 }
 
@@ -91,7 +99,13 @@ fn figure(id: &str, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figur
     Figure { id: id.into(), title: title.into(), x, y, series }
 }
 
-fn experiment(id: &str, title: &str, question: &str, sentence: &str, figures: Vec<Figure>) -> Experiment {
+fn experiment(
+    id: &str,
+    title: &str,
+    question: &str,
+    sentence: &str,
+    figures: Vec<Figure>,
+) -> Experiment {
     Experiment {
         id: id.into(),
         title: title.into(),
@@ -151,15 +165,29 @@ fn memory() -> Experiment {
 }
 
 fn buffered(points: &mut Vec<Point>) -> Experiment {
-    let buffered = |read: bool, size: u32| Workload { buffering: Buffering::Buffered, ..workload(read, size, 1) };
+    let buffered = |read: bool, size: u32| Workload {
+        buffering: Buffering::Buffered,
+        ..workload(read, size, 1)
+    };
     let series = vec![
         draw(
             points,
             Axis::BytesPerS,
-            by_size("read, cold", |size| Workload { cache: machine::CacheState::Cold, ..buffered(true, size) }),
+            by_size("read, cold", |size| Workload {
+                cache: machine::CacheState::Cold,
+                ..buffered(true, size)
+            }),
         ),
-        draw(points, Axis::BytesPerS, by_size("read, cold, sequential hint", |size| buffered(true, size))),
-        draw(points, Axis::BytesPerS, by_size("write, to the last return", |size| buffered(false, size))),
+        draw(
+            points,
+            Axis::BytesPerS,
+            by_size("read, cold, sequential hint", |size| buffered(true, size)),
+        ),
+        draw(
+            points,
+            Axis::BytesPerS,
+            by_size("write, to the last return", |size| buffered(false, size)),
+        ),
         draw(
             points,
             Axis::BytesPerS,
@@ -174,19 +202,39 @@ fn buffered(points: &mut Vec<Point>) -> Experiment {
         "Out of the box",
         "What does a plain program get through the file-system cache?",
         "Buffered reads reach 1150 MiB/s from 64 KiB requests on; the hint changes nothing; writes return at memory speed and then wait 412 ms for stable storage.",
-        vec![figure("buffered", "Buffered rate by request size", Axis::RequestBytes, Axis::BytesPerS, series)],
+        vec![figure(
+            "buffered",
+            "Buffered rate by request size",
+            Axis::RequestBytes,
+            Axis::BytesPerS,
+            series,
+        )],
     )
 }
 
 fn unbuffered(points: &mut Vec<Point>) -> Experiment {
     let mut read = draw(points, Axis::BytesPerS, by_size("read", |size| workload(true, size, 1)));
-    let mut write = draw(points, Axis::BytesPerS, by_size("write", |size| workload(false, size, 1)));
-    let through =
-        by_size("write-through", |size| Workload { buffering: Buffering::DirectDsync, ..workload(false, size, 1) });
+    let mut write =
+        draw(points, Axis::BytesPerS, by_size("write", |size| workload(false, size, 1)));
+    let through = by_size("write-through", |size| Workload {
+        buffering: Buffering::DirectDsync,
+        ..workload(false, size, 1)
+    });
     let through = draw(points, Axis::BytesPerS, through);
-    read.half_power = Some(half_power(&read, Varied::RequestBytes, Fixed::Depth(1), OpKind::Read, 1640.0 * super::MIB));
-    write.half_power =
-        Some(half_power(&write, Varied::RequestBytes, Fixed::Depth(1), OpKind::Write, 905.0 * super::MIB));
+    read.half_power = Some(half_power(
+        &read,
+        Varied::RequestBytes,
+        Fixed::Depth(1),
+        OpKind::Read,
+        1640.0 * super::MIB,
+    ));
+    write.half_power = Some(half_power(
+        &write,
+        Varied::RequestBytes,
+        Fixed::Depth(1),
+        OpKind::Write,
+        905.0 * super::MIB,
+    ));
     Experiment {
         left_out: vec!["8 MiB and 16 MiB requests: the budget ended first".into()],
         ..experiment(
@@ -206,9 +254,12 @@ fn unbuffered(points: &mut Vec<Point>) -> Experiment {
 }
 
 fn cost(points: &mut Vec<Point>) -> Experiment {
-    let direct = draw(points, Axis::CpuNsPerMib, by_size("direct read", |size| workload(true, size, 1)));
-    let buffered =
-        by_size("buffered read", |size| Workload { buffering: Buffering::Buffered, ..workload(true, size, 1) });
+    let direct =
+        draw(points, Axis::CpuNsPerMib, by_size("direct read", |size| workload(true, size, 1)));
+    let buffered = by_size("buffered read", |size| Workload {
+        buffering: Buffering::Buffered,
+        ..workload(true, size, 1)
+    });
     let buffered = draw(points, Axis::CpuNsPerMib, buffered);
     let series = vec![direct, buffered];
     let requests = redraw(points, Axis::CpuNsPerRequest, &series);
@@ -218,8 +269,20 @@ fn cost(points: &mut Vec<Point>) -> Experiment {
         "How much processor time does a request take, and how much a byte?",
         "A request costs 3.1 us whatever its size; a buffered byte costs 0.12 ns, ten times a direct one.",
         vec![
-            figure("cost-mib", "Processor time per MiB", Axis::RequestBytes, Axis::CpuNsPerMib, series),
-            figure("cost-request", "Processor time per request", Axis::RequestBytes, Axis::CpuNsPerRequest, requests),
+            figure(
+                "cost-mib",
+                "Processor time per MiB",
+                Axis::RequestBytes,
+                Axis::CpuNsPerMib,
+                series,
+            ),
+            figure(
+                "cost-request",
+                "Processor time per request",
+                Axis::RequestBytes,
+                Axis::CpuNsPerRequest,
+                requests,
+            ),
         ],
     )
 }
@@ -230,9 +293,15 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
         let mut family = Vec::new();
         for depth in [1, 2, 4, 8, 32, 128] {
             let name = format!("depth {depth}");
-            let mut series = draw(points, Axis::BytesPerS, by_size(&name, |size| workload(read, size, depth)));
-            series.half_power =
-                Some(half_power(&series, Varied::RequestBytes, Fixed::Depth(depth), op, peak * super::MIB));
+            let mut series =
+                draw(points, Axis::BytesPerS, by_size(&name, |size| workload(read, size, depth)));
+            series.half_power = Some(half_power(
+                &series,
+                Varied::RequestBytes,
+                Fixed::Depth(depth),
+                op,
+                peak * super::MIB,
+            ));
             family.push(series);
         }
         figures.push(figure(
@@ -246,11 +315,18 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
     let mut engines = Vec::new();
     for engine in [Engine::IoUring, Engine::Libaio, Engine::Threads, Engine::Mmap] {
         let made = (0..9)
-            .map(|power| (f64::from(1 << power), Workload { engine, ..workload(true, 16384, 1 << power) }))
+            .map(|power| {
+                (f64::from(1 << power), Workload { engine, ..workload(true, 16384, 1 << power) })
+            })
             .collect();
         let mut series = draw(points, Axis::BytesPerS, Curve { name: engine.name(), made });
-        series.half_power =
-            Some(half_power(&series, Varied::Depth, Fixed::RequestBytes(16_384), OpKind::Read, 1640.0 * super::MIB));
+        series.half_power = Some(half_power(
+            &series,
+            Varied::Depth,
+            Fixed::RequestBytes(16_384),
+            OpKind::Read,
+            1640.0 * super::MIB,
+        ));
         engines.push(series);
     }
     figures.push(figure(
@@ -282,7 +358,12 @@ fn random(points: &mut Vec<Point>) -> Experiment {
                 let threads = 1 << power;
                 (
                     f64::from(threads),
-                    Workload { pattern: Pattern::Random, threads, engine: Engine::IoUring, ..workload(read, size, 4) },
+                    Workload {
+                        pattern: Pattern::Random,
+                        threads,
+                        engine: Engine::IoUring,
+                        ..workload(read, size, 4)
+                    },
                 )
             })
             .collect();
@@ -293,14 +374,23 @@ fn random(points: &mut Vec<Point>) -> Experiment {
         "Random",
         "Which rate do small requests reach, with how many streams of 4 outstanding?",
         "4 KiB reads peak at 419,000 a second with 256 streams.",
-        vec![figure("random", "Random requests by streams, 4 outstanding each", Axis::Threads, Axis::Iops, series)],
+        vec![figure(
+            "random",
+            "Random requests by streams, 4 outstanding each",
+            Axis::Threads,
+            Axis::Iops,
+            series,
+        )],
     )
 }
 
 fn allocation(points: &mut Vec<Point>) -> Experiment {
     let mut series = Vec::new();
-    for allocation in [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate] {
-        let slower = if matches!(allocation, Allocation::Extend | Allocation::Truncate) { 1 } else { 8 };
+    for allocation in
+        [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate]
+    {
+        let slower =
+            if matches!(allocation, Allocation::Extend | Allocation::Truncate) { 1 } else { 8 };
         let change = |size| Workload { allocation, ..workload(false, size, slower) };
         series.push(draw(points, Axis::BytesPerS, by_size(allocation.name(), change)));
     }
@@ -337,7 +427,13 @@ fn alignment(points: &mut Vec<Point>) -> Experiment {
         "Alignment",
         "What do requests cost that start off the natural boundaries?",
         "Requests off the 4 KiB page lose 9 % of reads and 14 % of writes.",
-        vec![figure("alignment", "64 KiB requests at depth 8 by shift", Axis::OffsetBytes, Axis::BytesPerS, series)],
+        vec![figure(
+            "alignment",
+            "64 KiB requests at depth 8 by shift",
+            Axis::OffsetBytes,
+            Axis::BytesPerS,
+            series,
+        )],
     )
 }
 
@@ -354,19 +450,32 @@ fn streams(points: &mut Vec<Point>) -> Experiment {
         "Streams",
         "Do sequential streams that compete help or hurt?",
         "Sixteen streams of 64 KiB requests reach 94 % of the peak: this device does not mind the seeks between them.",
-        vec![figure("streams", "64 KiB sequential streams", Axis::Threads, Axis::BytesPerS, series)],
+        vec![figure(
+            "streams",
+            "64 KiB sequential streams",
+            Axis::Threads,
+            Axis::BytesPerS,
+            series,
+        )],
     )
 }
 
 fn location(points: &mut Vec<Point>) -> Experiment {
-    let made = (0..=16).map(|place| (f64::from(place) / 16.0, workload(true, 1 << 20, 8))).collect();
+    let made =
+        (0..=16).map(|place| (f64::from(place) / 16.0, workload(true, 1 << 20, 8))).collect();
     let series = vec![draw(points, Axis::BytesPerS, Curve { name: "read", made })];
     experiment(
         "location",
         "Location",
         "Is the target as fast at its end as at its beginning?",
         "The rate is the same everywhere to within 3 %: no zones.",
-        vec![figure("location", "1 MiB reads by position", Axis::Position, Axis::BytesPerS, series)],
+        vec![figure(
+            "location",
+            "1 MiB reads by position",
+            Axis::Position,
+            Axis::BytesPerS,
+            series,
+        )],
     )
 }
 
@@ -374,7 +483,13 @@ fn stripe() -> Experiment {
     let reason = "a stripe takes several targets and one was given: name two directories or more";
     Experiment {
         skipped: Some(reason.into()),
-        ..experiment("stripe", "Stripe", "What do several targets give together?", reason, Vec::new())
+        ..experiment(
+            "stripe",
+            "Stripe",
+            "What do several targets give together?",
+            reason,
+            Vec::new(),
+        )
     }
 }
 
@@ -386,7 +501,10 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
                 let size = 1_u32 << power;
                 (
                     f64::from(size),
-                    Workload { pattern: Pattern::Stride(u64::from(size) * factor), ..workload(true, size, 1) },
+                    Workload {
+                        pattern: Pattern::Stride(u64::from(size) * factor),
+                        ..workload(true, size, 1)
+                    },
                 )
             })
             .collect();
@@ -403,18 +521,31 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
         "The device's cache",
         "Which requests does the device serve from its own memory?",
         "The same blocks again take 0.4 of a miss: 31 us and 2600 MiB/s.",
-        vec![figure("device-cache", "Service time by request size", Axis::RequestBytes, Axis::ServiceNs, series)],
+        vec![figure(
+            "device-cache",
+            "Service time by request size",
+            Axis::RequestBytes,
+            Axis::ServiceNs,
+            series,
+        )],
     )
 }
 
 /// For the answer: the best point of an operation.
 pub fn best(points: &[Point], read: bool) -> usize {
-    let rate =
-        |point: &Point| if (point.workload.read_percent == 100) == read { point.rate().unwrap_or(0.0) } else { 0.0 };
-    let direct = |point: &Point| {
-        if point.workload.buffering == Buffering::Direct && point.workload.threads == 1 { rate(point) } else { 0.0 }
+    let rate = |point: &Point| {
+        if (point.workload.read_percent == 100) == read { point.rate().unwrap_or(0.0) } else { 0.0 }
     };
-    (0..points.len()).max_by(|&a, &b| direct(&points[a]).total_cmp(&direct(&points[b]))).unwrap_or(0)
+    let direct = |point: &Point| {
+        if point.workload.buffering == Buffering::Direct && point.workload.threads == 1 {
+            rate(point)
+        } else {
+            0.0
+        }
+    };
+    (0..points.len())
+        .max_by(|&a, &b| direct(&points[a]).total_cmp(&direct(&points[b])))
+        .unwrap_or(0)
 }
 
 /// For the answer: the point of a workload, or the first.

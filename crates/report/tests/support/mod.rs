@@ -9,8 +9,8 @@ pub mod browser;
 mod experiments;
 
 use machine::{
-    Buffering, Engine, Layer, LayerKind, MachineFacts, RequestTimes, Stage, StageTime, TargetFacts, TargetKind,
-    TimesSource,
+    Buffering, Engine, Layer, LayerKind, MachineFacts, RequestTimes, Stage, StageTime, TargetFacts,
+    TargetKind, TimesSource,
 };
 use results::{Achieved, CpuPerRequest, LatencySummary, Numbers, OperationRate, Point};
 use results::{Kind, Program, Results, SCHEMA};
@@ -34,7 +34,8 @@ pub fn modelled(workload: &Workload) -> f64 {
     let outstanding = f64::from(workload.depth * workload.threads);
     let reads = workload.read_percent == 100;
     let random = if workload.pattern == Pattern::Seq { 1.0 } else { 1.35 };
-    let (fixed_s, peak) = if reads { (78e-6 * random, 1640.0 * MIB) } else { (118e-6 * random, 905.0 * MIB) };
+    let (fixed_s, peak) =
+        if reads { (78e-6 * random, 1640.0 * MIB) } else { (118e-6 * random, 905.0 * MIB) };
     let fixed_s = match workload.buffering {
         Buffering::DirectDsync | Buffering::BufferedDsync => fixed_s * 6.0,
         _ => fixed_s,
@@ -79,7 +80,8 @@ pub fn point(workload: Workload, number: u64) -> Point {
         numbers: Some(Numbers {
             throughput_bytes_per_s: rate,
             iops,
-            interval_95: (number % 29 != 28).then_some([rate * (1.0 - width), rate * (1.0 + width * 0.8)]),
+            interval_95: (number % 29 != 28)
+                .then_some([rate * (1.0 - width), rate * (1.0 + width * 0.8)]),
             relative_half_width: (number % 29 != 28).then_some(width * 0.9),
             repeats,
             runs_bytes_per_s: (0..repeats)
@@ -135,7 +137,8 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 steal_percent: 0.4,
                 sync_ns: (workload.writes() && buffered).then_some(412e6),
                 synced_bytes_per_s: (workload.writes() && buffered).then_some(rate),
-                synced_interval_95: (workload.writes() && buffered).then_some([rate * 0.98, rate * 1.02]),
+                synced_interval_95: (workload.writes() && buffered)
+                    .then_some([rate * 0.98, rate * 1.02]),
                 returned_bytes_per_s: (workload.writes() && buffered).then_some(rate / 0.71),
                 cached_read_percent: None,
                 cached_write_percent: None,
@@ -155,8 +158,14 @@ pub fn point(workload: Workload, number: u64) -> Point {
 
 /// A request that mainly waits for the device.
 fn request_times(service_ns: f64) -> RequestTimes {
-    let stages = [(Stage::Submit, 0.02), (Stage::Queue, 0.07), (Stage::Device, 0.86), (Stage::Completion, 0.05)];
-    let stage = |(stage, share)| StageTime { stage, mean_ns: share * service_ns, percent: share * 100.0 };
+    let stages = [
+        (Stage::Submit, 0.02),
+        (Stage::Queue, 0.07),
+        (Stage::Device, 0.86),
+        (Stage::Completion, 0.05),
+    ];
+    let stage =
+        |(stage, share)| StageTime { stage, mean_ns: share * service_ns, percent: share * 100.0 };
     RequestTimes {
         source: TimesSource::TracePoints,
         requests: 4000,
@@ -185,7 +194,9 @@ pub fn study() -> Results {
         program: Program {
             name: "halfpower".into(),
             version: "0.1.0".into(),
-            arguments: ["study", "/srv/data", "--budget", "3m", "--output", "out"].map(String::from).to_vec(),
+            arguments: ["study", "/srv/data", "--budget", "3m", "--output", "out"]
+                .map(String::from)
+                .to_vec(),
         },
         kind: Kind::Study,
         target: target(),
@@ -201,7 +212,10 @@ pub fn study() -> Results {
         experiments,
         answer: Some(answer),
         ladder: Some(answer::ladder()),
-        warnings: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
+        warnings: vec![
+            "the hypervisor took up to 7 % of a processor away: rates of small requests may be low"
+                .into(),
+        ],
     }
 }
 
@@ -214,8 +228,10 @@ pub fn sweep() -> Results {
         }
     }
     let failed = points[9].workload.workload.clone();
-    points[9] =
-        Point::failed(failed, "a read of 1048576 bytes at offset 734003200 failed: Input/output error (os error 5)");
+    points[9] = Point::failed(
+        failed,
+        "a read of 1048576 bytes at offset 734003200 failed: Input/output error (os error 5)",
+    );
     Results {
         kind: Kind::Sweep,
         points,
@@ -244,13 +260,19 @@ pub fn metadata() -> Results {
         count: 10_000,
         per_s,
         interval_95: timed.then_some([per_s * 0.96, per_s * 1.03]),
-        latency_ns: timed.then(|| point(workload(true, 4096, 1), 7).numbers.expect("a measured point").latency_ns),
+        latency_ns: timed.then(|| {
+            point(workload(true, 4096, 1), 7).numbers.expect("a measured point").latency_ns
+        }),
         cpu_ns: timed.then_some(4_210.0),
     };
     Results {
         kind: Kind::Metadata,
         points: Vec::new(),
-        rates: vec![rate("create", 81_234.5, true), rate("stat", 912_000.0, true), rate("delete", 120_400.0, false)],
+        rates: vec![
+            rate("create", 81_234.5, true),
+            rate("stat", 912_000.0, true),
+            rate("delete", 120_400.0, false),
+        ],
         ..sweep()
     }
 }
@@ -259,17 +281,30 @@ pub fn metadata() -> Results {
 /// only failures, wide intervals, odd axes.
 pub fn crowded() -> Results {
     use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
-    let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: Some([y * 0.5, y * 1.8]), point: Some(0) };
-    let series = |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
-    let figure =
-        |id: &str, x, y, series| Figure { id: id.into(), title: format!("A crowded figure: {id}"), x, y, series };
+    let value = |x: f64, y: f64| Value {
+        x,
+        y: Some(y),
+        interval_95: Some([y * 0.5, y * 1.8]),
+        point: Some(0),
+    };
+    let series =
+        |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
+    let figure = |id: &str, x, y, series| Figure {
+        id: id.into(),
+        title: format!("A crowded figure: {id}"),
+        x,
+        y,
+        series,
+    };
     let peak = 800.0 * MIB;
     let many: Vec<Series> = (0..16)
         .map(|place| {
             let rate = |x: f64| peak * x / (x + 1000.0 * f64::from(1 << (place % 10)));
             let mut curve = series(
                 &format!("depth {}", place + 1),
-                (9..=22).map(|power| value(f64::from(1 << power), rate(f64::from(1 << power)))).collect(),
+                (9..=22)
+                    .map(|power| value(f64::from(1 << power), rate(f64::from(1 << power))))
+                    .collect(),
             );
             curve.half_power = Some(results::HalfPower {
                 of: results::Varied::RequestBytes,
@@ -277,10 +312,17 @@ pub fn crowded() -> Results {
                 fixed: Some(results::Fixed::Depth(place as u32 + 1)),
                 op: workload::OpKind::Read,
                 peak_bytes_per_s: peak,
-                peak_from: if place % 2 == 0 { PeakSource::Measured } else { PeakSource::Advertised },
+                peak_from: if place % 2 == 0 {
+                    PeakSource::Measured
+                } else {
+                    PeakSource::Advertised
+                },
                 smallest: Some(f64::from(2048 << (place % 10))),
                 crossing: Some(1000.0 * f64::from(1 << (place % 10))),
-                interval_95: Some([900.0 * f64::from(1 << (place % 10)), 1100.0 * f64::from(1 << (place % 10))]),
+                interval_95: Some([
+                    900.0 * f64::from(1 << (place % 10)),
+                    1100.0 * f64::from(1 << (place % 10)),
+                ]),
                 at_or_below: false,
             });
             curve
@@ -289,7 +331,9 @@ pub fn crowded() -> Results {
     let long: Vec<Series> = (0..9)
         .map(|place| {
             series(
-                &format!("a long name that says everything about curve number {place} <b>and more</b>"),
+                &format!(
+                    "a long name that says everything about curve number {place} <b>and more</b>"
+                ),
                 vec![value(1.0, 5.0), value(64.0, 5.0)],
             )
         })
@@ -300,12 +344,20 @@ pub fn crowded() -> Results {
         figure("many", Axis::RequestBytes, Axis::BytesPerS, many),
         figure("long", Axis::Depth, Axis::CpuNsPerRequest, long),
         figure("nothing", Axis::Threads, Axis::Iops, Vec::new()),
-        figure("one", Axis::RequestBytes, Axis::ServiceNs, vec![series("only", vec![value(12345.0, 78e3)])]),
+        figure(
+            "one",
+            Axis::RequestBytes,
+            Axis::ServiceNs,
+            vec![series("only", vec![value(12345.0, 78e3)])],
+        ),
         figure(
             "failures",
             Axis::ChunkBytes,
             Axis::BytesPerS,
-            vec![series("read", vec![failed(4096.0), failed(8192.0)]), series("write", vec![failed(4096.0)])],
+            vec![
+                series("read", vec![failed(4096.0), failed(8192.0)]),
+                series("write", vec![failed(4096.0)]),
+            ],
         ),
         figure(
             "shifts",
@@ -317,25 +369,37 @@ pub fn crowded() -> Results {
             "time",
             Axis::TimeNs,
             Axis::BytesPerS,
-            vec![series("write", (0..300).map(|t| value(f64::from(t) * 1e8, peak / f64::from(t + 1))).collect())],
+            vec![series(
+                "write",
+                (0..300).map(|t| value(f64::from(t) * 1e8, peak / f64::from(t + 1))).collect(),
+            )],
         ),
         figure(
             "members",
             Axis::Members,
             Axis::BytesPerS,
-            vec![series("sum", (1..=4).map(|n| value(f64::from(n), f64::from(n) * peak)).collect())],
+            vec![series(
+                "sum",
+                (1..=4).map(|n| value(f64::from(n), f64::from(n) * peak)).collect(),
+            )],
         ),
         figure(
             "tiny",
             Axis::Depth,
             Axis::BytesPerS,
-            vec![series("zero", vec![value(1.0, 0.0), value(2.0, 0.0)]), series("small", vec![value(1.0, 3.0)])],
+            vec![
+                series("zero", vec![value(1.0, 0.0), value(2.0, 0.0)]),
+                series("small", vec![value(1.0, 3.0)]),
+            ],
         ),
         figure(
             "huge",
             Axis::Depth,
             Axis::CpuNsPerMib,
-            vec![series("wide", vec![value(1.0, 1e-3), value(1e6, 1e12)]), series("none", vec![value(3.0, 0.0)])],
+            vec![
+                series("wide", vec![value(1.0, 1e-3), value(1e6, 1e12)]),
+                series("none", vec![value(3.0, 0.0)]),
+            ],
         ),
     ];
     let experiment = Experiment {
@@ -353,12 +417,13 @@ pub fn crowded() -> Results {
 
 /// A target with an untrustworthy name.
 pub fn target() -> TargetFacts {
-    let layer = |kind, name: &str, rate: Option<f64>, iops: Option<f64>, settings: &[(&str, &str)]| Layer {
-        advertised_bytes_per_s: rate,
-        advertised_iops: iops,
-        settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
-        ..Layer::new(kind, name)
-    };
+    let layer =
+        |kind, name: &str, rate: Option<f64>, iops: Option<f64>, settings: &[(&str, &str)]| Layer {
+            advertised_bytes_per_s: rate,
+            advertised_iops: iops,
+            settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            ..Layer::new(kind, name)
+        };
     TargetFacts {
         name: "/srv/data/<script>alert('x')</script> & \"quoted\"".into(),
         kind: TargetKind::TestFile,
@@ -375,7 +440,8 @@ pub fn target() -> TargetFacts {
         in_memory: false,
         devices: vec![
             "nvme0n1".into(),
-            "a_device_with_a_very_long_name_that_somebody_thought_was_a_good_idea_0123456789".into(),
+            "a_device_with_a_very_long_name_that_somebody_thought_was_a_good_idea_0123456789"
+                .into(),
         ],
         layers: vec![
             layer(
@@ -385,7 +451,13 @@ pub fn target() -> TargetFacts {
                 None,
                 &[("mount", "rw,noatime,errors=remount-ro"), ("block", "4096")],
             ),
-            layer(LayerKind::Partition, "nvme0n1p2", None, None, &[("start", "1 MiB"), ("alignment_offset", "0")]),
+            layer(
+                LayerKind::Partition,
+                "nvme0n1p2",
+                None,
+                None,
+                &[("start", "1 MiB"), ("alignment_offset", "0")],
+            ),
             layer(
                 LayerKind::Disk,
                 "nvme0n1 (SAMSUNG MZVL21T0HCLR-00BH1 with a very long model name in 2.5\" form)",
@@ -441,7 +513,8 @@ pub fn surfaces() -> Vec<report::surfaces::Surface> {
         let rate = |file: u64, record: u64| {
             let noise = 1.0 + 0.05 * disturbance(file ^ record.rotate_left(7));
             let cached = if file >= slow_from { 0.35 } else { 1.0 };
-            (record <= file).then(|| 5200.0 * MIB * cached * noise * record as f64 / (record as f64 + 24_000.0))
+            (record <= file)
+                .then(|| 5200.0 * MIB * cached * noise * record as f64 / (record as f64 + 24_000.0))
         };
         Surface {
             title: title.into(),

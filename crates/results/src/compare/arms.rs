@@ -71,7 +71,8 @@ impl<M: Machine> Arm for OnMachine<M> {
 
     fn points(&self) -> Vec<Point> {
         let each = self.workloads.iter().zip(&self.samples);
-        each.map(|(workload, samples)| Point::from_samples(workload, &self.facts, samples)).collect()
+        each.map(|(workload, samples)| Point::from_samples(workload, &self.facts, samples))
+            .collect()
     }
 
     fn keep_files(&mut self) {
@@ -169,7 +170,8 @@ impl Comparison {
         let told = InTurn {
             a: names[0],
             b: names[1],
-            blocks: turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32,
+            blocks: turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0)
+                as u32,
             worth_percent: turn.worth_percent,
             failed: failed.collect(),
             series: &series(arms, &points[0], &turns, &labels, turn),
@@ -193,12 +195,22 @@ fn series(
     turn: Turn<'_>,
 ) -> Vec<Series> {
     let mut series = Vec::new();
-    for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
+    for (index, answer) in
+        turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty())
+    {
         for (place, measure) in RUN_MEASURES.into_iter().enumerate() {
             let in_requests = measure == Measure::Throughput && turn.rate == Measure::Iops;
             let side = |arm: usize| {
-                let bytes = if in_requests { f64::from(arms[arm].workloads()[index].request_bytes) } else { 1.0 };
-                answer.blocks.iter().map(|block| block[arm][place].map(|value| value / bytes)).collect()
+                let bytes = if in_requests {
+                    f64::from(arms[arm].workloads()[index].request_bytes)
+                } else {
+                    1.0
+                };
+                answer
+                    .blocks
+                    .iter()
+                    .map(|block| block[arm][place].map(|value| value / bytes))
+                    .collect()
             };
             let mut asked = asked(&points[index]);
             asked.label.clone_from(&labels[index]);
@@ -206,7 +218,13 @@ fn series(
                 asked.keys.retain(|(name, _)| turn.keys.contains(&name.as_str()));
             }
             let measure = if in_requests { Measure::Iops } else { measure };
-            series.push(Series { asked, measure, a: side(0), b: side(1), exact: !turn.limits.noisy });
+            series.push(Series {
+                asked,
+                measure,
+                a: side(0),
+                b: side(1),
+                exact: !turn.limits.noisy,
+            });
         }
     }
     series
@@ -216,7 +234,11 @@ fn series(
 fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(turn.names) {
-        for warning in points.iter().filter_map(|point| point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
+        for warning in points
+            .iter()
+            .filter_map(|point| point.numbers.as_ref())
+            .flat_map(|numbers| &numbers.warnings)
+        {
             let said = format!("{name}: {warning}");
             if !warnings.contains(&said) {
                 warnings.push(said);

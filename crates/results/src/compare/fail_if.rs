@@ -23,12 +23,20 @@ impl FromStr for FailIf {
 
     fn from_str(text: &str) -> Result<FailIf, String> {
         let wrong = |why: &str| {
-            format!("'{text}': {why}; write slower:5%, or latency, p50, p99, p99.9 or cpu in place of slower")
+            format!(
+                "'{text}': {why}; write slower:5%, or latency, p50, p99, p99.9 or cpu in place of slower"
+            )
         };
-        let (name, limit) = text.split_once(':').ok_or_else(|| wrong("a name and a limit are wanted"))?;
+        let (name, limit) =
+            text.split_once(':').ok_or_else(|| wrong("a name and a limit are wanted"))?;
         let measures = match name {
             "slower" => vec![Measure::Iops, Measure::Throughput, Measure::Operations],
-            "latency" => vec![Measure::LatencyMean, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999],
+            "latency" => vec![
+                Measure::LatencyMean,
+                Measure::LatencyP50,
+                Measure::LatencyP99,
+                Measure::LatencyP999,
+            ],
             "p50" => vec![Measure::LatencyP50],
             "p99" => vec![Measure::LatencyP99],
             "p99.9" => vec![Measure::LatencyP999],
@@ -48,13 +56,20 @@ impl FailIf {
     /// The questions, and the mean over them, that are significantly worse by at least the limit. A
     /// single value per side never fails, because it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
-        let worse_by =
-            |measure: Measure, change_percent: f64| if measure.is_rate() { -change_percent } else { change_percent };
+        let worse_by = |measure: Measure, change_percent: f64| {
+            if measure.is_rate() { -change_percent } else { change_percent }
+        };
         let meets = |measure: Measure, change: f64, verdict: Verdict| {
-            self.measures.contains(&measure) && verdict == Verdict::Worse && worse_by(measure, change) >= self.percent
+            self.measures.contains(&measure)
+                && verdict == Verdict::Worse
+                && worse_by(measure, change) >= self.percent
         };
         let say = |about: &str, measure: Measure, change: f64| Failed {
-            sentence: format!("--fail-if {}: {about}: {} {change:+.1} %", self.text, measure.heading()),
+            sentence: format!(
+                "--fail-if {}: {about}: {} {change:+.1} %",
+                self.text,
+                measure.heading()
+            ),
         };
         let mut failed: Vec<Failed> = comparison
             .differences
@@ -62,7 +77,8 @@ impl FailIf {
             .filter(|one| meets(one.measure, one.change_percent, one.verdict))
             .map(|one| say(&one.label, one.measure, one.change_percent))
             .collect();
-        let means = comparison.summaries.iter().filter(|one| one.questions > 1 && one.kind.is_none());
+        let means =
+            comparison.summaries.iter().filter(|one| one.questions > 1 && one.kind.is_none());
         failed.extend(
             means
                 .filter(|one| meets(one.measure, one.geometric_mean_percent, one.verdict))

@@ -18,13 +18,23 @@ pub(super) struct Judgement {
 
 impl Judgement {
     /// From separate measurements. `None` without a ratio. `changing`: see [`Judgement::changing`].
-    pub(super) fn apart(asked: &Measurement, a: &Reading, b: &Reading, changing: bool) -> Option<Judgement> {
+    pub(super) fn apart(
+        asked: &Measurement,
+        a: &Reading,
+        b: &Reading,
+        changing: bool,
+    ) -> Option<Judgement> {
         let change = match (level(a), level(b)) {
             (Some(a), Some(b)) => Some(Change::between(&a, &b)),
             _ => None,
         };
-        let judgements =
-            Judgement::new(asked, a.measure, [a.value, b.value], [a.runs.clone(), b.runs.clone()], change)?;
+        let judgements = Judgement::new(
+            asked,
+            a.measure,
+            [a.value, b.value],
+            [a.runs.clone(), b.runs.clone()],
+            change,
+        )?;
         Some(Judgement { changing, ..judgements })
     }
 
@@ -69,7 +79,9 @@ impl Judgement {
             interval_95_percent: change.map(|change| [percent(change.low), percent(change.high)]),
             p: change.map(|change| change.p),
             p_holm: None,
-            detectable_percent: change.map(|change| change.detectable * 100.0).filter(|percent| percent.is_finite()),
+            detectable_percent: change
+                .map(|change| change.detectable * 100.0)
+                .filter(|percent| percent.is_finite()),
             verdict: Verdict::Untold,
         };
         Some(Judgement { difference, change, changing: false })
@@ -92,7 +104,12 @@ fn percent(ratio: f64) -> f64 {
 }
 
 /// Judges a change by its interval in percent and its p-value after Holm's correction.
-pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64, worth_percent: f64) -> Verdict {
+pub(super) fn verdict(
+    measure: Measure,
+    interval_percent: [f64; 2],
+    p_holm: f64,
+    worth_percent: f64,
+) -> Verdict {
     let [low, high] = interval_percent;
     let matters = low < -worth_percent || high > worth_percent;
     let up = low + high > 0.0;
@@ -104,7 +121,10 @@ pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64,
 }
 
 /// Judges each change among the others of its measure, and the means.
-pub(super) fn judge(judgements: Vec<Judgement>, worth_percent: f64) -> (Vec<Difference>, Vec<Summary>) {
+pub(super) fn judge(
+    judgements: Vec<Judgement>,
+    worth_percent: f64,
+) -> (Vec<Difference>, Vec<Summary>) {
     let mut differences = Vec::with_capacity(judgements.len());
     let mut summaries = Vec::new();
     let mut rest = judgements;
@@ -147,14 +167,17 @@ fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> 
         let mut of_kinds: Vec<Summary> = kinds
             .into_iter()
             .map(|kind| {
-                let of_kind: Vec<&Judgement> = judgements.iter().filter(|one| one.difference.kind == kind).collect();
+                let of_kind: Vec<&Judgement> =
+                    judgements.iter().filter(|one| one.difference.kind == kind).collect();
                 summary(measure, Some(kind), &of_kind, worth_percent)
             })
             .collect();
         let adjusted = holm(&of_kinds.iter().filter_map(|one| one.p).collect::<Vec<f64>>());
         for (one, p) in of_kinds.iter_mut().filter(|one| one.p.is_some()).zip(adjusted) {
             one.p = Some(p);
-            if let (Some(interval), true) = (one.interval_95_percent, one.verdict != Verdict::Changing) {
+            if let (Some(interval), true) =
+                (one.interval_95_percent, one.verdict != Verdict::Changing)
+            {
                 one.verdict = verdict(measure, interval, p, worth_percent);
             }
         }
@@ -163,7 +186,12 @@ fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> 
     summaries
 }
 
-fn summary(measure: Measure, kind: Option<&str>, judgements: &[&Judgement], worth_percent: f64) -> Summary {
+fn summary(
+    measure: Measure,
+    kind: Option<&str>,
+    judgements: &[&Judgement],
+    worth_percent: f64,
+) -> Summary {
     // Means use only comparable questions, if there are any.
     let sound: Vec<&Judgement> = judgements.iter().filter(|one| !one.changing).copied().collect();
     let judgements = if sound.is_empty() { judgements } else { &sound };
@@ -172,19 +200,25 @@ fn summary(measure: Measure, kind: Option<&str>, judgements: &[&Judgement], wort
         Some(changes) => (Change::geometric_mean(&changes), IntervalFrom::Runs),
         None => (over_questions(judgements), IntervalFrom::Questions),
     };
-    let count = |verdict: Verdict| judgements.iter().filter(|one| one.difference.verdict == verdict).count();
-    let logs = judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).sum::<f64>();
+    let count = |verdict: Verdict| {
+        judgements.iter().filter(|one| one.difference.verdict == verdict).count()
+    };
+    let logs =
+        judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).sum::<f64>();
     let interval_95_percent = mean.map(|mean| [percent(mean.low), percent(mean.high)]);
     Summary {
         measure,
         kind: kind.map(Into::into),
         questions: judgements.len(),
-        mean_percent: judgements.iter().map(|one| one.difference.change_percent).sum::<f64>() / judgements.len() as f64,
+        mean_percent: judgements.iter().map(|one| one.difference.change_percent).sum::<f64>()
+            / judgements.len() as f64,
         geometric_mean_percent: percent((logs / judgements.len() as f64).exp()),
         interval_95_percent,
         interval_from,
         p: mean.map(|mean| mean.p),
-        detectable_percent: mean.map(|mean| mean.detectable * 100.0).filter(|percent| percent.is_finite()),
+        detectable_percent: mean
+            .map(|mean| mean.detectable * 100.0)
+            .filter(|percent| percent.is_finite()),
         better: count(Verdict::Better),
         worse: count(Verdict::Worse),
         no_difference: count(Verdict::NoDifference),
@@ -199,6 +233,7 @@ fn summary(measure: Measure, kind: Option<&str>, judgements: &[&Judgement], wort
 /// The geometric mean, with an interval from the spread over the questions (Student's t on the
 /// logarithms).
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
-    let logs: Vec<f64> = judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();
+    let logs: Vec<f64> =
+        judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();
     Change::of_pairs(&logs)
 }

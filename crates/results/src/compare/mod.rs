@@ -194,17 +194,23 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
     let mut told = Vec::new();
     for Pair { asked, other } in pairs {
         for (side, name) in [(asked, &a.name), (other, &b.name)] {
-            comparison
-                .failed
-                .extend(side.error.iter().map(|error| format!("{}: failed on {name}: {error}", side.label)));
+            comparison.failed.extend(
+                side.error.iter().map(|error| format!("{}: failed on {name}: {error}", side.label)),
+            );
         }
         let changing = side::changing(asked, other);
         for (side, name) in [(asked, &a.name), (other, &b.name)] {
-            let change = side.changed.iter().map(|change| format!("{name}: {}: {}", side.label, change.said()));
+            let change = side
+                .changed
+                .iter()
+                .map(|change| format!("{name}: {}: {}", side.label, change.said()));
             comparison.warnings.extend(change);
         }
         for reading in &asked.readings {
-            let Some(with) = other.readings.iter().find(|with| with.measure == reading.measure) else { continue };
+            let Some(with) = other.readings.iter().find(|with| with.measure == reading.measure)
+            else {
+                continue;
+            };
             told.extend(Judgement::apart(asked, reading, with, changing));
         }
     }
@@ -245,8 +251,13 @@ pub struct Series {
 }
 
 /// The measures of each run in turn, the rate first.
-pub const RUN_MEASURES: [Measure; 5] =
-    [Measure::Throughput, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999, Measure::Cpu];
+pub const RUN_MEASURES: [Measure; 5] = [
+    Measure::Throughput,
+    Measure::LatencyP50,
+    Measure::LatencyP99,
+    Measure::LatencyP999,
+    Measure::Cpu,
+];
 
 /// A run's value for each of [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
@@ -272,7 +283,8 @@ impl Comparison {
     /// Compares two arms that ran in turn.
     pub fn in_turn(turns: InTurn<'_>, program: Program) -> Comparison {
         let method = Method::InTurn { blocks: turns.blocks };
-        let mut comparison = Comparison::empty(turns.a, turns.b, program, method, turns.worth_percent);
+        let mut comparison =
+            Comparison::empty(turns.a, turns.b, program, method, turns.worth_percent);
         comparison.failed = turns.failed;
         comparison.warnings = turns.warnings;
         comparison.finish(turns.series.iter().filter_map(Judgement::in_turn).collect())
@@ -306,7 +318,8 @@ impl Comparison {
     /// measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
-        let rates = Measure::ALL.into_iter().filter(|measure| measure.is_rate() && count(measure) > 0);
+        let rates =
+            Measure::ALL.into_iter().filter(|measure| measure.is_rate() && count(measure) > 0);
         // The first one if several tie.
         let most = rates.rev().max_by_key(count);
         most.or_else(|| Measure::ALL.into_iter().find(|measure| count(measure) > 0))

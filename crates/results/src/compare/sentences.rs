@@ -13,16 +13,23 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     }
     // Another rate of the same questions adds nothing.
     let says_more = |measure: &Measure| {
-        let known: Vec<&str> =
-            mains.iter().flat_map(|main| comparison.of(*main)).map(|one| one.question.as_str()).collect();
+        let known: Vec<&str> = mains
+            .iter()
+            .flat_map(|main| comparison.of(*main))
+            .map(|one| one.question.as_str())
+            .collect();
         !mains.contains(measure)
-            && (!measure.is_rate() || comparison.of(*measure).any(|one| !known.contains(&one.question.as_str())))
+            && (!measure.is_rate()
+                || comparison.of(*measure).any(|one| !known.contains(&one.question.as_str())))
     };
     let others: Vec<String> = Measure::ALL
         .into_iter()
         .filter(says_more)
         .filter_map(|measure| {
-            let all = comparison.summaries.iter().find(|one| one.measure == measure && one.kind.is_none())?;
+            let all = comparison
+                .summaries
+                .iter()
+                .find(|one| one.measure == measure && one.kind.is_none())?;
             Some(format!("{} {}", measure.heading(), short(all)))
         })
         .collect();
@@ -42,7 +49,8 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
 
 fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     let of_measure = |one: &&Summary| one.measure == measure;
-    let Some(all) = comparison.summaries.iter().filter(of_measure).find(|one| one.kind.is_none()) else {
+    let Some(all) = comparison.summaries.iter().filter(of_measure).find(|one| one.kind.is_none())
+    else {
         return Vec::new();
     };
     let kinds: Vec<&Summary> =
@@ -54,7 +62,9 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     if !kinds.is_empty() {
         let each: Vec<String> = kinds
             .iter()
-            .map(|one| format!("{} {}", one.kind.as_deref().unwrap_or_default(), signed(one.mean_percent)))
+            .map(|one| {
+                format!("{} {}", one.kind.as_deref().unwrap_or_default(), signed(one.mean_percent))
+            })
             .collect();
         said.push(format!("By kind: {}.", each.join(", ")));
         let small = |one: &&Summary| one.mean_percent.abs() < comparison.worth_percent;
@@ -99,20 +109,29 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
         Method::Apart => String::new(),
     };
     let more = match interval {
-        [low, high] if low == high => "exactly: a simulated machine gives the same every time".to_string(),
+        [low, high] if low == high => {
+            "exactly: a simulated machine gives the same every time".to_string()
+        }
         _ => format!("95 % interval {}{in_turn}", range(interval)),
     };
     match one.verdict {
         Verdict::NoDifference => {
             let seen = would_show(one.detectable_percent);
-            format!("No difference between {b} and {a}: {} ({more}{seen}).", signed(one.change_percent))
+            format!(
+                "No difference between {b} and {a}: {} ({more}{seen}).",
+                signed(one.change_percent)
+            )
         }
         Verdict::Changing => format!(
             "{b} against {a}: {}, but a rate changed during its measurement, which may be the whole difference. Measure again when it is steady.",
             signed(one.change_percent)
         ),
         verdict => {
-            format!("{b} is {} {} than {a} ({more}).", size(one.change_percent), word(one.measure, verdict))
+            format!(
+                "{b} is {} {} than {a} ({more}).",
+                size(one.change_percent),
+                word(one.measure, verdict)
+            )
         }
     }
 }
@@ -126,7 +145,11 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
     };
     let geometric = match all.interval_95_percent {
         Some(interval) => {
-            format!("geometric mean {}, 95 % interval {}{from}", signed(all.geometric_mean_percent), range(interval))
+            format!(
+                "geometric mean {}, 95 % interval {}{from}",
+                signed(all.geometric_mean_percent),
+                range(interval)
+            )
         }
         None => format!("geometric mean {}, no interval", signed(all.geometric_mean_percent)),
     };
@@ -139,7 +162,10 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
                 signed(all.mean_percent)
             )
         }
-        Verdict::Untold => format!("{b} against {a}: {} on average {points} ({geometric}).", signed(all.mean_percent)),
+        Verdict::Untold => format!(
+            "{b} against {a}: {} on average {points} ({geometric}).",
+            signed(all.mean_percent)
+        ),
         Verdict::Changing => format!(
             "{b} against {a}: {} on average {points}, but the rate of each changed during its measurement, which may be the whole difference.",
             signed(all.mean_percent)
@@ -154,23 +180,29 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
 
 /// The smallest detectable change.
 fn would_show(detectable_percent: Option<f64>) -> String {
-    detectable_percent
-        .filter(|seen| *seen > 0.0)
-        .map_or(String::new(), |seen| format!("; a change of {} % would have been seen", significant_short(seen)))
+    detectable_percent.filter(|seen| *seen > 0.0).map_or(String::new(), |seen| {
+        format!("; a change of {} % would have been seen", significant_short(seen))
+    })
 }
 
 /// The mean of another measure in a few words.
 fn short(all: &Summary) -> String {
-    let interval = all.interval_95_percent.map_or(String::new(), |interval| format!(" ({})", range(interval)));
+    let interval =
+        all.interval_95_percent.map_or(String::new(), |interval| format!(" ({})", range(interval)));
     match all.verdict {
-        Verdict::NoDifference => format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent)),
+        Verdict::NoDifference => {
+            format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent))
+        }
         Verdict::Untold => format!("{}, from single runs", signed(all.geometric_mean_percent)),
-        Verdict::Changing => format!("{}, while the rate changed", signed(all.geometric_mean_percent)),
+        Verdict::Changing => {
+            format!("{}, while the rate changed", signed(all.geometric_mean_percent))
+        }
         verdict => format!(
             "is {} {}{interval}",
             size(all.geometric_mean_percent),
             match (all.measure, verdict) {
-                (measure, verdict) if measure == Measure::Cpu || measure.is_rate() => word(measure, verdict),
+                (measure, verdict) if measure == Measure::Cpu || measure.is_rate() =>
+                    word(measure, verdict),
                 (_, Verdict::Better) => "shorter",
                 _ => "longer",
             }

@@ -83,11 +83,15 @@ impl Side {
     /// The side of a results document.
     pub fn of(name: &str, results: &Results) -> Side {
         let exact = results.machine.simulated;
-        let mut asked: Vec<Measurement> = results.points.iter().map(|point| of_point(point, exact)).collect();
+        let mut asked: Vec<Measurement> =
+            results.points.iter().map(|point| of_point(point, exact)).collect();
         asked.extend(results.rates.iter().map(of_rate));
         let mut warnings = results.warnings.clone();
-        warnings
-            .extend(folded_warnings(results.points.iter()).into_iter().filter(|one| !results.warnings.contains(one)));
+        warnings.extend(
+            folded_warnings(results.points.iter())
+                .into_iter()
+                .filter(|one| !results.warnings.contains(one)),
+        );
         Side { name: name.into(), asked, warnings }
     }
 
@@ -108,7 +112,10 @@ impl Side {
 impl Measurement {
     fn add_run(&mut self, run: &Measurement) {
         for reading in &mut self.readings {
-            let Some(more) = run.readings.iter().find(|more| more.measure == reading.measure) else { continue };
+            let Some(more) = run.readings.iter().find(|more| more.measure == reading.measure)
+            else {
+                continue;
+            };
             if reading.runs.is_empty() {
                 reading.runs.push(reading.value);
             }
@@ -123,7 +130,8 @@ impl Measurement {
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
-        let [low, high] = rate.interval_95.filter(|_| asked.changed.is_none()).unwrap_or([rate.value; 2]);
+        let [low, high] =
+            rate.interval_95.filter(|_| asked.changed.is_none()).unwrap_or([rate.value; 2]);
         let [least, most] = asked.changed.as_ref().map_or([low, high], RateChange::range);
         Some([least.min(low), most.max(high)])
     };
@@ -138,7 +146,8 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {
-    let readings = point.numbers.as_ref().map(|numbers| of_numbers(numbers, exact)).unwrap_or_default();
+    let readings =
+        point.numbers.as_ref().map(|numbers| of_numbers(numbers, exact)).unwrap_or_default();
     let changed = point.numbers.as_ref().and_then(|numbers| numbers.rate_change.clone());
     Measurement { readings, error: point.error.clone(), changed, ..asked(point) }
 }
@@ -168,30 +177,50 @@ pub fn asked(point: &Point) -> Measurement {
 fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     // Earlier documents hold the rate including the flush separately from the rate until the last
     // write returned.
-    let (rate, interval_95, rates) = match (numbers.achieved.synced_bytes_per_s, numbers.achieved.returned_bytes_per_s)
-    {
-        (Some(synced), None) => (synced, numbers.achieved.synced_interval_95, Vec::new()),
-        _ => (numbers.throughput_bytes_per_s, numbers.interval_95, numbers.runs_bytes_per_s.clone()),
-    };
+    let (rate, interval_95, rates) =
+        match (numbers.achieved.synced_bytes_per_s, numbers.achieved.returned_bytes_per_s) {
+            (Some(synced), None) => (synced, numbers.achieved.synced_interval_95, Vec::new()),
+            _ => (
+                numbers.throughput_bytes_per_s,
+                numbers.interval_95,
+                numbers.runs_bytes_per_s.clone(),
+            ),
+        };
     let runs = |value: fn(&RunNumbers) -> f64| numbers.runs.iter().map(value).collect::<Vec<f64>>();
     // Requests and bytes per second change alike: one of them is enough.
-    let mut readings = vec![Reading { measure: Measure::Throughput, value: rate, interval_95, runs: rates, exact }];
+    let mut readings = vec![Reading {
+        measure: Measure::Throughput,
+        value: rate,
+        interval_95,
+        runs: rates,
+        exact,
+    }];
     for (measure, value, runs) in [
         (Measure::LatencyP50, numbers.latency_ns.p50 as f64, runs(|run| run.latency_p50_ns as f64)),
         (Measure::LatencyP99, numbers.latency_ns.p99 as f64, runs(|run| run.latency_p99_ns as f64)),
-        (Measure::LatencyP999, numbers.latency_ns.p999 as f64, runs(|run| run.latency_p999_ns as f64)),
+        (
+            Measure::LatencyP999,
+            numbers.latency_ns.p999 as f64,
+            runs(|run| run.latency_p999_ns as f64),
+        ),
         (Measure::Cpu, numbers.cpu_ns_per_request.process(), runs(|run| run.cpu_ns_per_request)),
     ] {
         // Mean and interval come from one estimator: that of the runs, if there are several.
-        let reading = if runs.len() > 1 { Reading::of_runs(measure, runs) } else { Reading::value(measure, value) };
+        let reading = if runs.len() > 1 {
+            Reading::of_runs(measure, runs)
+        } else {
+            Reading::value(measure, value)
+        };
         readings.push(Reading { exact, ..reading });
     }
     readings
 }
 
 fn of_rate(rate: &OperationRate) -> Measurement {
-    let mut readings =
-        vec![Reading { interval_95: rate.interval_95, ..Reading::value(Measure::Operations, rate.per_s) }];
+    let mut readings = vec![Reading {
+        interval_95: rate.interval_95,
+        ..Reading::value(Measure::Operations, rate.per_s)
+    }];
     if let Some(latency) = &rate.latency_ns {
         readings.push(Reading::value(Measure::LatencyP50, latency.p50 as f64));
         readings.push(Reading::value(Measure::LatencyP99, latency.p99 as f64));
@@ -205,7 +234,10 @@ fn of_rate(rate: &OperationRate) -> Measurement {
         } else {
             format!("{}, {}", rate.operation, rate.settings)
         },
-        keys: vec![("operation".into(), rate.operation.clone()), ("settings".into(), rate.settings.clone())],
+        keys: vec![
+            ("operation".into(), rate.operation.clone()),
+            ("settings".into(), rate.settings.clone()),
+        ],
         kind: rate.operation.clone(),
         readings,
         ..Measurement::default()

@@ -77,32 +77,53 @@ struct Source {
 ///
 /// # Errors
 /// The text is not a table, no column holds a measure, or a cell is not a number.
-pub fn read_table(name: &str, text: &str, columns: Option<&Columns>) -> Result<Vec<Side>, TableError> {
-    let mut reader = ::csv::ReaderBuilder::new().trim(::csv::Trim::All).from_reader(text.as_bytes());
-    let malformed = |error: ::csv::Error| TableError::Malformed { name: name.into(), why: error.to_string() };
-    let header: Vec<String> = reader.headers().map_err(malformed)?.iter().map(String::from).collect();
+pub fn read_table(
+    name: &str,
+    text: &str,
+    columns: Option<&Columns>,
+) -> Result<Vec<Side>, TableError> {
+    let mut reader =
+        ::csv::ReaderBuilder::new().trim(::csv::Trim::All).from_reader(text.as_bytes());
+    let malformed =
+        |error: ::csv::Error| TableError::Malformed { name: name.into(), why: error.to_string() };
+    let header: Vec<String> =
+        reader.headers().map_err(malformed)?.iter().map(String::from).collect();
     let sides = sides(name, &header, columns)?;
-    let first = sides.iter().flat_map(|(_, sources)| sources).map(|source| source.column).min().unwrap_or(0);
-    let keys: Vec<usize> = (0..first).filter(|&place| !NO_KEYS.contains(&header[place].as_str())).collect();
+    let first = sides
+        .iter()
+        .flat_map(|(_, sources)| sources)
+        .map(|source| source.column)
+        .min()
+        .unwrap_or(0);
+    let keys: Vec<usize> =
+        (0..first).filter(|&place| !NO_KEYS.contains(&header[place].as_str())).collect();
     let error_column = header.iter().position(|column| column == "error");
-    let mut read: Vec<Side> = sides.iter().map(|(side, _)| Side { name: side.clone(), ..Side::default() }).collect();
+    let mut read: Vec<Side> =
+        sides.iter().map(|(side, _)| Side { name: side.clone(), ..Side::default() }).collect();
     for row in reader.records() {
         let row = row.map_err(malformed)?;
         let line = row.position().map_or(0, ::csv::Position::line);
-        let keys: Vec<(String, String)> =
-            keys.iter().map(|&place| (header[place].clone(), row.get(place).unwrap_or_default().to_string())).collect();
+        let keys: Vec<(String, String)> = keys
+            .iter()
+            .map(|&place| (header[place].clone(), row.get(place).unwrap_or_default().to_string()))
+            .collect();
         for (side, (_, sources)) in read.iter_mut().zip(&sides) {
             let mut readings = Vec::new();
             for source in sources {
                 readings.extend(reading(name, line, &header, &row, source)?);
             }
-            let why =
-                || error_column.and_then(|column| row.get(column)).filter(|why| !why.is_empty()).unwrap_or("no value");
+            let why = || {
+                error_column
+                    .and_then(|column| row.get(column))
+                    .filter(|why| !why.is_empty())
+                    .unwrap_or("no value")
+            };
             let error = readings.is_empty().then(|| why().to_string());
             side.asked.push(asked(&keys, readings, error));
         }
     }
-    let repeats = sides.iter().flat_map(|(_, sources)| sources).all(|source| source.interval.is_none());
+    let repeats =
+        sides.iter().flat_map(|(_, sources)| sources).all(|source| source.interval.is_none());
     Ok(read.into_iter().map(|side| if repeats { side.join_repeats() } else { side }).collect())
 }
 
@@ -119,17 +140,19 @@ fn measured(column: &str) -> Option<(Measure, f64, &str)> {
     })
 }
 
-fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec<(String, Vec<Source>)>, TableError> {
+fn sides(
+    name: &str,
+    header: &[String],
+    columns: Option<&Columns>,
+) -> Result<Vec<(String, Vec<Source>)>, TableError> {
     let all = || header.join(", ");
     if let Some(Columns { a, b }) = columns {
         let side = |wanted: &String| {
-            let column = header.iter().position(|column| column == wanted).ok_or_else(|| TableError::NoColumn {
-                name: name.into(),
-                column: wanted.clone(),
-                columns: all(),
+            let column = header.iter().position(|column| column == wanted).ok_or_else(|| {
+                TableError::NoColumn { name: name.into(), column: wanted.clone(), columns: all() }
             })?;
-            let (measure, scale) =
-                measured(wanted).map_or((Measure::Iops, 1.0), |(measure, scale, _)| (measure, scale));
+            let (measure, scale) = measured(wanted)
+                .map_or((Measure::Iops, 1.0), |(measure, scale, _)| (measure, scale));
             Ok((wanted.clone(), vec![Source { measure, scale, column, interval: None }]))
         };
         return Ok(vec![side(a)?, side(b)?]);
@@ -137,10 +160,15 @@ fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec
     let known: Vec<(usize, Measure, f64, &str)> = header
         .iter()
         .enumerate()
-        .filter_map(|(place, column)| measured(column).map(|(measure, scale, rest)| (place, measure, scale, rest)))
+        .filter_map(|(place, column)| {
+            measured(column).map(|(measure, scale, rest)| (place, measure, scale, rest))
+        })
         .collect();
     let at = |measure: Measure, rest: &str| {
-        known.iter().find(|one| one.1 == measure && one.3.eq_ignore_ascii_case(rest)).map(|one| one.0)
+        known
+            .iter()
+            .find(|one| one.1 == measure && one.3.eq_ignore_ascii_case(rest))
+            .map(|one| one.0)
     };
     let alone: Vec<Source> = known
         .iter()
@@ -149,7 +177,9 @@ fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec
             measure,
             scale,
             column,
-            interval: at(measure, "low_95").zip(at(measure, "high_95")).map(|(low, high)| [low, high]),
+            interval: at(measure, "low_95")
+                .zip(at(measure, "high_95"))
+                .map(|(low, high)| [low, high]),
         })
         .collect();
     if !alone.is_empty() {
@@ -166,7 +196,8 @@ fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec
     };
     let of = |side: &str| {
         let mine = known.iter().filter(|one| one.3 == side);
-        mine.map(|&(column, measure, scale, _)| Source { measure, scale, column, interval: None }).collect()
+        mine.map(|&(column, measure, scale, _)| Source { measure, scale, column, interval: None })
+            .collect()
     };
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
@@ -174,7 +205,9 @@ fn sides(name: &str, header: &[String], columns: Option<&Columns>) -> Result<Vec
 /// `31_5KB_offset` becomes `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
-    let digit = |place: Option<usize>| place.and_then(|place| letters.get(place)).is_some_and(char::is_ascii_digit);
+    let digit = |place: Option<usize>| {
+        place.and_then(|place| letters.get(place)).is_some_and(char::is_ascii_digit)
+    };
     let say = |(place, &letter): (usize, &char)| match letter {
         '_' if digit(place.checked_sub(1)) && digit(Some(place + 1)) => '.',
         '_' => ' ',
@@ -197,7 +230,12 @@ fn reading(
         }
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(value * source.scale)),
-            _ => Err(TableError::Cell { name: name.into(), line, column: header[column].clone(), text: text.into() }),
+            _ => Err(TableError::Cell {
+                name: name.into(),
+                line,
+                column: header[column].clone(),
+                text: text.into(),
+            }),
         }
     };
     let Some(value) = number(source.column)? else { return Ok(None) };
@@ -227,7 +265,11 @@ fn asked(keys: &[(String, String)], readings: Vec<Reading>, error: Option<String
     };
     let said: Vec<String> = keys.iter().filter(|(_, value)| !value.is_empty()).map(say).collect();
     Measurement {
-        question: keys.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
+        question: keys
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join(" "),
         label: said.join(", "),
         keys: keys.to_vec(),
         kind: match (op, pattern) {

@@ -23,24 +23,39 @@ fn the_alignment_study_matches_its_publication() {
         ((summary.mean_percent * 10.0).round() / 10.0, summary.verdict)
     };
     assert_eq!(mean(None), (13.2, Verdict::Better));
-    for (kind, percent) in
-        [("random reads", 22.7), ("random writes", 16.5), ("sequential reads", 5.8), ("sequential writes", 8.0)]
-    {
+    for (kind, percent) in [
+        ("random reads", 22.7),
+        ("random writes", 16.5),
+        ("sequential reads", 5.8),
+        ("sequential writes", 8.0),
+    ] {
         assert_eq!(mean(Some(kind)), (percent, Verdict::Better), "{kind}");
     }
     let first = comparison.of(Measure::Iops).next().unwrap();
-    assert_eq!((first.a, first.b, (first.change_percent * 100.0).round()), (400.45, 589.11, 4711.0));
+    assert_eq!(
+        (first.a, first.b, (first.change_percent * 100.0).round()),
+        (400.45, 589.11, 4711.0)
+    );
     assert_eq!(first.verdict, Verdict::Untold, "single values give no interval");
     let all = comparison.sentences.join(" ");
-    assert!(all.contains("64KB offset is 13.2 % faster than 31.5KB offset on average over 36 points"), "{all}");
-    assert!(all.contains("random reads +22.7 %") && all.contains("sequential writes +8.0 %"), "{all}");
+    assert!(
+        all.contains("64KB offset is 13.2 % faster than 31.5KB offset on average over 36 points"),
+        "{all}"
+    );
+    assert!(
+        all.contains("random reads +22.7 %") && all.contains("sequential writes +8.0 %"),
+        "{all}"
+    );
 }
 
 #[test]
 fn the_allocation_unit_makes_no_difference() {
     let comparison = published("sqlio_allocation_unit.csv");
     let all = comparison.sentences.join(" ");
-    assert!(all.starts_with("No difference between 64KB unit and 4KB unit: -0.4 % on average"), "{all}");
+    assert!(
+        all.starts_with("No difference between 64KB unit and 4KB unit: -0.4 % on average"),
+        "{all}"
+    );
     assert!(all.contains("No kind's mean change reaches the 2 %"), "{all}");
 }
 
@@ -56,13 +71,24 @@ fn side(name: &str, rates: &[(&str, &[f64])]) -> Side {
 
 #[test]
 fn questions_are_paired_and_the_rest_is_listed() {
-    let a = side("a", &[("one", &[100.0, 101.0, 99.0]), ("two", &[10.0, 10.1, 9.9]), ("gone", &[1.0, 1.1])]);
-    let b = side("b", &[("two", &[12.0, 12.1, 11.9]), ("one", &[100.5, 99.5, 100.0]), ("new", &[1.0, 1.1])]);
+    let a = side(
+        "a",
+        &[("one", &[100.0, 101.0, 99.0]), ("two", &[10.0, 10.1, 9.9]), ("gone", &[1.0, 1.1])],
+    );
+    let b = side(
+        "b",
+        &[("two", &[12.0, 12.1, 11.9]), ("one", &[100.5, 99.5, 100.0]), ("new", &[1.0, 1.1])],
+    );
     let comparison = compare(&a, &b, program(), 2.0);
-    let verdicts: Vec<_> = comparison.differences.iter().map(|one| (one.label.as_str(), one.verdict)).collect();
+    let verdicts: Vec<_> =
+        comparison.differences.iter().map(|one| (one.label.as_str(), one.verdict)).collect();
     assert_eq!(verdicts, [("one", Verdict::NoDifference), ("two", Verdict::Better)]);
-    assert_eq!((comparison.only_a, comparison.only_b), (vec!["gone".to_string()], vec!["new".to_string()]));
-    let nothing = compare(&side("a", &[("x", &[1.0])]), &side("b", &[("y", &[1.0])]), program(), 2.0);
+    assert_eq!(
+        (comparison.only_a, comparison.only_b),
+        (vec!["gone".to_string()], vec!["new".to_string()])
+    );
+    let nothing =
+        compare(&side("a", &[("x", &[1.0])]), &side("b", &[("y", &[1.0])]), program(), 2.0);
     assert!(nothing.sentences[0].contains("no question in common"), "{:?}", nothing.sentences);
 }
 
@@ -79,9 +105,12 @@ fn many_questions_are_corrected_for() {
     // By itself each is significant (p about 0.03), but one in 20 is expected by chance.
     let names: Vec<String> = (0..20).map(|number| format!("question {number}")).collect();
     let runs: [&[f64]; 2] = [&[100.0, 103.0, 97.0], &[107.2, 110.2, 104.2]];
-    let all = |runs: &'static [f64]| names.iter().map(move |name| (name.as_str(), runs)).collect::<Vec<_>>();
+    let all = |runs: &'static [f64]| {
+        names.iter().map(move |name| (name.as_str(), runs)).collect::<Vec<_>>()
+    };
     let leaked: [&'static [f64]; 2] = runs.map(|runs| &*runs.to_vec().leak());
-    let one = compare(&side("a", &all(leaked[0])[..1]), &side("b", &all(leaked[1])[..1]), program(), 2.0);
+    let one =
+        compare(&side("a", &all(leaked[0])[..1]), &side("b", &all(leaked[1])[..1]), program(), 2.0);
     let many = compare(&side("a", &all(leaked[0])), &side("b", &all(leaked[1])), program(), 2.0);
     assert_eq!(one.differences[0].verdict, Verdict::Better, "{one:?}");
     assert!(many.differences.iter().all(|one| one.verdict == Verdict::NoDifference));
@@ -90,8 +119,12 @@ fn many_questions_are_corrected_for() {
 
 #[test]
 fn only_significant_losses_fail_a_threshold() {
-    let a = side("a", &[("one", &[100.0, 101.0, 99.0]), ("two", &[10.0]), ("three", &[50.0, 50.1, 49.9])]);
-    let b = side("b", &[("one", &[90.0, 91.0, 89.0]), ("two", &[5.0]), ("three", &[60.0, 60.1, 59.9])]);
+    let a = side(
+        "a",
+        &[("one", &[100.0, 101.0, 99.0]), ("two", &[10.0]), ("three", &[50.0, 50.1, 49.9])],
+    );
+    let b =
+        side("b", &[("one", &[90.0, 91.0, 89.0]), ("two", &[5.0]), ("three", &[60.0, 60.1, 59.9])]);
     let comparison = compare(&a, &b, program(), 2.0);
     let fails = |text: &str| text.parse::<FailIf>().unwrap().failed(&comparison).len();
     assert_eq!((fails("slower:5%"), fails("slower:15"), fails("p99:1%")), (1, 0, 0));
@@ -114,11 +147,19 @@ fn tables_with_one_side_intervals_and_repeats() {
     let columns = Columns { a: "old".into(), b: "new".into() };
     let named = read_table("x.csv", "case,old,new\nx,10,12\n", Some(&columns)).unwrap();
     assert_eq!((named[0].name.as_str(), named[1].asked[0].readings[0].value), ("old", 12.0));
-    for (text, words) in [("a,b\n1,2\n", "no column holds"), ("op,iops\nread,fast\n", "'fast'"), ("a,iops\n1\n", "CSV")]
-    {
+    for (text, words) in [
+        ("a,b\n1,2\n", "no column holds"),
+        ("op,iops\nread,fast\n", "'fast'"),
+        ("a,iops\n1\n", "CSV"),
+    ] {
         let error = read_table("x.csv", text, None).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
     let missing = Columns { a: "old".into(), b: "gone".into() };
-    assert!(read_table("x.csv", "case,old\nx,1\n", Some(&missing)).unwrap_err().to_string().contains("'gone'"));
+    assert!(
+        read_table("x.csv", "case,old\nx,1\n", Some(&missing))
+            .unwrap_err()
+            .to_string()
+            .contains("'gone'")
+    );
 }

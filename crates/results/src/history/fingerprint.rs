@@ -48,7 +48,10 @@ impl Fingerprint {
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
             for (name, value) in &own.facts {
                 let shared = other.facts.get(name) == Some(value);
-                facts.insert(if shared { name.clone() } else { format!("{arm}: {name}") }, value.clone());
+                facts.insert(
+                    if shared { name.clone() } else { format!("{arm}: {name}") },
+                    value.clone(),
+                );
             }
         }
         Fingerprint { facts }
@@ -79,8 +82,11 @@ impl Fingerprint {
 
 /// The changes between two fingerprints: `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
-    let names: std::collections::BTreeSet<&String> = before.facts.keys().chain(after.facts.keys()).collect();
-    let value = |of: &Fingerprint, name: &String| of.facts.get(name).cloned().unwrap_or_else(|| "none".into());
+    let names: std::collections::BTreeSet<&String> =
+        before.facts.keys().chain(after.facts.keys()).collect();
+    let value = |of: &Fingerprint, name: &String| {
+        of.facts.get(name).cloned().unwrap_or_else(|| "none".into())
+    };
     names
         .into_iter()
         .map(|name| (name, value(before, name), value(after, name)))

@@ -44,7 +44,8 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Hi
     let known = STEPS.len() as i64;
     let state = |connection: &Connection| -> rusqlite::Result<(i64, i64, bool)> {
         let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
         Ok((number("application_id")?, number("user_version")?, tables > 0))
     };
     let (application, version, used) = state(connection).map_err(sqlite)?;
@@ -59,7 +60,8 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Hi
     }
     // Lets readers continue while a writer writes. The mode is stored in the file.
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
     // Another process may have migrated it first.
     let (_, version, _) = state(&transaction).map_err(sqlite)?;
     if (0..known).contains(&version) {

@@ -112,7 +112,8 @@ pub struct Filter {
     pub most: Option<u32>,
 }
 
-const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings";
+const ENTRY: &str =
+    "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings";
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
@@ -172,7 +173,8 @@ impl History {
     pub fn open(path: &Path) -> Result<History, HistoryError> {
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let mut connection = Connection::open_with_flags(place::resolved(path)?, flags).map_err(sqlite)?;
+        let mut connection =
+            Connection::open_with_flags(place::resolved(path)?, flags).map_err(sqlite)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES).map_err(sqlite)?;
         connection.busy_timeout(PATIENCE).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
@@ -198,7 +200,11 @@ impl History {
     /// # Errors
     /// As [`History::open`], or the file does not exist.
     pub fn open_existing(path: &Path) -> Result<History, HistoryError> {
-        if path.exists() { History::open(path) } else { Err(HistoryError::Missing { path: path.into() }) }
+        if path.exists() {
+            History::open(path)
+        } else {
+            Err(HistoryError::Missing { path: path.into() })
+        }
     }
 
     fn sqlite(&self, source: rusqlite::Error) -> HistoryError {
@@ -210,9 +216,14 @@ impl History {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn keep(&mut self, results: &Results, target: &str, kind: Option<&str>) -> Result<i64, HistoryError> {
-        let document =
-            crate::json::to_json(results).map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
+    pub fn keep(
+        &mut self,
+        results: &Results,
+        target: &str,
+        kind: Option<&str>,
+    ) -> Result<i64, HistoryError> {
+        let document = crate::json::to_json(results)
+            .map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
         self.add(New {
             other: Other {
                 began_unix_s: results.began_unix_s,
@@ -239,7 +250,9 @@ impl History {
     fn add(&mut self, New { other: new, machine, asked }: New<'_>) -> Result<i64, HistoryError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<i64> {
-            let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let transaction = self
+                .connection
+                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             let readings = asked.iter().filter(|asked| !asked.readings.is_empty()).count();
             transaction.execute(
                 "INSERT INTO entries (began_unix_s, kind, target, machine, fingerprint, facts, version, command, document, readings) \
@@ -264,8 +277,9 @@ impl History {
                 )?;
                 for asked in &asked {
                     for reading in &asked.readings {
-                        let [low, high] =
-                            reading.interval_95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
+                        let [low, high] = reading
+                            .interval_95
+                            .map_or([None, None], |[low, high]| [Some(low), Some(high)]);
                         insert.execute(params![
                             id,
                             asked.question,
@@ -307,9 +321,11 @@ impl History {
     pub fn get(&self, id: i64) -> Result<(Entry, String), HistoryError> {
         let row = self
             .connection
-            .query_row(&format!("SELECT {ENTRY}, document FROM entries WHERE id = ?1"), [id], |row| {
-                Ok((entry(row)?, row.get(9)?))
-            })
+            .query_row(
+                &format!("SELECT {ENTRY}, document FROM entries WHERE id = ?1"),
+                [id],
+                |row| Ok((entry(row)?, row.get(9)?)),
+            )
             .optional()
             .map_err(|source| self.sqlite(source))?;
         row.ok_or(HistoryError::NoEntry(id))
@@ -322,9 +338,13 @@ impl History {
     pub fn results(&self, id: i64) -> Result<Results, HistoryError> {
         let (entry, document) = self.get(id)?;
         if !entry.has_points() {
-            return Err(HistoryError::Document { id, why: format!("it is of {} and holds no points", entry.kind) });
+            return Err(HistoryError::Document {
+                id,
+                why: format!("it is of {} and holds no points", entry.kind),
+            });
         }
-        serde_json::from_str(&document).map_err(|error| HistoryError::Document { id, why: error.to_string() })
+        serde_json::from_str(&document)
+            .map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }
 
     /// Removes entries by number; returns how many existed.
@@ -334,7 +354,9 @@ impl History {
     pub fn remove(&mut self, ids: &[i64]) -> Result<usize, HistoryError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<usize> {
-            let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let transaction = self
+                .connection
+                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             let mut removed = 0;
             for id in ids {
                 removed += transaction.execute("DELETE FROM entries WHERE id = ?1", [id])?;
@@ -357,7 +379,11 @@ impl History {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn occurrences(&self, target: &str, measure: Measure) -> Result<Vec<Occurrence>, HistoryError> {
+    pub fn occurrences(
+        &self,
+        target: &str,
+        measure: Measure,
+    ) -> Result<Vec<Occurrence>, HistoryError> {
         let read = || -> rusqlite::Result<Vec<Occurrence>> {
             let mut select = self.connection.prepare(
                 "SELECT e.id, e.began_unix_s, e.fingerprint, e.version, r.question, r.label, r.value, r.low, r.high FROM entries e \

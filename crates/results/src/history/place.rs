@@ -26,12 +26,19 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
         Ok(metadata) if metadata.is_symlink() => {
             check_trusted(&metadata).map_err(failed)?;
             let real = fs::canonicalize(path).map_err(failed)?;
-            return if real == path { Err(refused("a link that leads to itself".into())) } else { resolved(&real) };
+            return if real == path {
+                Err(refused("a link that leads to itself".into()))
+            } else {
+                resolved(&real)
+            };
         }
-        Ok(metadata) => check_trusted(&metadata).and_then(|()| check_regular(&metadata)).map_err(failed)?,
+        Ok(metadata) => {
+            check_trusted(&metadata).and_then(|()| check_regular(&metadata)).map_err(failed)?
+        }
     }
     let real = fs::canonicalize(parent(path)).map_err(failed)?;
-    let is_it = |there: fs::Metadata| directory.metadata().is_ok_and(|own| is_same_file(&own, &there));
+    let is_it =
+        |there: fs::Metadata| directory.metadata().is_ok_and(|own| is_same_file(&own, &there));
     if fs::metadata(&real).is_ok_and(is_it) {
         Ok(real.join(name))
     } else {

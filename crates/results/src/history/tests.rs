@@ -23,7 +23,12 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         read_latency_ns: None,
         write_latency_ns: None,
         rate_change: None,
-        cpu_ns_per_request: CpuPerRequest { user: 1.0, system: 2.0, machine: 3.0, process_interval_95: None },
+        cpu_ns_per_request: CpuPerRequest {
+            user: 1.0,
+            system: 2.0,
+            machine: 3.0,
+            process_interval_95: None,
+        },
         achieved: Achieved::default(),
         warnings: Vec::new(),
     };
@@ -62,7 +67,12 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         elapsed_ns: 1,
         budget_ns: None,
         seed: 1,
-        points: vec![Point { workload: workload.into(), numbers: Some(numbers), error: None, verification: None }],
+        points: vec![Point {
+            workload: workload.into(),
+            numbers: Some(numbers),
+            error: None,
+            verification: None,
+        }],
         rates: Vec::new(),
         latency_goals: Vec::new(),
         interference: None,
@@ -88,7 +98,9 @@ fn stored_entries_can_be_read() {
     let check = history.keep(&results("/other", 200, 2e9, "128"), "/other", Some("check")).unwrap();
     drop(history);
     let mut history = History::open_existing(&path).unwrap();
-    let ids = |filter: &Filter| history.list(filter).unwrap().iter().map(|one| one.id).collect::<Vec<_>>();
+    let ids = |filter: &Filter| {
+        history.list(filter).unwrap().iter().map(|one| one.id).collect::<Vec<_>>()
+    };
     assert_eq!(ids(&Filter::default()), [check, id], "the newest first");
     assert_eq!(ids(&Filter { target: Some("/data".into()), ..Filter::default() }), [id]);
     assert_eq!(ids(&Filter { kind: Some("check".into()), ..Filter::default() }), [check]);
@@ -97,7 +109,11 @@ fn stored_entries_can_be_read() {
     assert!(matches!(history.results(77), Err(HistoryError::NoEntry(77))));
     assert_eq!(history.remove(&[id, 77]).unwrap(), 1);
     history.compact().unwrap();
-    assert_eq!(history.occurrences("/data", Measure::Throughput).unwrap(), [], "its readings went with it");
+    assert_eq!(
+        history.occurrences("/data", Measure::Throughput).unwrap(),
+        [],
+        "its readings went with it"
+    );
 }
 
 #[test]
@@ -106,16 +122,25 @@ fn a_comparison_is_stored_with_both_fingerprints() {
     let mut history = History::open(&path).unwrap();
     let one = |read_ahead| Fingerprint::of(&results("/data", 1, 1e9, read_ahead));
     let mut keep = |fingerprint| {
-        let program = Program { name: "halfpower".into(), version: "1".into(), arguments: Vec::new() };
+        let program =
+            Program { name: "halfpower".into(), version: "1".into(), arguments: Vec::new() };
         let document = "{}".to_string();
         let target = "/data -> /data".into();
-        let other = Other { began_unix_s: 1, kind: "compare", target, fingerprint, program: &program, document };
+        let other = Other {
+            began_unix_s: 1,
+            kind: "compare",
+            target,
+            fingerprint,
+            program: &program,
+            document,
+        };
         history.keep_other(other).unwrap()
     };
     let same = keep(Fingerprint::of_both(one("128"), one("128")));
     let other = keep(Fingerprint::of_both(one("128"), one("4")));
     assert_eq!(history.fingerprint(same).unwrap(), one("128"), "common facts appear once");
-    let changed = difference(&history.fingerprint(same).unwrap(), &history.fingerprint(other).unwrap());
+    let changed =
+        difference(&history.fingerprint(same).unwrap(), &history.fingerprint(other).unwrap());
     assert_eq!(
         changed,
         [
@@ -134,7 +159,8 @@ fn a_trend_has_change_points_and_machine_changes() {
     let (_directory, path) = place();
     let mut history = History::open(&path).unwrap();
     for night in 0..30 {
-        let rate = if night < 20 { 1e9 } else { 7e8 } * (1.0 + 0.01 * ((night * 7 % 5) as f64 - 2.0));
+        let rate =
+            if night < 20 { 1e9 } else { 7e8 } * (1.0 + 0.01 * ((night * 7 % 5) as f64 - 2.0));
         let read_ahead = if night < 20 { "128" } else { "4" };
         history.keep(&results("/data", 86_400 * night, rate, read_ahead), "/data", None).unwrap();
     }
@@ -161,7 +187,8 @@ fn an_older_file_is_migrated() {
     drop(old);
     let history = History::open(&path).unwrap();
     assert_eq!(history.list(&Filter::default()).unwrap()[0].id, 7);
-    let version: i64 = history.connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    let version: i64 =
+        history.connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     assert_eq!(version, migrations::STEPS.len() as i64);
 }
 
@@ -181,7 +208,10 @@ fn other_files_are_refused_and_unchanged() {
     )
     .unwrap();
     assert!(matches!(History::open(&text), Err(HistoryError::Sqlite { .. })));
-    assert!(matches!(History::open_existing(&path.with_file_name("none")), Err(HistoryError::Missing { .. })));
+    assert!(matches!(
+        History::open_existing(&path.with_file_name("none")),
+        Err(HistoryError::Missing { .. })
+    ));
     let blocked = path.join("below/a/file");
     assert!(matches!(History::open(&blocked), Err(HistoryError::Directory { .. })));
 }

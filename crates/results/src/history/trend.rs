@@ -55,7 +55,8 @@ pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     for trend in &mut all {
         let values: Vec<f64> = trend.values.iter().map(|one| one.value).collect();
         trend.changes = change_points(&values, MIN_SHARE);
-        let changed = |place: &usize| trend.values[*place].fingerprint != trend.values[place - 1].fingerprint;
+        let changed =
+            |place: &usize| trend.values[*place].fingerprint != trend.values[place - 1].fingerprint;
         trend.machine_changes = (1..values.len()).filter(changed).collect();
     }
     all.sort_by_key(|trend| std::cmp::Reverse(trend.values.len()));

@@ -39,7 +39,8 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
         Some([_, high]) if holds => high <= goal,
         Some([low, _]) => {
             let per_request = numbers.throughput_bytes_per_s / numbers.iops;
-            let most_served = numbers.interval_95.map_or(f64::INFINITY, |[_, high]| high / per_request);
+            let most_served =
+                numbers.interval_95.map_or(f64::INFINITY, |[_, high]| high / per_request);
             low > goal || most_served < SERVED * offered
         }
         None => false,
@@ -70,7 +71,8 @@ pub fn measure_rate_within_p99<M: Machine>(
     let mut points: Vec<Point> = Vec::new();
     let mut measure = |rate_iops: Option<f64>| -> Result<Option<Numbers>> {
         let offered = Workload { rate_iops, ..workload.clone() };
-        let rate = rate_iops.map_or("without a given rate".to_owned(), |rate| format!("{rate:.0} requests/s"));
+        let rate = rate_iops
+            .map_or("without a given rate".to_owned(), |rate| format!("{rate:.0} requests/s"));
         on_rate(&format!("{}, {rate}", offered.short()));
         points.extend(measure_points(runner, &[offered], repeats, |_, _| {})?);
         Ok(points.last().and_then(|point| point.numbers.clone()))
@@ -96,7 +98,9 @@ pub fn measure_rate_within_p99<M: Machine>(
                 Some(above) if holds > 0.0 => (holds + above) / 2.0,
                 Some(above) => (above / 2.0).max(least),
             });
-            let near = |above: f64| rate <= holds || rate >= above || holds > 0.0 && above - holds <= NEAR * above;
+            let near = |above: f64| {
+                rate <= holds || rate >= above || holds > 0.0 && above - holds <= NEAR * above
+            };
             if rate > MAX_RATE_IOPS || fails.is_some_and(near) {
                 break;
             }
@@ -113,7 +117,12 @@ fn whole(rate: f64) -> f64 {
 }
 
 /// Judges the points; the first has no offered rate.
-fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), noisy: bool) -> LatencyGoal {
+fn judge(
+    points: &[Point],
+    workload: &Workload,
+    (p99_ns, first): (u64, usize),
+    noisy: bool,
+) -> LatencyGoal {
     let tried: Vec<(usize, f64, &Numbers, Outcome)> = points
         .iter()
         .enumerate()
@@ -126,11 +135,19 @@ fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), n
     let best = tried.iter().filter(|one| one.3.holds).max_by(|a, b| ordered(a.1, b.1));
     let beyond = tried.iter().filter(|one| !one.3.holds).min_by(|a, b| ordered(a.1, b.1));
     let bytes = |numbers: &Numbers| numbers.throughput_bytes_per_s;
-    let greatest = points.iter().find(|point| point.workload.rate_iops.is_none()).and_then(|one| one.numbers.as_ref());
-    let low = tried.iter().filter(|one| one.3.holds && one.3.sure).map(|one| bytes(one.2)).fold(0.0, f64::max);
+    let greatest = points
+        .iter()
+        .find(|point| point.workload.rate_iops.is_none())
+        .and_then(|one| one.numbers.as_ref());
+    let low = tried
+        .iter()
+        .filter(|one| one.3.holds && one.3.sure)
+        .map(|one| bytes(one.2))
+        .fold(0.0, f64::max);
     // The offered rate, not the achieved one: beyond the knee the target serves less.
     let per_request = best.map_or(0.0, |one| bytes(one.2) / one.2.iops);
-    let failing = tried.iter().filter(|one| !one.3.holds && one.3.sure).map(|one| one.1 * per_request);
+    let failing =
+        tried.iter().filter(|one| !one.3.holds && one.3.sure).map(|one| one.1 * per_request);
     let high = failing.min_by(|a, b| ordered(*a, *b));
     let interval = best.zip(high).map(|(best, high)| [low, high.max(bytes(best.2))]);
     let mut goal = LatencyGoal {
@@ -154,7 +171,8 @@ fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), n
         sure: best.is_none_or(|one| one.3.sure) && beyond.is_none_or(|one| one.3.sure),
         sentence: String::new(),
     };
-    goal.sentence = said(&goal, workload, best.map(|one| (one.1, one.2)), beyond.map(|one| (one.1, one.2)));
+    goal.sentence =
+        said(&goal, workload, best.map(|one| (one.1, one.2)), beyond.map(|one| (one.1, one.2)));
     goal
 }
 
@@ -175,7 +193,10 @@ fn said(
     });
     let (Some((offered, numbers)), Some(rate)) = (best, goal.throughput_bytes_per_s) else {
         return match failed {
-            Some(failed) => format!("no offered rate of {} keeps p99 within {within}: {failed}", workload.short()),
+            Some(failed) => format!(
+                "no offered rate of {} keeps p99 within {within}: {failed}",
+                workload.short()
+            ),
             None => format!("{} could not be measured", workload.short()),
         };
     };

@@ -1,4 +1,5 @@
-//! The evidence for a bottleneck: one kind for each way of finding it, with its figures and its words.
+//! The evidence for a bottleneck: one kind for each way of finding it, with its figures and its
+//! words.
 
 use super::Limit;
 use crate::Bottleneck;
@@ -27,7 +28,8 @@ impl ReadAhead {
     fn words(self) -> String {
         let at_device = self.device_request_bytes.map(show_size_rounded);
         let at_device = at_device.map(|size| format!("requests of {size} reach the device"));
-        let both: Vec<String> = self.setting_bytes.map(show_size).into_iter().chain(at_device).collect();
+        let both: Vec<String> =
+            self.setting_bytes.map(show_size).into_iter().chain(at_device).collect();
         if both.is_empty() { "of unknown size".into() } else { both.join("; ") }
     }
 }
@@ -53,8 +55,9 @@ impl WriteBackWait {
     }
 }
 
-/// Defines the causes: their figures, and the words for them in the order of the fields. `limit` is the limit with this cause, `rate` its rate,
-/// `word` the bottleneck's name, `place` what stands for it when the cause names no layer.
+/// Defines the causes: their figures, and the words for them in the order of the fields. `limit` is
+/// the limit with this cause, `rate` its rate, `word` the bottleneck's name, `place` what stands
+/// for it when the cause names no layer.
 macro_rules! causes {
     (($limit:ident, $rate:ident, $word:ident, $place:ident)
      $($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $kind:ty,)+ })? => $said:expr,)+) => {
@@ -374,7 +377,9 @@ impl Cause {
             | Cause::NothingBusy { others } => {
                 others.iter().map(|one| format!("{} {:.0} %", one.name, one.busy_percent)).collect()
             }
-            Cause::Unidentified { refuted } => refuted.iter().map(|what| format!("not the {}", what.words())).collect(),
+            Cause::Unidentified { refuted } => {
+                refuted.iter().map(|what| format!("not the {}", what.words())).collect()
+            }
             _ => Vec::new(),
         };
         (!shown.is_empty()).then(|| shown.join(", "))

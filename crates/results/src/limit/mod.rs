@@ -1,4 +1,5 @@
-//! The limit of a rate: the bottleneck, its evidence, and the trials and figures against other ones.
+//! The limit of a rate: the bottleneck, its evidence, and the trials and figures against other
+//! ones.
 //!
 //! [`sentences`] makes the sentences from these values.
 
@@ -93,7 +94,8 @@ impl Bottleneck {
 
 /// The limit of a rate, with its evidence and the trials that could have refuted it.
 ///
-/// The texts are made from the values ([`Limit::with_sentences`]); a document of an earlier version has only the texts.
+/// The texts are made from the values ([`Limit::with_sentences`]); a document of an earlier version
+/// has only the texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The rate in question.
@@ -177,7 +179,8 @@ pub struct Exclusion {
 pub enum ExcludedBy {
     /// The narrowest layer has more to give.
     Advertised { layer: String, percent: f64, admits_bytes_per_s: f64 },
-    /// Processors, thread, generator or device are not used up; requests in the device, if it is the device.
+    /// Processors, thread, generator or device are not used up; requests in the device, if it is
+    /// the device.
     Use { percent: f64, mean_depth: Option<f64> },
     /// A trial contradicts it.
     Trial { change: LimitChange, iops_ratio: f64 },

@@ -1,7 +1,10 @@
 //! The sentences of a limit.
 
 use super::cause::subject;
-use super::{Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange, LimitTrial, Meaning};
+use super::{
+    Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange,
+    LimitTrial, Meaning,
+};
 use super::{PlainWrite, Refutation};
 use machine::units::{show_rate, show_size};
 use std::fmt;
@@ -22,14 +25,17 @@ impl Limit {
         self
     }
 
-    /// The sentence in clauses: the cause, the trial that tests it, and how it holds a plain write. A reader may leave out the last ones. A
-    /// document of an earlier version has one.
+    /// The sentence in clauses: the cause, the trial that tests it, and how it holds a plain write.
+    /// A reader may leave out the last ones. A document of an earlier version has one.
     pub fn clauses(&self) -> Vec<String> {
-        let Some(mut clauses) = self.short().map(|said| vec![said]) else { return vec![self.sentence.clone()] };
+        let Some(mut clauses) = self.short().map(|said| vec![said]) else {
+            return vec![self.sentence.clone()];
+        };
         if let Some(aside) = self.cause.as_ref().and_then(|cause| cause.aside(self)) {
             clauses[0] += &format!(" ({aside})");
         }
-        clauses.extend(self.trials.iter().filter(|trial| trial.tests_verdict).map(LimitTrial::words));
+        clauses
+            .extend(self.trials.iter().filter(|trial| trial.tests_verdict).map(LimitTrial::words));
         clauses.extend(self.plain_write.map(|held| self.held(held)));
         clauses
     }
@@ -65,7 +71,9 @@ fn show_change(ratio: f64) -> String {
 impl LimitTrial {
     /// The change, its effect, and what follows; the text of a document of an earlier version.
     fn words(&self) -> String {
-        let (Some(changed), Some(meaning), Some(ratio)) = (&self.changed, self.meaning, self.iops_ratio) else {
+        let (Some(changed), Some(meaning), Some(ratio)) =
+            (&self.changed, self.meaning, self.iops_ratio)
+        else {
             return self.outcome.clone();
         };
         let (effect, so) = (show_change(ratio), meaning.words());
@@ -76,7 +84,10 @@ impl LimitTrial {
                 format!("{changed}: {effect} ({low:+.0} to {high:+.0} %), {so}")
             }
             Meaning::NotNumber => format!("{changed}: {effect} requests/s, {so}"),
-            Meaning::NumberIsLimit | Meaning::SizeIsFree | Meaning::SameProcessorTime | Meaning::SizeMattersLittle => {
+            Meaning::NumberIsLimit
+            | Meaning::SizeIsFree
+            | Meaning::SameProcessorTime
+            | Meaning::SizeMattersLittle => {
                 format!("{changed}: as many requests/s, {so}")
             }
             _ => format!("{changed}: {effect}, {so}"),
@@ -136,12 +147,18 @@ impl fmt::Display for Exclusion {
             (ExcludedBy::Advertised { layer, percent, admits_bytes_per_s }, _) => {
                 write!(f, "{layer}: {percent:.0} % of its {}", show_rate(*admits_bytes_per_s))
             }
-            (ExcludedBy::Use { percent, .. }, Bottleneck::Processor) => write!(f, "processors: {percent:.0} % busy"),
+            (ExcludedBy::Use { percent, .. }, Bottleneck::Processor) => {
+                write!(f, "processors: {percent:.0} % busy")
+            }
             (ExcludedBy::Use { percent, .. }, Bottleneck::Generator) => {
                 write!(f, "the generator: {percent:.0} % of its ceiling")
             }
             (ExcludedBy::Use { percent, mean_depth: Some(depth) }, what) => {
-                write!(f, "the {}: busy {percent:.0} % with {depth:.1} requests in it", what.words())
+                write!(
+                    f,
+                    "the {}: busy {percent:.0} % with {depth:.1} requests in it",
+                    what.words()
+                )
             }
             (ExcludedBy::Use { percent, mean_depth: None }, what) => {
                 write!(f, "the {}: {percent:.0} % busy", what.words())

@@ -1,7 +1,9 @@
-//! The mark of an output: how a later run knows what halfpower wrote and nobody has changed since, whatever its format.
+//! The mark of an output: how a later run knows what halfpower wrote and nobody has changed since,
+//! whatever its format.
 //!
-//! It is the length and a checksum of the content. An extended attribute holds it, with a number that fits the file's own
-//! ([`machine::mark::mark`]), so that a copy does not bear it. Where no attribute can be written, a hidden file beside the output does.
+//! It is the length and a checksum of the content. An extended attribute holds it, with a number
+//! that fits the file's own ([`machine::mark::mark`]), so that a copy does not bear it. Where no
+//! attribute can be written, a hidden file beside the output does.
 
 use files::{Directory, Input, has_same_owner};
 use std::ffi::{OsStr, OsString};
@@ -29,12 +31,14 @@ fn state(mut content: impl Read) -> io::Result<String> {
             Err(error) => return Err(error),
         };
         length += read as u64;
-        hash = buffer[..read].iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3));
+        hash = buffer[..read]
+            .iter()
+            .fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3));
     }
 }
 
-/// Marks an output with this content: a file that has its name already, or will be renamed to it. What cannot be marked is no failure: the next
-/// run asks for --force.
+/// Marks an output with this content: a file that has its name already, or will be renamed to it.
+/// What cannot be marked is no failure: the next run asks for --force.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -42,12 +46,14 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Whether a file is as halfpower wrote it under this name. It is read only where it has a mark, and the length that the mark says.
+/// Whether a file is as halfpower wrote it under this name. It is read only where it has a mark,
+/// and the length that the mark says.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let told = attribute::read(file, &metadata).or_else(|| read_beside(directory, name, &metadata));
     let same = |told: String| {
-        told.starts_with(&format!("{} ", metadata.len())) && state(file.take(metadata.len())).is_ok_and(|is| is == told)
+        told.starts_with(&format!("{} ", metadata.len()))
+            && state(file.take(metadata.len())).is_ok_and(|is| is == told)
     };
     told.is_some_and(same)
 }
@@ -66,10 +72,14 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     if mark_of(directory, &beside).is_some() {
         directory.remove(&beside)?;
     }
-    io::Write::write_all(&mut directory.create(&beside, 0o666)?, format!("{TITLE}{state}\n").as_bytes())
+    io::Write::write_all(
+        &mut directory.create(&beside, 0o666)?,
+        format!("{TITLE}{state}\n").as_bytes(),
+    )
 }
 
-/// What the file beside an output says, if both have one owner: in a directory of many users anybody can put one there.
+/// What the file beside an output says, if both have one owner: in a directory of many users
+/// anybody can put one there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -102,7 +112,11 @@ mod attribute {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let (mark, state) = text.split_once(' ')?;
-        Some(if machine::mark::is_mark(mark, inode(metadata).ok()?) { state.to_owned() } else { String::new() })
+        Some(if machine::mark::is_mark(mark, inode(metadata).ok()?) {
+            state.to_owned()
+        } else {
+            String::new()
+        })
     }
 }
 
@@ -114,7 +128,8 @@ mod tests {
     #[test]
     fn the_file_beside_tells_an_output_as_it_was_written_and_replaces_nothing_of_the_users() {
         let here = tempfile::tempdir().unwrap();
-        let (output, hidden) = (here.path().join("l_bw.1.log"), here.path().join(".l_bw.1.log.halfpower-output"));
+        let (output, hidden) =
+            (here.path().join("l_bw.1.log"), here.path().join(".l_bw.1.log.halfpower-output"));
         fs::write(&output, "1, 2\n").unwrap();
         let directory = Directory::open(here.path()).unwrap();
         let name = OsStr::new("l_bw.1.log");

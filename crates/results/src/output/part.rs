@@ -1,4 +1,5 @@
-//! Outputs on their way to their name: temporary files that a later run knows as halfpower's, should this one be killed.
+//! Outputs on their way to their name: temporary files that a later run knows as halfpower's,
+//! should this one be killed.
 
 use files::{Directory, inode};
 use machine::mark::{is_part, part_name};
@@ -61,14 +62,18 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
         match once(directory, left == 0) {
             Err(error)
                 if left > 0
-                    && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
+                    && matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::WouldBlock
+                    )
                     && directory.is_there() => {}
             made => return made,
         }
     }
 }
 
-/// Anybody who can read the file can lock it, and thereby keep every other process from removing it: the last attempt does without our lock.
+/// Anybody who can read the file can lock it, and thereby keep every other process from removing
+/// it: the last attempt does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
     let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();
@@ -86,11 +91,14 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// Removes what killed runs left in a directory: they have halfpower's mark, and no process holds their lock.
+/// Removes what killed runs left in a directory: they have halfpower's mark, and no process holds
+/// their lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {
-        let Some(text) = name.to_str().filter(|name| name.starts_with('.') && name.ends_with(".part")) else {
+        let Some(text) =
+            name.to_str().filter(|name| name.starts_with('.') && name.ends_with(".part"))
+        else {
             continue;
         };
         let Ok(file) = directory.open_regular(&name) else { continue };
@@ -121,7 +129,8 @@ mod tests {
         let cut = here.path().join(part_name(2, inode(&begun)));
         fs::rename(&begun, &cut).unwrap();
         let living = make(&directory).unwrap();
-        let users = [".halfpower-0123456789abcdef.part", ".halfpower-0123456789abcdef-01234567.part"];
+        let users =
+            [".halfpower-0123456789abcdef.part", ".halfpower-0123456789abcdef-01234567.part"];
         users.iter().for_each(|name| fs::write(here.path().join(name), "").unwrap());
         let copy = here.path().join(part_name(3, inode(here.path())));
         fs::write(&copy, "with content it must bear its own").unwrap();

@@ -22,10 +22,14 @@ mod prelude {
     pub(super) use super::Experiment;
     pub(super) use crate::context::{OPS, StudyContext};
     pub(super) use crate::findings::{Change, Comparison};
-    pub(super) use crate::found::{Conclusion, ENOUGH, Effect, Found, Reading, best, smallest, worst};
+    pub(super) use crate::found::{
+        Conclusion, ENOUGH, Effect, Found, Reading, best, smallest, worst,
+    };
     pub(super) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
     pub(super) use crate::models;
-    pub(super) use crate::sentences::{UNEVEN, effect, percent, plural, reach, size, times, together};
+    pub(super) use crate::sentences::{
+        UNEVEN, effect, percent, plural, reach, size, times, together,
+    };
     pub(super) use machine::units::{show_rate, show_size, show_time};
     pub(super) use results::Axis;
     pub(super) use workload::{OpKind, Pattern, Workload};

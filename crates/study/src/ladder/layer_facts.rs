@@ -92,8 +92,15 @@ const LEFT_OUT: [&str; 22] = [
     "sata_spd_limit",
 ];
 
-const IF_ANY: [&str; 7] =
-    ["optimal_io_size", "chunk_sectors", "dax", "offset_bytes", "sequential_cutoff", "degraded", "group_thread_cnt"];
+const IF_ANY: [&str; 7] = [
+    "optimal_io_size",
+    "chunk_sectors",
+    "dax",
+    "offset_bytes",
+    "sequential_cutoff",
+    "degraded",
+    "group_thread_cnt",
+];
 
 pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
     let none = |value: &str| matches!(value, "" | "0" | "0.0k");
@@ -114,20 +121,31 @@ pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
     let mut risks = Vec::new();
     for layer in layers {
         let facts = &layer.facts;
-        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && facts.write_cache == Some(true) {
+        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
+            && facts.write_cache == Some(true)
+        {
             risks.push(format!(
                 "{} has a volatile write cache: after a power failure only flushed data (fsync, O_DSYNC) are certain to be there",
                 layer.name
             ));
         }
         if facts.file_system.is_some_and(|system| system.no_barriers) {
-            risks.push(format!("{} flushes no write cache (barriers are off): even fsync may lose data", layer.name));
+            risks.push(format!(
+                "{} flushes no write cache (barriers are off): even fsync may lose data",
+                layer.name
+            ));
         }
         if facts.array.as_ref().is_some_and(|array| array.missing > 0) {
-            risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
+            risks.push(format!(
+                "{} has a member missing: the next one to fail may lose data",
+                layer.name
+            ));
         }
         if facts.writeback_device {
-            risks.push(format!("{} keeps written data only in its cache device until it copies them", layer.name));
+            risks.push(format!(
+                "{} keeps written data only in its cache device until it copies them",
+                layer.name
+            ));
         }
     }
     risks

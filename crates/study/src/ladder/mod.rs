@@ -13,7 +13,12 @@ use machine::{Layer, LayerKind, MachineFacts, ResourceKind};
 use results::{Answer, Bottleneck, Experiment, Ladder, LimitOf, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-pub(crate) fn ladder(found: &Found<'_>, experiments: &[Experiment], answer: &Answer, machine: &MachineFacts) -> Ladder {
+pub(crate) fn ladder(
+    found: &Found<'_>,
+    experiments: &[Experiment],
+    answer: &Answer,
+    machine: &MachineFacts,
+) -> Ladder {
     let rungs = Rungs { found, experiments, answer, machine };
     let mut stages = rungs.above();
     stages.extend(rungs.below());
@@ -29,7 +34,12 @@ struct Rungs<'a> {
 }
 
 impl Rungs<'_> {
-    fn stage(&self, kind: StageKind, name: impl Into<String>, rate: impl Fn(OpKind) -> Option<StageRate>) -> Stage {
+    fn stage(
+        &self,
+        kind: StageKind,
+        name: impl Into<String>,
+        rate: impl Fn(OpKind) -> Option<StageRate>,
+    ) -> Stage {
         let rates = self.found.setting.ops().into_iter().filter_map(rate).collect();
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
@@ -37,14 +47,15 @@ impl Rungs<'_> {
     /// Stages that can be measured separately: from the program to the direct rate.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
-        let mut stages = vec![self.stage(StageKind::Generator, "halfpower", |op| self.generator(op))];
+        let mut stages =
+            vec![self.stage(StageKind::Generator, "halfpower", |op| self.generator(op))];
         // On a simulated machine the generator takes no virtual time, so it has no rate.
         stages.retain(|stage| !self.machine.simulated || !stage.rates.is_empty());
         if self.machine.simulated {
             let name = self.machine.processor.clone();
-            stages.push(
-                self.stage(StageKind::Processor, name, |op| self.by_busy_time(op, &[ResourceKind::Processor], None)),
-            );
+            stages.push(self.stage(StageKind::Processor, name, |op| {
+                self.by_busy_time(op, &[ResourceKind::Processor], None)
+            }));
         }
         stages.push(self.stage(StageKind::Memory, "copy", |op| self.memory(op)));
         stages.push(self.stage(StageKind::PageCache, "warm", |op| self.page_cache(op)));
@@ -94,7 +105,9 @@ fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
             Bottleneck::Throttle => &[StageKind::Throttle, StageKind::Device],
             Bottleneck::Network => &[StageKind::Network],
             // The direct rate if there is one, as peaks are direct.
-            Bottleneck::FileSystem => &[StageKind::Direct, StageKind::Buffered, StageKind::FileSystem],
+            Bottleneck::FileSystem => {
+                &[StageKind::Direct, StageKind::Buffered, StageKind::FileSystem]
+            }
             Bottleneck::Thread | Bottleneck::Generator => &[StageKind::Generator],
             Bottleneck::Processor => &[StageKind::Processor, StageKind::Generator],
             Bottleneck::Memory => &[StageKind::Memory],

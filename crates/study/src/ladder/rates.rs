@@ -20,11 +20,16 @@ impl Rungs<'_> {
     }
 
     pub(super) fn generator(&self, op: OpKind) -> Option<StageRate> {
-        let limits = self.answer.limits.iter().filter(|limit| limit.op == op && limit.of != LimitOf::Plain);
+        let limits =
+            self.answer.limits.iter().filter(|limit| limit.op == op && limit.of != LimitOf::Plain);
         let points = limits.filter_map(|limit| limit.point);
         let (iops, request, point) = points.rev().find_map(|point| {
             let one = &self.found.points[point];
-            Some((one.numbers.as_ref()?.achieved.driver_ceiling_iops?, f64::from(one.workload.request_bytes), point))
+            Some((
+                one.numbers.as_ref()?.achieved.driver_ceiling_iops?,
+                f64::from(one.workload.request_bytes),
+                point,
+            ))
         })?;
         let formula = format!("{iops:.0} requests/s to nothing x {}", show_size(request as u64));
         let achieved = Reached {
@@ -40,10 +45,17 @@ impl Rungs<'_> {
     fn copy(&self) -> Option<Reached> {
         let copies = self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == "copy");
         let (mean, one) = copies
-            .map(|one| (one.rates_bytes_per_s.iter().sum::<f64>() / one.rates_bytes_per_s.len().max(1) as f64, one))
+            .map(|one| {
+                (
+                    one.rates_bytes_per_s.iter().sum::<f64>()
+                        / one.rates_bytes_per_s.len().max(1) as f64,
+                    one,
+                )
+            })
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         let interval = stats::estimate_values(&one.rates_bytes_per_s);
-        let threads = if one.threads == 1 { "one thread".into() } else { format!("{} threads", one.threads) };
+        let threads =
+            if one.threads == 1 { "one thread".into() } else { format!("{} threads", one.threads) };
         Some(Reached {
             throughput_bytes_per_s: interval.map_or(mean, |interval| interval.mean),
             interval_95: interval.map(|interval| [interval.low, interval.high]),
@@ -64,7 +76,12 @@ impl Rungs<'_> {
         pick: impl Fn(&Point) -> bool,
         rate: impl Fn(&Point) -> Option<f64>,
     ) -> Option<(usize, &Point)> {
-        let of_op = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && pick(one));
+        let of_op = self
+            .found
+            .points
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.workload.op == op && pick(one));
         of_op
             .filter(|(_, one)| rate(one).is_some())
             .max_by(|a, b| rate(a.1).unwrap_or(0.0).total_cmp(&rate(b.1).unwrap_or(0.0)))
@@ -72,15 +89,22 @@ impl Rungs<'_> {
 
     pub(super) fn page_cache(&self, op: OpKind) -> Option<StageRate> {
         let returned = |one: &Point| one.numbers.as_ref().map(Numbers::returned_bytes_per_s);
-        let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.outstanding() == 1;
+        let simple = |one: &Point| {
+            one.workload.buffering == Buffering::Buffered && one.workload.outstanding() == 1
+        };
         let pick = |one: &Point| match op {
             OpKind::Write => simple(one) && one.workload.sync_at_end,
             _ => simple(one) && one.workload.cache == CacheState::Warm,
         };
         let (index, point) = self.best(op, pick, returned)?;
         let ceiling = self.cache_ceiling(op, returned(point)?);
-        let how = if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
-        let how = if ceiling.is_none() { format!("{how}; faster than memory's ceiling") } else { how.to_owned() };
+        let how =
+            if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
+        let how = if ceiling.is_none() {
+            format!("{how}; faster than memory's ceiling")
+        } else {
+            how.to_owned()
+        };
         let mut rate = self.measured(op, ceiling, index, point, &how);
         if let Some(achieved) = rate.achieved.as_mut().filter(|_| op == OpKind::Write) {
             (achieved.throughput_bytes_per_s, achieved.interval_95) = (returned(point)?, None);
@@ -93,14 +117,20 @@ impl Rungs<'_> {
     /// exceeds that too: then everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
-            OpKind::Write => ("write", "writing memory: the program's buffer stays in the processor's cache"),
+            OpKind::Write => {
+                ("write", "writing memory: the program's buffer stays in the processor's cache")
+            }
             _ => ("read", "reading memory: the program's buffer stays in the processor's cache"),
         };
         let ceilings = [("copy", "one copy in memory"), (one_side, words)].into_iter();
-        let known = ceilings.filter_map(|(kind, formula)| Some((self.found.memory_rate(kind)?, formula)));
+        let known =
+            ceilings.filter_map(|(kind, formula)| Some((self.found.memory_rate(kind)?, formula)));
         known
             .filter(|(rate, _)| *rate >= reached)
-            .map(|(rate, formula)| Advertises { throughput_bytes_per_s: rate, formula: formula.into() })
+            .map(|(rate, formula)| Advertises {
+                throughput_bytes_per_s: rate,
+                formula: formula.into(),
+            })
             .next()
     }
 
@@ -110,12 +140,15 @@ impl Rungs<'_> {
             formula: "the best direct rate".into(),
         });
         if op == OpKind::Write {
-            let synced = |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.sync_at_end;
+            let synced = |one: &Point| {
+                one.workload.buffering == Buffering::Buffered && one.workload.sync_at_end
+            };
             let (index, point) = self.best(op, synced, Point::rate)?;
             return Some(self.measured(op, below, index, point, "measured: to stable storage"));
         }
-        let cold =
-            |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold;
+        let cold = |one: &Point| {
+            one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold
+        };
         let (index, point) = self.best(op, cold, Point::rate)?;
         Some(self.measured(op, below, index, point, "measured with a cold cache"))
     }
@@ -128,7 +161,10 @@ impl Rungs<'_> {
         });
         let point = &self.found.points[peak.point];
         let half = self.half_power_of_peak(peak);
-        Some(StageRate { half_power_bytes: half, ..self.measured(op, below, peak.point, point, "measured: the peak") })
+        Some(StageRate {
+            half_power_bytes: half,
+            ..self.measured(op, below, peak.point, point, "measured: the peak")
+        })
     }
 
     /// The request size at which the peak's kind of request gets half of the peak.
@@ -157,10 +193,15 @@ impl Rungs<'_> {
 
     /// The request size at which the curve through a point reaches half of its best.
     fn half_power(&self, point: usize) -> Option<f64> {
-        let figures = self.experiments.iter().flat_map(|one| &one.figures).filter(|one| one.x == Axis::RequestBytes);
+        let figures = self
+            .experiments
+            .iter()
+            .flat_map(|one| &one.figures)
+            .filter(|one| one.x == Axis::RequestBytes);
         let mut series = figures.flat_map(|one| &one.series);
-        let own =
-            series.find(|one| one.half_power.is_some() && one.values.iter().any(|value| value.point == Some(point)))?;
+        let own = series.find(|one| {
+            one.half_power.is_some() && one.values.iter().any(|value| value.point == Some(point))
+        })?;
         own.half_power.as_ref()?.setting()
     }
 
@@ -181,12 +222,18 @@ impl Rungs<'_> {
             throughput_bytes_per_s: peak.throughput_bytes_per_s / share,
             interval_95: peak.interval_95.map(|ends| ends.map(|end| end / share)),
             point: Some(peak.point),
-            formula: format!("{} / {:.1} % busy", show_rate(peak.throughput_bytes_per_s), resource.busy_percent),
+            formula: format!(
+                "{} / {:.1} % busy",
+                show_rate(peak.throughput_bytes_per_s),
+                resource.busy_percent
+            ),
             at_least: false,
         };
         Some(StageRate {
             busy_percent: Some(resource.busy_percent),
-            half_power_bytes: self.half_power_by_busy_time(peak, kinds).or_else(|| self.half_power_of_peak(peak)),
+            half_power_bytes: self
+                .half_power_by_busy_time(peak, kinds)
+                .or_else(|| self.half_power_of_peak(peak)),
             ..rate(op, advertised, Some(achieved))
         })
     }
@@ -198,12 +245,20 @@ impl Rungs<'_> {
         let shape = &self.found.entries.get(peak.point)?.shape;
         let mut curve = Vec::new();
         for (entry, point) in self.found.entries.iter().zip(self.found.points) {
-            let alike = Workload { request_bytes: own.request_bytes, ..(*point.workload).clone() } == **own;
-            let Some(numbers) = point.numbers.as_ref().filter(|_| alike && entry.shape == *shape) else { continue };
+            let alike =
+                Workload { request_bytes: own.request_bytes, ..(*point.workload).clone() } == **own;
+            let Some(numbers) = point.numbers.as_ref().filter(|_| alike && entry.shape == *shape)
+            else {
+                continue;
+            };
             let used = numbers.achieved.resources.iter().find(|one| kinds.contains(&one.kind));
-            let Some(share) = used.map(|one| one.busy_percent / 100.0).filter(|&share| share > 0.0) else { continue };
+            let Some(share) = used.map(|one| one.busy_percent / 100.0).filter(|&share| share > 0.0)
+            else {
+                continue;
+            };
             let y = numbers.throughput_bytes_per_s / share;
-            let [low, high] = numbers.interval_95.map_or([y, y], |ends| ends.map(|end| end / share));
+            let [low, high] =
+                numbers.interval_95.map_or([y, y], |ends| ends.map(|end| end / share));
             curve.push(stats::Point { x: f64::from(point.workload.request_bytes), y, low, high });
         }
         if curve.len() < MIN_SIZES {
@@ -221,22 +276,28 @@ impl Rungs<'_> {
     pub(super) fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
         let writes = op == OpKind::Write;
         let reported = layer.advertised_formula.as_deref().unwrap_or("advertised");
-        let advertised = layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
-            throughput_bytes_per_s: whole,
-            formula: match layer.share.of(writes) {
-                share if (share - 1.0).abs() < 1e-9 => reported.into(),
-                share => {
-                    let rate = show_rate(layer.advertised_rate(writes).unwrap_or_default());
-                    format!("{reported} = {rate}, / {share:.3} of the bytes")
-                }
-            },
-        });
+        let advertised =
+            layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
+                throughput_bytes_per_s: whole,
+                formula: match layer.share.of(writes) {
+                    share if (share - 1.0).abs() < 1e-9 => reported.into(),
+                    share => {
+                        let rate = show_rate(layer.advertised_rate(writes).unwrap_or_default());
+                        format!("{reported} = {rate}, / {share:.3} of the bytes")
+                    }
+                },
+            });
         let kinds: &[ResourceKind] = match layer.kind {
             LayerKind::Adapter => &[ResourceKind::Adapter],
             LayerKind::Bus => &[ResourceKind::Bus],
             LayerKind::Pci => &[ResourceKind::Pci],
             LayerKind::Network => &[ResourceKind::Network],
-            LayerKind::Disk => &[ResourceKind::Media, ResourceKind::Device, ResourceKind::Link, ResourceKind::Throttle],
+            LayerKind::Disk => &[
+                ResourceKind::Media,
+                ResourceKind::Device,
+                ResourceKind::Link,
+                ResourceKind::Throttle,
+            ],
             _ => &[],
         };
         if let Some(by_busy_time) = self.by_busy_time(op, kinds, advertised.clone()) {
@@ -252,13 +313,23 @@ impl Rungs<'_> {
             at_least: true,
         };
         let busy = numbers.and_then(|numbers| numbers.achieved.device_busy_percent);
-        let busy = busy.filter(|_| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && !self.machine.simulated);
+        let busy = busy.filter(|_| {
+            matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && !self.machine.simulated
+        });
         let half_power_bytes = self.half_power_of_peak(peak);
-        Some(StageRate { busy_percent: busy, half_power_bytes, ..rate(op, advertised, Some(achieved)) })
+        Some(StageRate {
+            busy_percent: busy,
+            half_power_bytes,
+            ..rate(op, advertised, Some(achieved))
+        })
     }
 }
 
-pub(super) fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
+pub(super) fn rate(
+    op: OpKind,
+    advertised: Option<Advertises>,
+    achieved: Option<Reached>,
+) -> StageRate {
     let share = |(promised, reached): (&Advertises, &Reached)| {
         reached.throughput_bytes_per_s / promised.throughput_bytes_per_s * 100.0
     };

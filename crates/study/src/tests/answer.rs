@@ -65,7 +65,8 @@ fn uncertain_or_small_gains_are_not_findings() {
         short(1000.0),
         entry(workload(4096, 4), &[]),
     ];
-    let pairs = [(0, 1), (0, 2), (3, 4), (0, 5), (5, 0), (0, 0), (2, 0)].map(|(a, b)| (Change::Depth, a, b));
+    let pairs = [(0, 1), (0, 2), (3, 4), (0, 5), (5, 0), (0, 0), (2, 0)]
+        .map(|(a, b)| (Change::Depth, a, b));
     assert_eq!(of(&entries, &pairs), []);
 }
 
@@ -74,7 +75,10 @@ fn one_run_each_has_the_ratio_of_the_two_rates() {
     let entries = [entry(workload(4096, 1), &[1000.0]), entry(workload(65_536, 1), &[250.0])];
     let found = of(&entries, &[(Change::Size, 0, 1)]);
     let [low, high] = found[0].gain_interval_95.expect("slices give one");
-    assert!((found[0].gain - 4.0).abs() < 0.01 && low < 4.0 && high > 4.0 && high - low < 0.1, "{found:?}");
+    assert!(
+        (found[0].gain - 4.0).abs() < 0.01 && low < 4.0 && high > 4.0 && high - low < 0.1,
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -82,11 +86,19 @@ fn the_best_of_each_kind_comes_first() {
     let entries: Vec<Entry> = [100.0, 200.0, 300.0, 400.0]
         .iter()
         .enumerate()
-        .map(|(number, &iops)| entry(workload(4096, number as u32 + 1), &[iops, iops * 1.01, iops * 0.99]))
+        .map(|(number, &iops)| {
+            entry(workload(4096, number as u32 + 1), &[iops, iops * 1.01, iops * 0.99])
+        })
         .collect();
-    let pairs = [(Change::Size, 0, 1), (Change::Size, 0, 3), (Change::Size, 0, 2), (Change::Depth, 0, 1)];
-    let order: Vec<String> = of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
-    assert_eq!(order, ["1", "3", "2", "0"], "sizes gain most, but their second and third come after the depth");
+    let pairs =
+        [(Change::Size, 0, 1), (Change::Size, 0, 3), (Change::Size, 0, 2), (Change::Depth, 0, 1)];
+    let order: Vec<String> =
+        of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
+    assert_eq!(
+        order,
+        ["1", "3", "2", "0"],
+        "sizes gain most, but their second and third come after the depth"
+    );
 }
 
 /// The findings of these comparisons, all from a plain program, and the unproven ones.
@@ -112,7 +124,8 @@ fn a_sure_gain_comes_before_a_greater_one_that_is_hardly_sure() {
         entry(write(8), &[180.0, 181.0, 179.0]),
         entry(workload(65_536, 32), &[900.0, 90.0, 90.0]),
     ];
-    let (proven, unproven) = of_plain(&entries, &[(0, 1, "unsure"), (2, 3, "sure"), (0, 4, "anything")]);
+    let (proven, unproven) =
+        of_plain(&entries, &[(0, 1, "unsure"), (2, 3, "sure"), (0, 4, "anything")]);
     assert_eq!(proven.first().map(String::as_str), Some("sure"), "{proven:?}");
     assert!(unproven.iter().any(|one| one.starts_with("anything")), "{unproven:?}");
 }
@@ -159,7 +172,10 @@ fn several_changes_are_taken_one_at_a_time() {
     let path: Vec<(usize, usize, String)> = steps(&entries, 0, 1);
     let said: Vec<&str> = path.iter().map(|(_, _, change)| change.as_str()).collect();
     assert_eq!(said, ["past the page cache", "1 MiB", "8 outstanding"]);
-    assert_eq!(path.iter().map(|(from, to, _)| (*from, *to)).collect::<Vec<_>>(), [(0, 2), (2, 3), (3, 1)]);
+    assert_eq!(
+        path.iter().map(|(from, to, _)| (*from, *to)).collect::<Vec<_>>(),
+        [(0, 2), (2, 3), (3, 1)]
+    );
     // The gains of the steps multiply to the total gain.
     let finding = &of(&entries, &[(Change::Plain, 0, 1)])[0];
     let product: f64 = finding.steps.iter().map(|step| step.gain).product();
@@ -194,14 +210,17 @@ fn one_difference_is_a_sweep_and_more_are_two_runs() {
     );
     assert_eq!(command().check(&small, &deep).matches("halfpower run /data").count(), 2);
     // Runs of a non-default length are repeated at that length.
-    let [short, shorter] =
-        [30_000_000, 12_500].map(|ns| entry(Workload { stop: Stop::AfterNs(ns), ..workload(4096, 1) }, &[]));
+    let [short, shorter] = [30_000_000, 12_500]
+        .map(|ns| entry(Workload { stop: Stop::AfterNs(ns), ..workload(4096, 1) }, &[]));
     assert!(command().check(&short, &large).starts_with("halfpower run /data --op read"));
     assert!(command().check(&short, &large).contains("--size 8GiB --runtime 30ms; halfpower run"));
     assert!(command().check(&shorter, &shorter).contains("--runtime 13us"));
     // An option that sweep takes no list of.
     let region = |bytes| entry(Workload { region_bytes: Some(bytes), ..workload(4096, 1) }, &[]);
-    assert_eq!(command().check(&region(1 << 20), &region(2 << 20)).matches("halfpower run").count(), 2);
+    assert_eq!(
+        command().check(&region(1 << 20), &region(2 << 20)).matches("halfpower run").count(),
+        2
+    );
 }
 
 #[test]
@@ -214,11 +233,16 @@ fn a_command_names_all_that_the_target_needs() {
         chunk: 16_384,
         ..TargetSpec::default()
     };
-    let command = Command::new(&spec, &machine::TargetFacts { kind: machine::TargetKind::Stripe, ..facts() });
+    let command =
+        Command::new(&spec, &machine::TargetFacts { kind: machine::TargetKind::Stripe, ..facts() });
     let write = Workload { read_percent: 0, ..workload(4096, 1) };
     let allowed = "--destroy-data '/dev/my disk' --destroy-data /dev/b --destroy-signature";
-    let said = command.check(&entry(write.clone(), &[]), &entry(Workload { depth: 2, ..write.clone() }, &[]));
-    assert!(said.starts_with(&format!("halfpower sweep '/dev/my disk' /dev/b {allowed} --op write")), "{said}");
+    let said = command
+        .check(&entry(write.clone(), &[]), &entry(Workload { depth: 2, ..write.clone() }, &[]));
+    assert!(
+        said.starts_with(&format!("halfpower sweep '/dev/my disk' /dev/b {allowed} --op write")),
+        "{said}"
+    );
     assert!(said.ends_with("--size 1GiB --chunk 16KiB"), "{said}");
     // A stripe's shape: its members and its chunk.
     let shaped = |members, chunk| {
@@ -229,7 +253,8 @@ fn a_command_names_all_that_the_target_needs() {
     let said = command.check(&shaped(vec![0, 1], 4096), &shaped(vec![1], 65_536));
     let [both, one] = said.split("; ").collect::<Vec<_>>()[..] else { panic!("{said}") };
     assert!(
-        both.starts_with("halfpower run '/dev/my disk' /dev/b --op read") && both.ends_with("--chunk 4KiB"),
+        both.starts_with("halfpower run '/dev/my disk' /dev/b --op read")
+            && both.ends_with("--chunk 4KiB"),
         "{said}"
     );
     assert!(one.starts_with("halfpower run /dev/b --op read"), "{said}");
@@ -243,19 +268,28 @@ fn no_two_advices_are_nearly_the_same() {
                 let bytes = f64::from(cell.workload.request_bytes);
                 let one = fixed_us * 1e-6 + bytes / 500e6;
                 // A plain program also waits for its copies.
-                let own = if cell.workload.buffering.is_direct() { 0.0 } else { 20e-6 + bytes / 200e6 };
+                let own =
+                    if cell.workload.buffering.is_direct() { 0.0 } else { 20e-6 + bytes / 200e6 };
                 Some((f64::from(cell.workload.outstanding()) / (one + own)).min(most / bytes))
             });
-            let found =
-                Found { measured: PeakRates { read: Some(most.into()), write: Some(most.into()) }, ..measured.found() };
+            let found = Found {
+                measured: PeakRates { read: Some(most.into()), write: Some(most.into()) },
+                ..measured.found()
+            };
             let advices = advice(&found);
             let rate = |index: usize| measured.points[index].rate().expect("a rate");
             for (number, one) in advices.iter().enumerate() {
                 for other in &advices[number + 1..] {
-                    let same_op = measured.points[one.after].workload.op == measured.points[other.after].workload.op
+                    let same_op = measured.points[one.after].workload.op
+                        == measured.points[other.after].workload.op
                         && one.before == other.before;
                     let ratio = rate(other.after) / rate(one.after);
-                    assert!(!same_op || ratio >= 1.25, "{} and {}: {ratio}", one.title, other.title);
+                    assert!(
+                        !same_op || ratio >= 1.25,
+                        "{} and {}: {ratio}",
+                        one.title,
+                        other.title
+                    );
                 }
             }
             assert!(!advices.is_empty(), "{fixed_us} us, {most}: a plain program is slow here");
@@ -292,7 +326,10 @@ fn plain_rates_are_shown_as_shares_of_the_peak() {
         for (one, share) in of_op.iter().zip([0.97, 0.6]) {
             assert!((one.share_of_peak.expect("a peak") - share).abs() < 0.01, "{one:?}");
             let [low, high] = one.interval_95.expect("three runs");
-            assert!(low <= one.throughput_bytes_per_s && one.throughput_bytes_per_s <= high, "{one:?}");
+            assert!(
+                low <= one.throughput_bytes_per_s && one.throughput_bytes_per_s <= high,
+                "{one:?}"
+            );
         }
     }
 }
@@ -321,9 +358,13 @@ fn uncommon_access_ranks_last() {
         cache,
         ..workload(request_bytes, 1)
     };
-    let direct = |depth| Workload { buffering: machine::Buffering::Direct, ..workload(65_536, depth) };
-    let random =
-        |depth| Workload { pattern: Pattern::Random, buffering: machine::Buffering::Direct, ..workload(4096, depth) };
+    let direct =
+        |depth| Workload { buffering: machine::Buffering::Direct, ..workload(65_536, depth) };
+    let random = |depth| Workload {
+        pattern: Pattern::Random,
+        buffering: machine::Buffering::Direct,
+        ..workload(4096, depth)
+    };
     let runs = |iops: f64| [iops, iops * 1.001, iops * 0.999];
     let entries = [
         entry(buffered(CacheState::Warm, 4096), &runs(100.0)),
@@ -343,8 +384,13 @@ fn uncommon_access_ranks_last() {
         (Change::Depth, 4, 5),
         (Change::Mechanism, 7, 8),
     ];
-    let order: Vec<String> = of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
-    assert_eq!(order, ["4", "3", "2", "1", "0"], "cold and random reads, then deep direct ones, then a warm cache");
+    let order: Vec<String> =
+        of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
+    assert_eq!(
+        order,
+        ["4", "3", "2", "1", "0"],
+        "cold and random reads, then deep direct ones, then a warm cache"
+    );
 }
 
 #[test]
@@ -367,10 +413,16 @@ fn a_point_that_was_surely_faster_than_the_best_is_a_doubt() {
             Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 8) },
             &[1900.0, 1910.0, 1905.0],
         );
-        let other = entry(Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 16) }, rates);
+        let other = entry(
+            Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 16) },
+            rates,
+        );
         let entries = [best, other];
         let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
-        faster_elsewhere((workload::OpKind::Read, 0), &Found { entries: &entries, points: &points, ..measured.found() })
+        faster_elsewhere(
+            (workload::OpKind::Read, 0),
+            &Found { entries: &entries, points: &points, ..measured.found() },
+        )
     };
     let said = with(&[2300.0, 2310.0, 2290.0]).expect("it is faster").to_string();
     assert!(said.contains("2300 MiB/s with direct read, seq, 1 MiB x 16"), "{said}");

@@ -26,7 +26,9 @@ fn truth(cell: &Cell) -> Option<f64> {
     let members = cell.shape.as_ref().map_or(4.0, |shape| shape.members.len() as f64) / 4.0;
     Some(if workload.cache == CacheState::Warm {
         1.0 / (1e-6 + f64::from(workload.request_bytes) / 8e9)
-    } else if workload.think_ns > 0 || workload.region_bytes == Some(u64::from(workload.request_bytes)) {
+    } else if workload.think_ns > 0
+        || workload.region_bytes == Some(u64::from(workload.request_bytes))
+    {
         plain * 10.0
     } else if workload.allocation == Allocation::Extend {
         plain * 0.5
@@ -49,7 +51,12 @@ fn ids_and_figures_are_unique() {
     let known = "memory buffered unbuffered cost depth random completions allocation alignment streams location stripe device_cache";
     assert_eq!(experiment_ids().collect::<Vec<_>>().join(" "), known);
     distinct(ALL.iter().map(|experiment| experiment.title));
-    distinct(ALL.iter().flat_map(|experiment| experiment.curves).flat_map(|set| set.figures).map(|figure| figure.id));
+    distinct(
+        ALL.iter()
+            .flat_map(|experiment| experiment.curves)
+            .flat_map(|set| set.figures)
+            .map(|figure| figure.id),
+    );
 }
 
 #[test]
@@ -61,10 +68,14 @@ fn every_curve_is_drawn_and_every_figure_has_curves() {
         for cell in &grid.cells {
             let drawn = experiment.curves.iter().any(|set| std::ptr::eq(*set, cell.curve.set));
             assert!(drawn, "{}: {} is in no figure", experiment.id, cell.curve.name);
-            cell.workload.check(setting.facts.size_bytes, 512).expect("a workload that makes sense");
+            cell.workload
+                .check(setting.facts.size_bytes, 512)
+                .expect("a workload that makes sense");
         }
         distinct(
-            grid.cells.iter().map(|cell| (cell.curve.set.figures[0].id, cell.curve.name.clone(), cell.x.to_bits())),
+            grid.cells.iter().map(|cell| {
+                (cell.curve.set.figures[0].id, cell.curve.name.clone(), cell.x.to_bits())
+            }),
         );
         for set in experiment.curves {
             let cells = grid.cells.iter().filter(|cell| std::ptr::eq(cell.curve.set, *set)).count();
@@ -84,10 +95,21 @@ fn every_experiment_concludes_from_points_and_compares_its_own() {
         let figures = figures::draw(trial, &measured.points);
         let expected: usize = trial.experiment.curves.iter().map(|set| set.figures.len()).sum();
         assert_eq!(figures.len(), expected, "{}", trial.experiment.id);
-        assert!(figures.iter().flat_map(|one| &one.series).flat_map(|one| &one.values).all(|value| value.y.is_some()));
+        assert!(
+            figures
+                .iter()
+                .flat_map(|one| &one.series)
+                .flat_map(|one| &one.values)
+                .all(|value| value.y.is_some())
+        );
         for comparison in &conclusion.comparisons {
             let own = |index| trial.grid.cells.iter().any(|cell| cell.point == Some(index));
-            assert!(own(comparison.after) || own(comparison.before), "{}: {}", trial.experiment.id, comparison.title);
+            assert!(
+                own(comparison.after) || own(comparison.before),
+                "{}: {}",
+                trial.experiment.id,
+                comparison.title
+            );
             assert_ne!(comparison.before, comparison.after, "{}", comparison.title);
         }
         compared += conclusion.comparisons.len();
@@ -97,12 +119,21 @@ fn every_experiment_concludes_from_points_and_compares_its_own() {
 
 #[test]
 fn nothing_is_concluded_from_nothing() {
-    let measured = Measured { memory: Err("no memory".into()), ..Measured::new(setting(), |_| None) };
+    let measured =
+        Measured { memory: Err("no memory".into()), ..Measured::new(setting(), |_| None) };
     let found = measured.found();
     for Trial { experiment, .. } in &measured.trials {
         let conclusion = (experiment.conclude)(&found);
-        assert!(conclusion.comparisons.is_empty() && conclusion.memory.is_empty(), "{}", experiment.id);
-        let said = if experiment.needs_memory { vec!["Memory could not be measured: no memory."] } else { vec![] };
+        assert!(
+            conclusion.comparisons.is_empty() && conclusion.memory.is_empty(),
+            "{}",
+            experiment.id
+        );
+        let said = if experiment.needs_memory {
+            vec!["Memory could not be measured: no memory."]
+        } else {
+            vec![]
+        };
         assert_eq!(conclusion.sentences, said, "{}", experiment.id);
     }
 }
@@ -135,6 +166,7 @@ fn sentences_of_a_device_on_which_nothing_matters() {
 fn sentences_of_a_read_only_file_through_the_page_cache() {
     let setting = setting();
     let refused = Some("the file system refuses O_DIRECT".into());
-    let facts = TargetFacts { writable: false, direct: false, direct_refused: refused, ..setting.facts };
+    let facts =
+        TargetFacts { writable: false, direct: false, direct_refused: refused, ..setting.facts };
     insta::assert_snapshot!(sentences(StudyContext { facts, members: 1, ..setting }, truth));
 }

@@ -50,12 +50,19 @@ fn a_flush_takes_about_three_runs() {
 
 #[test]
 fn efforts_ask_more_and_more() {
-    let cells = |effort| wanted(&setting(), &plan(effort)).iter().map(|trial| trial.grid.cells.len()).sum::<usize>();
+    let cells = |effort| {
+        wanted(&setting(), &plan(effort)).iter().map(|trial| trial.grid.cells.len()).sum::<usize>()
+    };
     let [quick, normal, full] = [Effort::Quick, Effort::Normal, Effort::Full].map(cells);
     assert!(quick * 2 < normal && normal < full, "{quick}, {normal}, {full}");
     let only = Plan { only: vec!["depth".into()], ..plan(Effort::Normal) };
     for trial in wanted(&setting(), &only) {
-        assert_eq!(trial.grid.skipped.is_none(), trial.experiment.id == "depth", "{}", trial.experiment.id);
+        assert_eq!(
+            trial.grid.skipped.is_none(),
+            trial.experiment.id == "depth",
+            "{}",
+            trial.experiment.id
+        );
     }
 }
 
@@ -77,8 +84,9 @@ fn large_sectors_ask_for_no_request_twice() {
         let align = |request: u32| !setting.direct() || request.is_multiple_of(16 << 10);
         let direct = grid.cells.iter().filter(|cell| cell.workload.buffering.is_direct());
         assert!(direct.clone().all(|cell| align(cell.workload.request_bytes)), "{}", experiment.id);
-        let places: BTreeSet<_> =
-            direct.map(|cell| (cell.curve.set.figures[0].id, &cell.curve.name, cell.x.to_bits())).collect();
+        let places: BTreeSet<_> = direct
+            .map(|cell| (cell.curve.set.figures[0].id, &cell.curve.name, cell.x.to_bits()))
+            .collect();
         let direct = grid.cells.iter().filter(|cell| cell.workload.buffering.is_direct()).count();
         assert_eq!(places.len(), direct, "{}", experiment.id);
     }
@@ -90,7 +98,12 @@ fn the_least_informative_cells_are_dropped_first() {
     let questions = |trials: &[crate::schedule::Trial]| {
         let cells = trials.iter().flat_map(|trial| &trial.grid.cells);
         cells
-            .map(|cell| (Question::of(&cell.workload), cell.shape.as_ref().map(|shape| format!("{shape:?}"))))
+            .map(|cell| {
+                (
+                    Question::of(&cell.workload),
+                    cell.shape.as_ref().map(|shape| format!("{shape:?}")),
+                )
+            })
             .collect::<BTreeSet<_>>()
     };
     let all = questions(&trials).len();
@@ -101,11 +114,15 @@ fn the_least_informative_cells_are_dropped_first() {
     let cells: Vec<_> = trials.iter().flat_map(|trial| &trial.grid.cells).collect();
     assert!(cells.iter().all(|cell| cell.rank < Rank::Rich), "rich cells go first");
     let striped = (setting().members as usize * 2 + 12) * 2;
-    assert!(cells.iter().filter(|cell| cell.shape.is_some()).count() >= striped - 2, "a stripe stays");
+    assert!(
+        cells.iter().filter(|cell| cell.shape.is_some()).count() >= striped - 2,
+        "a stripe stays"
+    );
     for size in [4 * KIB, 64 * KIB, 1024 * KIB] {
-        let direct = cells
-            .iter()
-            .any(|cell| u64::from(cell.workload.request_bytes) == size && cell.curve.set.figures[0].id == "unbuffered");
+        let direct = cells.iter().any(|cell| {
+            u64::from(cell.workload.request_bytes) == size
+                && cell.curve.set.figures[0].id == "unbuffered"
+        });
         assert!(direct, "single requests of {size} stay");
     }
 }

@@ -8,15 +8,27 @@ use crate::context::StudyContext;
 use crate::found::{Found, PeakRates};
 use crate::ladder::ladder;
 use crate::sampler::Entry;
-use machine::{Buffering, Layer, LayerKind, MachineFacts, PartitionFacts, Share, TargetFacts, TargetSpec};
-use results::{Answer, Bottleneck, Ladder, Limit, LimitOf, Point, RuleState, Stage, StageKind, StageRate};
+use machine::{
+    Buffering, Layer, LayerKind, MachineFacts, PartitionFacts, Share, TargetFacts, TargetSpec,
+};
+use results::{
+    Answer, Bottleneck, Ladder, Limit, LimitOf, Point, RuleState, Stage, StageKind, StageRate,
+};
 use workload::{OpKind, Workload};
 
-fn layer(kind: LayerKind, name: &str, rate: Option<(f64, &str)>, settings: &[(&str, &str)]) -> Layer {
+fn layer(
+    kind: LayerKind,
+    name: &str,
+    rate: Option<(f64, &str)>,
+    settings: &[(&str, &str)],
+) -> Layer {
     Layer {
         advertised_bytes_per_s: rate.map(|one| one.0),
         advertised_formula: rate.map(|one| one.1.to_owned()),
-        settings: settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        settings: settings
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
         ..Layer::new(kind, name)
     }
 }
@@ -30,13 +42,23 @@ fn warned(mut layer: Layer, warning: &str) -> Layer {
 fn on_layers() -> TargetFacts {
     TargetFacts {
         layers: vec![
-            layer(LayerKind::FileSystem, "ext4 on /", None, &[("journal", "yes"), ("mount", "rw"), ("compress", "no")]),
+            layer(
+                LayerKind::FileSystem,
+                "ext4 on /",
+                None,
+                &[("journal", "yes"), ("mount", "rw"), ("compress", "no")],
+            ),
             warned(
                 layer(LayerKind::Partition, "sda1", None, &[("start_bytes", "1048576")]),
                 "sda1 starts at 1 MiB, which is wrong",
             ),
             layer(LayerKind::Volume, "tank (ZFS pool)", None, &[("state", "online")]),
-            layer(LayerKind::Disk, "sda (a disk)", None, &[("fua", "1"), ("namespace", "1"), ("service", "a cloud's")]),
+            layer(
+                LayerKind::Disk,
+                "sda (a disk)",
+                None,
+                &[("fua", "1"), ("namespace", "1"), ("service", "a cloud's")],
+            ),
             warned(
                 layer(
                     LayerKind::Link,
@@ -47,7 +69,12 @@ fn on_layers() -> TargetFacts {
                 "the SATA link of ata1 is slow",
             ),
             layer(LayerKind::Link, "virtio", None, &[("driver", "virtio_blk")]),
-            layer(LayerKind::Network, "nfs4 to server:/x", None, &[("vers", "4.2"), ("nconnect", "4")]),
+            layer(
+                LayerKind::Network,
+                "nfs4 to server:/x",
+                None,
+                &[("vers", "4.2"), ("nconnect", "4")],
+            ),
         ],
         ..facts()
     }
@@ -63,7 +90,8 @@ fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
         request_bytes: REQUEST,
         ..Workload::default()
     };
-    let entries = [entry(workload(), &[1000.0, 1000.0, 1000.0]), entry(buffered, &[2000.0, 1900.0, 2100.0])];
+    let entries =
+        [entry(workload(), &[1000.0, 1000.0, 1000.0]), entry(buffered, &[2000.0, 1900.0, 2100.0])];
     of_entries(facts, &entries, what)
 }
 
@@ -81,7 +109,10 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         memory: &memory,
     };
     let machine = MachineFacts::default();
-    let command = Command::new(&TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() }, &setting.facts);
+    let command = Command::new(
+        &TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() },
+        &setting.facts,
+    );
     let peaks = [(OpKind::Read, 0)];
     let (experiments, mut answer, _) =
         crate::answer::answer(found(), &peaks, &[], &machine, &command, false, Vec::new());
@@ -106,31 +137,50 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
 }
 
 fn stage<'a>(ladder: &'a Ladder, name: &str) -> &'a Stage {
-    ladder.stages.iter().find(|stage| stage.name == name).unwrap_or_else(|| panic!("no {name}: {ladder:#?}"))
+    ladder
+        .stages
+        .iter()
+        .find(|stage| stage.name == name)
+        .unwrap_or_else(|| panic!("no {name}: {ladder:#?}"))
 }
 
 fn read(stage: &Stage) -> &StageRate {
-    stage.rates.iter().find(|rate| rate.op == OpKind::Read).unwrap_or_else(|| panic!("no rate: {stage:#?}"))
+    stage
+        .rates
+        .iter()
+        .find(|rate| rate.op == OpKind::Read)
+        .unwrap_or_else(|| panic!("no rate: {stage:#?}"))
 }
 
 #[test]
 fn every_stage_is_there_with_the_settings_that_matter() {
     let (ladder, _) = made(on_layers(), None);
-    let names = |stage: &Stage| stage.settings.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(stage(&ladder, "ext4 on /")), ["journal", "compress"], "once, and not all options of the mount");
+    let names =
+        |stage: &Stage| stage.settings.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        names(stage(&ladder, "ext4 on /")),
+        ["journal", "compress"],
+        "once, and not all options of the mount"
+    );
     assert_eq!(names(stage(&ladder, "tank (ZFS pool)")), ["state"]);
     assert_eq!(names(stage(&ladder, "sda (a disk)")), ["service", "fua", "namespace"]);
     assert_eq!(names(stage(&ladder, "SATA 6 Gbit/s")), ["hw_sata_spd_limit", "port"]);
     assert_eq!(names(stage(&ladder, "virtio")), ["driver"]);
     assert_eq!(names(stage(&ladder, "nfs4 to server:/x")), ["vers", "nconnect"]);
-    let bare = TargetFacts { layers: vec![layer(LayerKind::Volume, "RAM cache", None, &[])], ..facts() };
-    assert!(stage(&made(bare, None).0, "RAM cache").settings.is_empty(), "it is there all the same");
+    let bare =
+        TargetFacts { layers: vec![layer(LayerKind::Volume, "RAM cache", None, &[])], ..facts() };
+    assert!(
+        stage(&made(bare, None).0, "RAM cache").settings.is_empty(),
+        "it is there all the same"
+    );
 }
 
 #[test]
 fn a_lower_file_system_is_a_stage_of_its_own() {
     let mut facts = on_layers();
-    facts.layers.insert(1, layer(LayerKind::FileSystem, "xfs on /below", None, &[("sunit", "256")]));
+    facts
+        .layers
+        .insert(1, layer(LayerKind::FileSystem, "xfs on /below", None, &[("sunit", "256")]));
     let (ladder, _) = made(facts, None);
     assert_eq!(stage(&ladder, "xfs on /below").kind, StageKind::FileSystem);
 }
@@ -139,7 +189,10 @@ fn a_lower_file_system_is_a_stage_of_its_own() {
 fn a_warning_is_shown_at_its_stage() {
     let (ladder, _) = made(on_layers(), None);
     let warned = |name| stage(&ladder, name).warnings.len();
-    assert_eq!((warned("sda1"), warned("sda (a disk)"), warned("SATA 6 Gbit/s"), warned("virtio")), (1, 0, 1, 0));
+    assert_eq!(
+        (warned("sda1"), warned("sda (a disk)"), warned("SATA 6 Gbit/s"), warned("virtio")),
+        (1, 0, 1, 0)
+    );
 }
 
 #[test]
@@ -148,24 +201,35 @@ fn throughput_at_the_peak_is_a_lower_bound() {
     let (ladder, _) = made(on_layers(), Some(Bottleneck::Device));
     for name in ["sda1", "tank (ZFS pool)", "SATA 6 Gbit/s", "virtio", "nfs4 to server:/x"] {
         let reached = read(stage(&ladder, name)).achieved.as_ref().expect("what passed through");
-        assert!((reached.throughput_bytes_per_s / rate - 1.0).abs() < 0.01 && reached.at_least, "{name}: {reached:?}");
+        assert!(
+            (reached.throughput_bytes_per_s / rate - 1.0).abs() < 0.01 && reached.at_least,
+            "{name}: {reached:?}"
+        );
     }
     let device = read(stage(&ladder, "sda (a disk)"));
-    assert!(device.narrowest && !device.achieved.as_ref().expect("a rate").at_least, "the limit gives no more");
+    assert!(
+        device.narrowest && !device.achieved.as_ref().expect("a rate").at_least,
+        "the limit gives no more"
+    );
     let link = read(stage(&ladder, "SATA 6 Gbit/s")).advertised.as_ref().expect("a rate");
     assert_eq!(link.formula, "SATA: 6 Gbit/s x 8/10");
     let mut shared = on_layers();
     shared.layers[4].share = Share { reads: 0.5, writes: 1.0 };
-    let link = read(stage(&made(shared, None).0, "SATA 6 Gbit/s")).advertised.clone().expect("a rate");
+    let link =
+        read(stage(&made(shared, None).0, "SATA 6 Gbit/s")).advertised.clone().expect("a rate");
     assert_eq!(link.throughput_bytes_per_s, 1200e6);
-    assert!(link.formula.starts_with("SATA: 6 Gbit/s x 8/10 = ") && link.formula.ends_with("/ 0.500 of the bytes"));
+    assert!(
+        link.formula.starts_with("SATA: 6 Gbit/s x 8/10 = ")
+            && link.formula.ends_with("/ 0.500 of the bytes")
+    );
 }
 
 #[test]
 fn the_file_system_and_the_network_are_marked_as_the_limit() {
     let marked = |what| {
         let (ladder, _) = made(on_layers(), Some(what));
-        let marked = ladder.stages.iter().filter(|stage| stage.rates.iter().any(|rate| rate.narrowest));
+        let marked =
+            ladder.stages.iter().filter(|stage| stage.rates.iter().any(|rate| rate.narrowest));
         marked.map(|stage| (stage.kind, stage.name.clone())).collect::<Vec<_>>()
     };
     assert_eq!(marked(Bottleneck::FileSystem), [(StageKind::Direct, "ext4 on /".to_owned())]);
@@ -173,15 +237,18 @@ fn the_file_system_and_the_network_are_marked_as_the_limit() {
     // No reads went through the page cache: the stage is marked without a rate.
     let refused = TargetFacts { direct: false, ..on_layers() };
     let (ladder, _) = made(refused, Some(Bottleneck::FileSystem));
-    let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
+    let buffered =
+        ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
     assert!(read(buffered).narrowest && read(buffered).achieved.is_none(), "{buffered:#?}");
 }
 
 #[test]
 fn writes_to_stable_storage_have_an_interval() {
     let (ladder, _) = made(on_layers(), None);
-    let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
-    let write = buffered.rates.iter().find(|rate| rate.op == OpKind::Write).expect("a rate of writes");
+    let buffered =
+        ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
+    let write =
+        buffered.rates.iter().find(|rate| rate.op == OpKind::Write).expect("a rate of writes");
     let reached = write.achieved.as_ref().expect("a rate");
     let [low, high] = reached.interval_95.expect("three runs give one");
     // A second of writing and a second of flushing.
@@ -194,10 +261,15 @@ fn writes_to_stable_storage_have_an_interval() {
 fn a_partition_off_the_stripe_breaks_the_rule() {
     let rule = |stripe_bytes: Option<u64>| {
         let mut partition = Layer::new(LayerKind::Partition, "md0p1");
-        let begins = PartitionFacts { start_bytes: 1 << 20, physical_block_bytes: Some(4096), stripe_bytes };
+        let begins =
+            PartitionFacts { start_bytes: 1 << 20, physical_block_bytes: Some(4096), stripe_bytes };
         partition.facts.partition = Some(begins);
         let (_, answer) = made(TargetFacts { layers: vec![partition], ..facts() }, None);
-        let rule = answer.checklist.into_iter().find(|rule| rule.rule == "align partitions").expect("a rule");
+        let rule = answer
+            .checklist
+            .into_iter()
+            .find(|rule| rule.rule == "align partitions")
+            .expect("a rule");
         (rule.state, rule.evidence)
     };
     let (state, evidence) = rule(Some(1_572_864));

@@ -48,7 +48,12 @@ fn facts() -> TargetFacts {
 fn setting() -> StudyContext {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
     StudyContext {
-        facts: TargetFacts { members: 4, chunk_bytes: Some(65_536), kind: TargetKind::Stripe, ..facts() },
+        facts: TargetFacts {
+            members: 4,
+            chunk_bytes: Some(65_536),
+            kind: TargetKind::Stripe,
+            ..facts()
+        },
         engines: Engine::ALL.into_iter().filter(|engine| engine.does_io()).collect(),
         speed: Speed { read: speed, write: speed, flush_bytes_per_s: 1e9 },
         run_ns: 100_000_000,
@@ -61,10 +66,12 @@ fn setting() -> StudyContext {
 fn run(workload: &Workload, iops: f64) -> Sample {
     let mut latency = Histogram::new();
     latency.record(1000);
-    let latency = if workload.writes() { [Histogram::new(), latency] } else { [latency, Histogram::new()] };
+    let latency =
+        if workload.writes() { [Histogram::new(), latency] } else { [latency, Histogram::new()] };
     let (requests, request) = (iops.round() as u64, u64::from(workload.request_bytes));
     // Cost of a request: 2 us plus 0.1 ns per byte direct, 1 us plus 0.3 ns per byte buffered.
-    let (fixed, per_byte) = if workload.buffering.is_direct() { (2000.0, 0.1) } else { (1000.0, 0.3) };
+    let (fixed, per_byte) =
+        if workload.buffering.is_direct() { (2000.0, 0.1) } else { (1000.0, 0.3) };
     let cpu_ns = ((fixed + per_byte * request as f64) * requests as f64) as u64;
     Sample {
         measured_ns: 1_000_000_000,
@@ -126,7 +133,11 @@ impl Measured {
         };
         let trials = ALL.iter().map(trial).collect();
         let points = entries.iter().map(|entry: &Entry| entry.point().clone()).collect();
-        let copy = |threads, rate| MemoryUse { kind: "copy".into(), threads, rates_bytes_per_s: vec![rate; 3] };
+        let copy = |threads, rate| MemoryUse {
+            kind: "copy".into(),
+            threads,
+            rates_bytes_per_s: vec![rate; 3],
+        };
         Measured { setting, trials, entries, points, memory: Ok(vec![copy(1, 8e9), copy(4, 20e9)]) }
     }
 

@@ -4,8 +4,8 @@ use crate::plan::{Effort, Plan};
 use crate::probe::probe;
 use crate::sampler::Sampler;
 use machine::{
-    Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result, RunOptions, RunUsage,
-    TargetFacts, TargetSpec,
+    Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result,
+    RunOptions, RunUsage, TargetFacts, TargetSpec,
 };
 use results::Program;
 use twin::Twin;
@@ -47,7 +47,11 @@ impl Machine for Other {
         self.twin.target_facts(target)
     }
 
-    fn run<S: RequestSource>(&self, parts: &mut [Part<'_, Self::Target, S>], options: RunOptions) -> Result<RunUsage> {
+    fn run<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, Self::Target, S>],
+        options: RunOptions,
+    ) -> Result<RunUsage> {
         if self.fails {
             return Err(Error::Unsupported("it is broken".into()));
         }
@@ -68,14 +72,20 @@ fn other(name: &str, noisy: bool, fails: bool) -> Other {
 }
 
 fn plan(budget_ns: Nanos, only: &[&str]) -> Plan {
-    Plan { budget_ns, effort: Effort::Quick, only: only.iter().map(ToString::to_string).collect(), seed: 7 }
+    Plan {
+        budget_ns,
+        effort: Effort::Quick,
+        only: only.iter().map(ToString::to_string).collect(),
+        seed: 7,
+    }
 }
 
 /// Result of probing: the context, and whether requests are admitted in bursts.
 fn probed(machine: &Other) -> Result<(crate::context::StudyContext, bool)> {
     let mut target = machine.open(&TargetSpec::default())?;
     let mut ignore = |_: crate::Progress<'_>| {};
-    let mut sampler = Sampler::new(machine, &mut target, machine.now(), 60 * SECOND, 7, &mut ignore);
+    let mut sampler =
+        Sampler::new(machine, &mut target, machine.now(), 60 * SECOND, 7, &mut ignore);
     let setting = probe(&mut sampler, &plan(60 * SECOND, &[]))?;
     assert!(sampler.entries.is_empty(), "probing runs are too short to count");
     Ok((setting, sampler.bursty))
@@ -85,7 +95,10 @@ fn probed(machine: &Other) -> Result<(crate::context::StudyContext, bool)> {
 fn probing_finds_speed_and_length_of_runs() {
     let (disk, bursty) = probed(&other("twin:gateway-1997", false, false)).expect("it runs");
     let read = disk.speed_of(&disk.base(OpKind::Read));
-    assert!((5e6..8e6).contains(&read.bytes_per_s) && (50.0..500.0).contains(&read.iops), "{read:?}");
+    assert!(
+        (5e6..8e6).contains(&read.bytes_per_s) && (50.0..500.0).contains(&read.iops),
+        "{read:?}"
+    );
     assert_eq!(
         (disk.run_ns, bursty),
         (10 * SECOND, false),
@@ -102,7 +115,11 @@ fn probing_finds_speed_and_length_of_runs() {
 #[test]
 fn a_target_that_fails_at_once_is_an_error_with_the_reason() {
     let error = probed(&other("twin:nvme", true, true)).expect_err("nothing can be measured");
-    assert!(error.to_string().contains("a first read failed") && error.to_string().contains("it is broken"), "{error}");
+    assert!(
+        error.to_string().contains("a first read failed")
+            && error.to_string().contains("it is broken"),
+        "{error}"
+    );
 }
 
 fn program() -> Program {
@@ -114,11 +131,12 @@ fn a_study_of_a_noisy_machine_keeps_its_time_and_confirms_its_peaks() {
     let machine = other("twin:virtio", true, false);
     let plan = plan(20 * SECOND, &["unbuffered", "depth"]);
     let mut last = 0;
-    let results = crate::study(&machine, &TargetSpec::default(), &plan, program(), &mut |progress| {
-        assert!(progress.passed_ns >= last && progress.budget_ns == 20 * SECOND);
-        last = progress.passed_ns;
-    })
-    .expect("a study");
+    let results =
+        crate::study(&machine, &TargetSpec::default(), &plan, program(), &mut |progress| {
+            assert!(progress.passed_ns >= last && progress.budget_ns == 20 * SECOND);
+            last = progress.passed_ns;
+        })
+        .expect("a study");
     // The runs that confirm the peaks may overrun the budget.
     assert!(results.elapsed_ns < 25 * SECOND, "{}", results.elapsed_ns);
     let answer = results.answer.expect("an answer");
@@ -142,8 +160,10 @@ fn a_study_of_a_noisy_machine_keeps_its_time_and_confirms_its_peaks() {
 fn memory_that_cannot_be_measured_is_an_error_and_no_rate() {
     let machine = other("twin:nvme", false, false);
     let plan = plan(20 * SECOND, &["memory"]);
-    let results = crate::study(&machine, &TargetSpec::default(), &plan, program(), &mut |_| {}).expect("a study");
-    let memory = results.experiments.iter().find(|one| one.id == "memory").expect("it was asked for");
+    let results = crate::study(&machine, &TargetSpec::default(), &plan, program(), &mut |_| {})
+        .expect("a study");
+    let memory =
+        results.experiments.iter().find(|one| one.id == "memory").expect("it was asked for");
     assert!(memory.memory.is_empty());
     let said = "Memory could not be measured: not enough memory.";
     assert!(memory.sentence.starts_with(said), "{}", memory.sentence);

@@ -5,7 +5,8 @@ use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use crate::verdict::limit;
 use machine::{
-    CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, Share, TargetFacts,
+    CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, Share,
+    TargetFacts,
 };
 use results::{Bottleneck, Limit, LimitOf, Point};
 use workload::{OpKind, Workload};
@@ -15,7 +16,11 @@ pub(super) const REQUEST: u32 = 65_536;
 const COPY: f64 = 80e6;
 
 pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
-    let layer = Layer { advertised_bytes_per_s: bytes_per_s, advertised_iops: iops, ..Layer::new(kind, "layer") };
+    let layer = Layer {
+        advertised_bytes_per_s: bytes_per_s,
+        advertised_iops: iops,
+        ..Layer::new(kind, "layer")
+    };
     TargetFacts { layers: vec![layer], ..facts() }
 }
 
@@ -49,9 +54,11 @@ pub(super) fn limit_of(
     facts: &TargetFacts,
     peak: f64,
 ) -> Limit {
-    let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
+    let trials =
+        tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
     let case = Case { of, op: base.workload.op(), base: 0, trials, other_target: None };
-    let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
+    let entries: Vec<Entry> =
+        std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
     limit_among(&case, &entries, facts, peak, |_| {})
 }
 
@@ -82,7 +89,9 @@ fn device(depth: u64) -> impl FnOnce(&mut measure::Sample) {
 }
 
 fn processors(machine: u64, thread: u64) -> impl FnOnce(&mut measure::Sample) {
-    move |sample| sample.usage.cpu = CpuTimes { machine_ns: machine, user_ns: thread, ..CpuTimes::default() }
+    move |sample| {
+        sample.usage.cpu = CpuTimes { machine_ns: machine, user_ns: thread, ..CpuTimes::default() }
+    }
 }
 
 #[test]
@@ -90,7 +99,8 @@ fn a_trial_that_may_have_gained_decides_nothing() {
     let of = |rates: &[f64]| {
         let before = entry(workload(), &[1000.0, 900.0, 1100.0]);
         let after = entry(Workload { depth: 16, ..workload() }, rates);
-        let found = limit_of(LimitOf::Peak, before, vec![(Variant::Deeper, after)], &facts(), 65.536e6);
+        let found =
+            limit_of(LimitOf::Peak, before, vec![(Variant::Deeper, after)], &facts(), 65.536e6);
         found.trials[0].outcome.clone()
     };
     let open = of(&[1300.0, 800.0, 1250.0]);
@@ -118,15 +128,57 @@ fn each_cause_is_named_with_its_evidence() {
     use Variant::{Deeper, Resized, Wider};
     type Case<'a> = (&'a str, Entry, Vec<(Variant, Entry)>, &'a TargetFacts, Bottleneck, &'a str);
     let cases: Vec<Case<'_>> = vec![
-        ("throttle", plain(), vec![], &throttle, Bottleneck::Throttle, "the throttle layer: 62.5 MiB/s of the"),
+        (
+            "throttle",
+            plain(),
+            vec![],
+            &throttle,
+            Bottleneck::Throttle,
+            "the throttle layer: 62.5 MiB/s of the",
+        ),
         ("link", plain(), vec![], &link, Bottleneck::Link, "the link layer"),
         ("bus", plain(), vec![], &bus, Bottleneck::Bus, "the bus layer"),
-        ("iops", plain(), vec![], &iops, Bottleneck::Throttle, "1000 requests/s reach it, and it admits 1020"),
+        (
+            "iops",
+            plain(),
+            vec![],
+            &iops,
+            Bottleneck::Throttle,
+            "1000 requests/s reach it, and it admits 1020",
+        ),
         ("memory", plain(), vec![], &in_memory, Bottleneck::Memory, "keeps its files there"),
-        ("processors", base(processors(1_900_000_000, 0)), vec![], &far, Bottleneck::Processor, "95 % of their time"),
-        ("busy and deep", base(device(4)), vec![], &far, Bottleneck::Device, "busy 95 % of the time with 3.8 requests"),
-        ("busy and flat", base(device(1)), vec![tried(Deeper, 1000.0)], &far, Bottleneck::Device, "busy 95 %"),
-        ("spinning", base(device(1)), vec![tried(Deeper, 1000.0)], &spinning, Bottleneck::Media, "the media: busy"),
+        (
+            "processors",
+            base(processors(1_900_000_000, 0)),
+            vec![],
+            &far,
+            Bottleneck::Processor,
+            "95 % of their time",
+        ),
+        (
+            "busy and deep",
+            base(device(4)),
+            vec![],
+            &far,
+            Bottleneck::Device,
+            "busy 95 % of the time with 3.8 requests",
+        ),
+        (
+            "busy and flat",
+            base(device(1)),
+            vec![tried(Deeper, 1000.0)],
+            &far,
+            Bottleneck::Device,
+            "busy 95 %",
+        ),
+        (
+            "spinning",
+            base(device(1)),
+            vec![tried(Deeper, 1000.0)],
+            &spinning,
+            Bottleneck::Media,
+            "the media: busy",
+        ),
         (
             "thread",
             base(processors(950_000_000, 950_000_000)),
@@ -151,7 +203,14 @@ fn each_cause_is_named_with_its_evidence() {
             Bottleneck::Device,
             "more requests outstanding gain nothing",
         ),
-        ("network", plain(), vec![tried(Deeper, 1010.0)], &network, Bottleneck::Network, "the network"),
+        (
+            "network",
+            plain(),
+            vec![tried(Deeper, 1010.0)],
+            &network,
+            Bottleneck::Network,
+            "the network",
+        ),
         (
             "number of requests",
             plain(),
@@ -177,7 +236,14 @@ fn each_cause_is_named_with_its_evidence() {
             "nothing is saturated at 62.5 MiB/s; 16 outstanding instead of 8: +90.0 %, so latency was a limit",
         ),
         ("nothing known", plain(), vec![], &far, Bottleneck::Unknown, "an unidentified cause"),
-        ("failed", entry(workload(), &[]), vec![], &far, Bottleneck::Unknown, "reads were not measured"),
+        (
+            "failed",
+            entry(workload(), &[]),
+            vec![],
+            &far,
+            Bottleneck::Unknown,
+            "reads were not measured",
+        ),
     ];
     for (name, base, tried, facts, what, words) in cases {
         let found = limit_of(LimitOf::Peak, base, tried, facts, rate);
@@ -200,7 +266,10 @@ fn limits_of_a_plain_program() {
     };
     let of = |base, tried, peak| limit_of(LimitOf::Plain, base, tried, &facts(), peak).what;
     assert_eq!(of(simple(), vec![], rate * 1.05), Bottleneck::Device, "nearly the peak");
-    assert_eq!(of(simple(), vec![tried(Variant::Hinted, 1800.0)], rate * 4.0), Bottleneck::ReadAhead);
+    assert_eq!(
+        of(simple(), vec![tried(Variant::Hinted, 1800.0)], rate * 4.0),
+        Bottleneck::ReadAhead
+    );
     assert_eq!(of(simple(), vec![tried(Variant::Hinted, 1010.0)], rate * 4.0), Bottleneck::Latency);
     let busy = |process_ns: u64, whole_ns: u64, iops: f64| {
         let mut one = simple();
@@ -210,19 +279,33 @@ fn limits_of_a_plain_program() {
         sample.usage.cpu = CpuTimes { user_ns: whole_ns, ..CpuTimes::default() };
         one
     };
-    assert_eq!(of(busy(950_000_000, 0, 1000.0), vec![tried(Variant::Wider, 1900.0)], rate * 4.0), Bottleneck::Thread);
+    assert_eq!(
+        of(busy(950_000_000, 0, 1000.0), vec![tried(Variant::Wider, 1900.0)], rate * 4.0),
+        Bottleneck::Thread
+    );
     // Kernel work charged to the process after the last return keeps no thread busy.
-    assert_eq!(of(busy(300_000_000, 1_300_000_000, 1000.0), vec![], rate * 4.0), Bottleneck::Latency);
+    assert_eq!(
+        of(busy(300_000_000, 1_300_000_000, 1000.0), vec![], rate * 4.0),
+        Bottleneck::Latency
+    );
     // 65.5 of the 80 MB/s copy rate: copying takes most of the time; at half of it the calls do.
     assert_eq!(of(busy(840_000_000, 0, 1000.0), vec![], rate * 4.0), Bottleneck::Memory);
     let calls = || busy(600_000_000, 0, 400.0);
-    assert_eq!(of(calls(), vec![], rate * 4.0), Bottleneck::Thread, "another one would have the other processor");
+    assert_eq!(
+        of(calls(), vec![], rate * 4.0),
+        Bottleneck::Thread,
+        "another one would have the other processor"
+    );
 }
 
 #[test]
 fn parts_that_count_their_own_time_decide() {
-    let part =
-        |name: &str, kind, busy_percent| ResourceUse { name: name.into(), kind, busy_percent, phases: Vec::new() };
+    let part = |name: &str, kind, busy_percent| ResourceUse {
+        name: name.into(),
+        kind,
+        busy_percent,
+        phases: Vec::new(),
+    };
     let busy = |bus: f64, disk: f64| {
         base(move |sample| {
             sample.usage.resources = vec![
@@ -236,10 +319,19 @@ fn parts_that_count_their_own_time_decide() {
     let of = |base, tried| limit_of(LimitOf::Peak, base, tried, &facts(), 1e9);
     let found = of(busy(98.0, 60.0), vec![]);
     assert_eq!(found.what, Bottleneck::Bus);
-    assert!(found.sentence.contains("the bus: busy 98 % of the time at 62.5 MiB/s (disk mechanics 60 %"), "{found:?}");
+    assert!(
+        found
+            .sentence
+            .contains("the bus: busy 98 % of the time at 62.5 MiB/s (disk mechanics 60 %"),
+        "{found:?}"
+    );
     assert_eq!(of(busy(40.0, 95.0), vec![]).what, Bottleneck::Media);
     assert_eq!(of(busy(40.0, 80.0), vec![]).what, Bottleneck::Latency);
-    assert_eq!(of(busy(40.0, 80.0), vec![tried(Variant::Deeper, 1000.0)]).what, Bottleneck::Media, "and flat");
+    assert_eq!(
+        of(busy(40.0, 80.0), vec![tried(Variant::Deeper, 1000.0)]).what,
+        Bottleneck::Media,
+        "and flat"
+    );
 }
 
 #[test]
@@ -252,7 +344,9 @@ fn a_layer_counts_only_the_bytes_through_it() {
             let share = 1.0 / f64::from(count);
             part.share = Share { reads: share, writes: share };
             part.advertised_bytes_per_s = Some(rate);
-            facts.layers.extend((0..count).map(|number| Layer { name: format!("{kind} {number}"), ..part.clone() }));
+            facts.layers.extend(
+                (0..count).map(|number| Layer { name: format!("{kind} {number}"), ..part.clone() }),
+            );
         }
         let found = crate::verdict::advertised(&facts, OpKind::Read).expect("a rate");
         (found.throughput_bytes_per_s, found.layer)
@@ -279,8 +373,16 @@ fn a_thread_without_a_processor_waits_for_one() {
         "{}",
         found.sentence
     );
-    assert_eq!(of(300_000_000, 100_000_000).what, Bottleneck::Device, "most of the time it waits for requests");
-    assert_eq!(of(630_000_000, 150_000_000).what, Bottleneck::Processor, "one at a time: the rest is the device's");
+    assert_eq!(
+        of(300_000_000, 100_000_000).what,
+        Bottleneck::Device,
+        "most of the time it waits for requests"
+    );
+    assert_eq!(
+        of(630_000_000, 150_000_000).what,
+        Bottleneck::Processor,
+        "one at a time: the rest is the device's"
+    );
 }
 
 #[test]
@@ -294,7 +396,11 @@ fn of_many_threads_some_always_wait_for_a_processor() {
     // Each waits 45 % of the time for a processor, less than it waits for its requests.
     let found = of(64 * 450_000_000);
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
-    assert!(found.sentence.contains("29 of the 64 issuing threads were waiting"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("29 of the 64 issuing threads were waiting"),
+        "{}",
+        found.sentence
+    );
     assert_eq!(of(64 * 10_000_000).what, Bottleneck::Device, "{}", found.sentence);
 }
 
@@ -303,20 +409,35 @@ fn a_throttle_counts_requests_of_its_own() {
     // The queue behind the throttle merges: the device counts a quarter of the requests.
     let merged = || {
         base(|sample| {
-            sample.usage.device =
-                Some(DeviceUse { reads: 250, read_bytes: 1000 * u64::from(REQUEST), ..DeviceUse::default() });
+            sample.usage.device = Some(DeviceUse {
+                reads: 250,
+                read_bytes: 1000 * u64::from(REQUEST),
+                ..DeviceUse::default()
+            });
         })
     };
     let throttle = layer(LayerKind::Throttle, None, Some(1000.0));
-    assert_eq!(limit_of(LimitOf::Peak, merged(), vec![], &throttle, 1e9).what, Bottleneck::Throttle);
+    assert_eq!(
+        limit_of(LimitOf::Peak, merged(), vec![], &throttle, 1e9).what,
+        Bottleneck::Throttle
+    );
     // A plain program gets half of the throttle's rate, as its requests wait for each other.
     let half = layer(LayerKind::Throttle, Some(2000.0 * f64::from(REQUEST)), None);
-    assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
-    assert_ne!(limit_of(LimitOf::Peak, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
+    assert_eq!(
+        limit_of(LimitOf::Plain, base(|_| {}), vec![], &half, 1e9).what,
+        Bottleneck::Throttle
+    );
+    assert_ne!(
+        limit_of(LimitOf::Peak, base(|_| {}), vec![], &half, 1e9).what,
+        Bottleneck::Throttle
+    );
     // A burst gives a short plain run more than the peak, which only the throttle explains.
     let rate = 1000.0 * f64::from(REQUEST);
     let burst = layer(LayerKind::Throttle, Some(rate / 1.4), None);
-    assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &burst, rate / 1.4).what, Bottleneck::Throttle);
+    assert_eq!(
+        limit_of(LimitOf::Plain, base(|_| {}), vec![], &burst, rate / 1.4).what,
+        Bottleneck::Throttle
+    );
 }
 
 /// A plain read whose thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
@@ -332,7 +453,8 @@ fn plain_read(ahead: bool) -> Entry {
     sample.usage.process_ns = Some(360_000_000);
     let reads = if ahead { 500 } else { 1000 };
     let read_bytes = 1000 * u64::from(REQUEST);
-    sample.usage.device = Some(DeviceUse { reads, read_bytes, weighted_ns: 3_000_000_000, ..DeviceUse::default() });
+    sample.usage.device =
+        Some(DeviceUse { reads, read_bytes, weighted_ns: 3_000_000_000, ..DeviceUse::default() });
     made
 }
 
@@ -347,9 +469,9 @@ fn a_trial_is_explained_by_the_verdict() {
     let waits = plain_limit(plain_read(false), vec![tried(Wider, 1446.0)]);
     assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
     assert!(
-        waits
-            .sentence
-            .ends_with("one more thread: +44.6 %, so latency was a limit: one thread works while another waits"),
+        waits.sentence.ends_with(
+            "one more thread: +44.6 %, so latency was a limit: one thread works while another waits"
+        ),
         "{}",
         waits.sentence
     );
@@ -364,10 +486,17 @@ fn a_trial_is_explained_by_the_verdict() {
         steep.sentence
     );
     let outcomes: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
-    assert!(outcomes.iter().any(|one| one.ends_with("so their size takes next to no time")), "{outcomes:?}");
+    assert!(
+        outcomes.iter().any(|one| one.ends_with("so their size takes next to no time")),
+        "{outcomes:?}"
+    );
     // The trial that tests the verdict is reported, not the first one.
     let number = deep(vec![tried(Deeper, 1000.0), tried(Resized, 1000.0)]);
-    assert!(number.sentence.ends_with("as many requests/s, so their number is the limit"), "{}", number.sentence);
+    assert!(
+        number.sentence.ends_with("as many requests/s, so their number is the limit"),
+        "{}",
+        number.sentence
+    );
 }
 
 #[test]
@@ -376,15 +505,20 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
     let ahead = plain_limit(plain_read(true), vec![]);
     assert_eq!(ahead.what, Bottleneck::ReadAhead, "{}", ahead.sentence);
     let would = ahead.would_refute.as_deref();
-    assert_eq!(would, Some("to check, give the sequential hint, or double the read-ahead: the rate should rise"));
-    let waits = plain_limit(plain_read(true), vec![flat(Variant::Hinted), tried(Variant::Wider, 1900.0)]);
+    assert_eq!(
+        would,
+        Some("to check, give the sequential hint, or double the read-ahead: the rate should rise")
+    );
+    let waits =
+        plain_limit(plain_read(true), vec![flat(Variant::Hinted), tried(Variant::Wider, 1900.0)]);
     assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
     let refuted = "the read-ahead of the page cache: the sequential hint: -0.7 %".to_owned();
     assert!(waits.excluded.contains(&refuted), "{:?}", waits.excluded);
     let none = plain_limit(plain_read(true), vec![flat(Variant::Hinted), flat(Variant::Wider)]);
     assert_eq!(none.what, Bottleneck::Unknown, "{}", none.sentence);
     assert!(
-        none.sentence.ends_with("(not the read-ahead of the page cache, not the time of each request)"),
+        none.sentence
+            .ends_with("(not the read-ahead of the page cache, not the time of each request)"),
         "{}",
         none.sentence
     );
@@ -399,7 +533,11 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
     busy.measured.samples[0].usage.device.as_mut().unwrap().busy_ns = 880_000_000;
     let device = plain_limit(busy, vec![flat(Variant::Hinted), flat(Variant::Wider)]);
     assert_eq!(device.what, Bottleneck::Device, "{}", device.sentence);
-    assert!(device.sentence.contains("busy 88 % of the time with 3.0 requests in it"), "{}", device.sentence);
+    assert!(
+        device.sentence.contains("busy 88 % of the time with 3.0 requests in it"),
+        "{}",
+        device.sentence
+    );
 }
 
 #[test]
@@ -407,7 +545,13 @@ fn an_undecided_verdict_names_its_experiment() {
     let unmade = limit_of(LimitOf::Peak, base(device(4)), vec![], &facts(), 1e9);
     let would = "to check, double the queue depth: the rate should stay the same";
     assert_eq!((unmade.what, unmade.would_refute.as_deref()), (Bottleneck::Device, Some(would)));
-    let made = limit_of(LimitOf::Peak, base(device(4)), vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9);
+    let made = limit_of(
+        LimitOf::Peak,
+        base(device(4)),
+        vec![tried(Variant::Deeper, 1000.0)],
+        &facts(),
+        1e9,
+    );
     assert_eq!((made.what, made.would_refute), (Bottleneck::Device, None));
     let open = {
         let before = entry(workload(), &[1000.0, 900.0, 1100.0]);
@@ -417,10 +561,16 @@ fn an_undecided_verdict_names_its_experiment() {
         limit_of(LimitOf::Peak, busy, vec![(Variant::Wider, after)], &facts(), 1e9)
     };
     let would = "to check, add a thread and measure longer (--budget): the rate should rise";
-    assert_eq!((open.what, open.would_refute.as_deref()), (Bottleneck::Thread, Some(would)), "{}", open.sentence);
+    assert_eq!(
+        (open.what, open.would_refute.as_deref()),
+        (Bottleneck::Thread, Some(would)),
+        "{}",
+        open.sentence
+    );
 }
 
 /// A thread that is nearly always busy, on one of two processors.
 fn processors_of(sample: &mut measure::Sample) {
-    sample.usage.cpu = CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };
+    sample.usage.cpu =
+        CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };
 }

@@ -25,10 +25,9 @@ const PAGE: f64 = 4096.0;
 /// The narrowest layer below for an operation, with the target's rate at which this layer is
 /// saturated.
 fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
-    let rates = facts
-        .layers
-        .iter()
-        .filter_map(|layer| Some((layer, layer.target_rate(op == OpKind::Write)?)).filter(|one| one.1 > 0.0));
+    let rates = facts.layers.iter().filter_map(|layer| {
+        Some((layer, layer.target_rate(op == OpKind::Write)?)).filter(|one| one.1 > 0.0)
+    });
     rates.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
@@ -45,8 +44,13 @@ fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64
     let limits = facts
         .layers
         .iter()
-        .filter(|layer| of == LimitOf::Random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only))
-        .filter_map(|layer| Some((layer, layer.target_iops(op == OpKind::Write)?)).filter(|one| one.1 > 0.0));
+        .filter(|layer| {
+            of == LimitOf::Random
+                || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)
+        })
+        .filter_map(|layer| {
+            Some((layer, layer.target_iops(op == OpKind::Write)?)).filter(|one| one.1 > 0.0)
+        });
     limits.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
@@ -77,7 +81,11 @@ impl Evidence<'_> {
         // has split them.
         let counts = [each.map_or(self.numbers.iops, |bytes| self.rate / bytes), self.numbers.iops];
         let reach_iops = counts.into_iter().find(|count| (count / iops - 1.0).abs() <= SAME)?;
-        let what = if layer.kind == LayerKind::Throttle { Bottleneck::Throttle } else { Bottleneck::DeviceIops };
+        let what = if layer.kind == LayerKind::Throttle {
+            Bottleneck::Throttle
+        } else {
+            Bottleneck::DeviceIops
+        };
         let layer = layer.name.clone();
         Some((what, Cause::Admitted { layer, reach_iops, request_bytes: each, admits_iops: iops }))
     }
@@ -89,8 +97,8 @@ impl Evidence<'_> {
     }
 
     fn throttled_bytes(&self) -> Option<Named> {
-        let (layer, rate) =
-            narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+        let (layer, rate) = narrowest(self.facts, self.case.op)
+            .filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
         let least = match self.case.of {
             LimitOf::Plain => MIN_SHARE,
@@ -107,19 +115,26 @@ impl Evidence<'_> {
     /// Plain writes to a block device are written back page by page.
     fn throttled_pages(&self) -> Option<Named> {
         let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
-        let (layer, iops) =
-            admitted(self.facts, self.case.op, self.case.of).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+        let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)
+            .filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let pages = self.rate / PAGE;
-        let cause = Cause::PagesOfThrottle { layer: layer.name.clone(), pages_per_s: pages, admits_iops: iops };
-        (paged && self.case.op == OpKind::Write && (MIN_SHARE..=MAX_SHARE).contains(&(pages / iops)))
-            .then_some((Bottleneck::Throttle, cause))
+        let cause = Cause::PagesOfThrottle {
+            layer: layer.name.clone(),
+            pages_per_s: pages,
+            admits_iops: iops,
+        };
+        (paged
+            && self.case.op == OpKind::Write
+            && (MIN_SHARE..=MAX_SHARE).contains(&(pages / iops)))
+        .then_some((Bottleneck::Throttle, cause))
     }
 
     /// The narrowest layer, if it has more to give.
     pub(super) fn share_of_narrowest(&self) -> Option<Exclusion> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
         let percent = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
-        let by = ExcludedBy::Advertised { layer: layer.name.clone(), percent, admits_bytes_per_s: rate };
+        let by =
+            ExcludedBy::Advertised { layer: layer.name.clone(), percent, admits_bytes_per_s: rate };
         Some(Exclusion { what: named(layer.kind), by })
     }
 }

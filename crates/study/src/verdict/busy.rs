@@ -27,11 +27,22 @@ fn named(kind: ResourceKind) -> Bottleneck {
 
 /// The busiest component that no trial refutes; if none is busy, the wait that explains it.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
-    let plain: [Ask<'b>; 5] =
-        [Evidence::device_iops_by_busy, Evidence::busiest, Evidence::flush_alone, Evidence::own_work, Evidence::ahead];
-    let others: [Ask<'b>; 5] =
-        [Evidence::device_iops_by_busy, Evidence::busiest, Evidence::own_work, Evidence::thread, Evidence::rather_busy];
-    let mut asks = if evidence.case.of == LimitOf::Plain { plain.to_vec() } else { others.to_vec() };
+    let plain: [Ask<'b>; 5] = [
+        Evidence::device_iops_by_busy,
+        Evidence::busiest,
+        Evidence::flush_alone,
+        Evidence::own_work,
+        Evidence::ahead,
+    ];
+    let others: [Ask<'b>; 5] = [
+        Evidence::device_iops_by_busy,
+        Evidence::busiest,
+        Evidence::own_work,
+        Evidence::thread,
+        Evidence::rather_busy,
+    ];
+    let mut asks =
+        if evidence.case.of == LimitOf::Plain { plain.to_vec() } else { others.to_vec() };
     asks.push(Evidence::waits);
     evidence.first(&[], &asks)
 }
@@ -47,7 +58,13 @@ impl Evidence<'_> {
     }
 
     fn busy_from(&self, least: f64) -> Option<Named> {
-        let kind = self.numbers.achieved.resources.first().filter(|first| first.busy_percent >= least)?.kind;
+        let kind = self
+            .numbers
+            .achieved
+            .resources
+            .first()
+            .filter(|first| first.busy_percent >= least)?
+            .kind;
         let mut parts = self.parts();
         let cause = Cause::Busiest { part: parts.remove(0), others: parts };
         Some((named(kind), cause))
@@ -55,8 +72,11 @@ impl Evidence<'_> {
 
     /// A device whose requests keep it busy whatever their size: other sizes come at the same rate.
     fn device_iops_by_busy(&self) -> Option<Named> {
-        let (what, Cause::Busiest { part, others }) = self.busy_from(RATHER_BUSY_PERCENT)? else { return None };
-        let (what, Cause::DeviceRequests { iops, .. }) = self.device_iops().filter(|_| what == Bottleneck::Device)?
+        let (what, Cause::Busiest { part, others }) = self.busy_from(RATHER_BUSY_PERCENT)? else {
+            return None;
+        };
+        let (what, Cause::DeviceRequests { iops, .. }) =
+            self.device_iops().filter(|_| what == Bottleneck::Device)?
         else {
             return None;
         };
@@ -70,7 +90,10 @@ impl Evidence<'_> {
     /// Read-ahead is too small for a sequential program: twice as much gains.
     fn ahead(&self) -> Option<Named> {
         let (what, _) = self.read_ahead_by_trial()?;
-        Some((what, Cause::ReadAheadNotBusy { read_ahead: self.read_ahead_sizes(), others: self.parts() }))
+        Some((
+            what,
+            Cause::ReadAheadNotBusy { read_ahead: self.read_ahead_sizes(), others: self.parts() },
+        ))
     }
 
     /// Nothing is busy, and each request takes its time.
@@ -81,6 +104,8 @@ impl Evidence<'_> {
     /// All components, busiest first.
     fn parts(&self) -> Vec<BusyPart> {
         let parts = self.numbers.achieved.resources.iter();
-        parts.map(|one| BusyPart { name: one.name.clone(), busy_percent: one.busy_percent }).collect()
+        parts
+            .map(|one| BusyPart { name: one.name.clone(), busy_percent: one.busy_percent })
+            .collect()
     }
 }

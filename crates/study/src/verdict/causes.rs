@@ -36,9 +36,15 @@ const IDLE_PERCENT: f64 = 1.0;
 /// The first cause that holds and that no trial refutes: reported and counted limits and the
 /// program's own first, then the waits typical of this kind of request.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
-    let mut reported: Vec<Ask<'b>> = vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
-    let own: [Ask<'b>; 5] =
-        [Evidence::processors, Evidence::journal, Evidence::synchronous, Evidence::dirty_pages, Evidence::throttled];
+    let mut reported: Vec<Ask<'b>> =
+        vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
+    let own: [Ask<'b>; 5] = [
+        Evidence::processors,
+        Evidence::journal,
+        Evidence::synchronous,
+        Evidence::dirty_pages,
+        Evidence::throttled,
+    ];
     // The generator's ceiling comes before the processors it uses, unless a second thread shows
     // that it is not the limit.
     if evidence.refuted(Bottleneck::Generator).is_none() {
@@ -97,7 +103,8 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusi
         used(Bottleneck::Device, percent, Some(achieved.device_mean_depth.unwrap_or(0.0)));
     }
     all.retain(|one| {
-        let inside = one.what == Bottleneck::Device && matches!(what, Bottleneck::Media | Bottleneck::DeviceIops);
+        let inside = one.what == Bottleneck::Device
+            && matches!(what, Bottleneck::Media | Bottleneck::DeviceIops);
         one.what != what && !inside
     });
     all
@@ -132,7 +139,11 @@ impl Evidence<'_> {
     }
 
     fn generator(&self) -> Option<Named> {
-        let percent = self.numbers.achieved.of_ceiling_percent.filter(|&percent| percent >= CEILING_PERCENT)?;
+        let percent = self
+            .numbers
+            .achieved
+            .of_ceiling_percent
+            .filter(|&percent| percent >= CEILING_PERCENT)?;
         Some((Bottleneck::Generator, Cause::Generator { of_ceiling_percent: percent }))
     }
 
@@ -143,29 +154,43 @@ impl Evidence<'_> {
         let used_processors = self.busy_processors();
         let of_quota = |quota: &f64| used_processors >= quota * THREAD_PERCENT / 100.0;
         if let Some(allowed_processors) = self.machine.processor_quota.filter(of_quota) {
-            return Some((Bottleneck::Processor, Cause::ProcessorQuota { used_processors, allowed_processors }));
+            return Some((
+                Bottleneck::Processor,
+                Cause::ProcessorQuota { used_processors, allowed_processors },
+            ));
         }
         let (threads, busy_percent) = (self.threads(), self.thread_percent() * part);
         if let Some(unserved_percent) = self.unserved_percent().map(|unserved| unserved * part)
             && unserved_percent >= UNSERVED_PERCENT
-            && (unserved_percent + busy_percent >= THREAD_PERCENT || unserved_percent >= LARGER_PERCENT)
+            && (unserved_percent + busy_percent >= THREAD_PERCENT
+                || unserved_percent >= LARGER_PERCENT)
         {
-            return Some((Bottleneck::Processor, Cause::Contention { threads, unserved_percent, busy_percent }));
+            return Some((
+                Bottleneck::Processor,
+                Cause::Contention { threads, unserved_percent, busy_percent },
+            ));
         }
         // If as many threads wait as there are processors, no processor is free, however short each
         // wait is.
-        let waiting_threads = self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
+        let waiting_threads =
+            self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
         if waiting_threads >= f64::from(self.machine.processors.max(1)) {
-            return Some((Bottleneck::Processor, Cause::ContentionOfMany { threads, waiting_threads }));
+            return Some((
+                Bottleneck::Processor,
+                Cause::ContentionOfMany { threads, waiting_threads },
+            ));
         }
-        let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
+        let stolen =
+            self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
         let busy_percent = (self.processors_percent() + stolen).min(100.0);
-        (busy_percent >= BUSY_PERCENT).then_some((Bottleneck::Processor, Cause::Processors { busy_percent }))
+        (busy_percent >= BUSY_PERCENT)
+            .then_some((Bottleneck::Processor, Cause::Processors { busy_percent }))
     }
 
     pub(super) fn thread(&self) -> Option<Named> {
         let (threads, busy_percent) = (self.threads(), self.thread_percent());
-        (busy_percent >= THREAD_PERCENT).then_some((Bottleneck::Thread, Cause::Thread { threads, busy_percent }))
+        (busy_percent >= THREAD_PERCENT)
+            .then_some((Bottleneck::Thread, Cause::Thread { threads, busy_percent }))
     }
 
     /// A greater depth gains: nothing is saturated.
@@ -179,7 +204,8 @@ impl Evidence<'_> {
         if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
             return None;
         }
-        let cause = Cause::DeviceRequests { iops: self.numbers.iops, part: None, others: Vec::new() };
+        let cause =
+            Cause::DeviceRequests { iops: self.numbers.iops, part: None, others: Vec::new() };
         Some((Bottleneck::DeviceIops, cause))
     }
 
@@ -206,7 +232,8 @@ impl Evidence<'_> {
 
     /// A greater depth gains nothing, for whatever reason.
     fn flat_device(&self) -> Option<Named> {
-        let cause = Cause::DeeperGainsNothing { processors_busy_percent: self.processors_percent() };
+        let cause =
+            Cause::DeeperGainsNothing { processors_busy_percent: self.processors_percent() };
         (self.flat() == Some(true)).then(|| (self.saturated(), cause))
     }
 
@@ -253,7 +280,8 @@ impl Evidence<'_> {
             });
         }
         let busy_percent = self.thread_percent();
-        (busy_percent >= THREAD_PERCENT).then_some((Bottleneck::Thread, Cause::WritingThread { busy_percent }))
+        (busy_percent >= THREAD_PERCENT)
+            .then_some((Bottleneck::Thread, Cause::WritingThread { busy_percent }))
     }
 
     pub(super) fn read_ahead_sizes(&self) -> ReadAhead {
@@ -279,7 +307,10 @@ impl Evidence<'_> {
             return None;
         }
         let percent_of_peak = self.of_peak().map(|share| share * 100.0);
-        Some((Bottleneck::ReadAhead, Cause::ReadAheadAtDevice { read_ahead, device_mean_depth, percent_of_peak }))
+        Some((
+            Bottleneck::ReadAhead,
+            Cause::ReadAheadAtDevice { read_ahead, device_mean_depth, percent_of_peak },
+        ))
     }
 
     /// At depth 1 the processor, or the memory copy, takes more time than the waits.
@@ -289,14 +320,19 @@ impl Evidence<'_> {
             return None;
         }
         let copies = self.copy.filter(|_| !self.workload.buffering.is_direct());
-        let copy_percent = copies.map_or(0.0, |copy| self.numbers.returned_bytes_per_s() / copy * 100.0).min(percent);
+        let copy_percent = copies
+            .map_or(0.0, |copy| self.numbers.returned_bytes_per_s() / copy * 100.0)
+            .min(percent);
         if copy_percent >= LARGER_PERCENT {
             return Some((Bottleneck::Memory, Cause::Copying { percent: copy_percent }));
         }
         // Another thread would have its own processor.
         let alone = self.machine.processors <= 1;
         let what = if alone { Bottleneck::Processor } else { Bottleneck::Thread };
-        Some((what, Cause::OwnWork { percent, copy_percent, cpu_ns_per_mib: self.own_ns_per_mib() }))
+        Some((
+            what,
+            Cause::OwnWork { percent, copy_percent, cpu_ns_per_mib: self.own_ns_per_mib() },
+        ))
     }
 
     /// Processor time of the process per MiB until the last request returned, in ns.
@@ -308,6 +344,7 @@ impl Evidence<'_> {
     /// Depth 1, and the processor takes the smaller part of the time.
     fn one_at_a_time(&self) -> Option<Named> {
         let busy_percent = Some(self.thread_percent()).filter(|&busy| busy >= IDLE_PERCENT);
-        (self.case.op == OpKind::Read).then_some((Bottleneck::Latency, Cause::OneAtATime { busy_percent }))
+        (self.case.op == OpKind::Read)
+            .then_some((Bottleneck::Latency, Cause::OneAtATime { busy_percent }))
     }
 }

@@ -47,8 +47,8 @@ type Named = (Bottleneck, Cause);
 
 type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Named>;
 
-/// The limit of a case's rate. `peak` is the best rate of its operation, `copy` the rate at which one
-/// thread copies memory, in bytes per second.
+/// The limit of a case's rate. `peak` is the best rate of its operation, `copy` the rate at which
+/// one thread copies memory, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
@@ -89,7 +89,11 @@ pub(crate) fn limit(
         peak,
         copy,
     };
-    let found = if numbers.achieved.resources.is_empty() { causes::found(&evidence) } else { busy::found(&evidence) };
+    let found = if numbers.achieved.resources.is_empty() {
+        causes::found(&evidence)
+    } else {
+        busy::found(&evidence)
+    };
     let (what, cause) = found.cause;
     limit.what = what;
     limit.exclusions = causes::excluded(&evidence, what);
@@ -123,13 +127,16 @@ impl Evidence<'_> {
     fn flat(&self) -> Option<bool> {
         let by_trial = self.gains(Variant::Deeper).map(|gains| !gains);
         let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
-        by_trial.or_else(by_more).or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
+        by_trial
+            .or_else(by_more)
+            .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
     /// The best rate of another point of the operation with at least twice as many bytes
     /// outstanding.
     fn more_elsewhere(&self) -> Option<f64> {
-        let outstanding = |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
+        let outstanding =
+            |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
         let own = outstanding(self.workload);
         let alike = self.points.iter().filter(|point| {
             point.workload.read_percent == self.workload.read_percent
@@ -148,7 +155,8 @@ impl Evidence<'_> {
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
     }
 
-    /// Processors that the process keeps busy on average, the final flush of a plain write included.
+    /// Processors that the process keeps busy on average, the final flush of a plain write
+    /// included.
     fn busy_processors(&self) -> f64 {
         self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
     }
@@ -161,7 +169,8 @@ impl Evidence<'_> {
 
     /// Share of the time to stable storage until the last request returned; 1 without a flush.
     fn share_until_return(&self) -> f64 {
-        let writing = self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
+        let writing =
+            self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
         let flush = self.numbers.achieved.sync_ns.unwrap_or(0.0);
         if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
     }

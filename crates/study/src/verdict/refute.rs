@@ -5,7 +5,9 @@ use super::causes::turns;
 use super::{Ask, Evidence, GAIN, Named, SAME, gains};
 use crate::trial::Variant;
 use measure::stats::Ratio;
-use results::{Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Meaning, Refutation};
+use results::{
+    Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Meaning, Refutation,
+};
 use workload::Pattern;
 
 /// Up to this many threads, one more still makes a visible difference.
@@ -80,7 +82,9 @@ impl<'b> Evidence<'b> {
             B::Latency => more(Gain),
             // One more of many threads is a small change, and a final flush belongs to one thread,
             // however many wrote.
-            B::Thread | B::Generator if self.workload.threads > FEW_THREADS || self.share_until_return() < 0.5 => {
+            B::Thread | B::Generator
+                if self.workload.threads > FEW_THREADS || self.share_until_return() < 0.5 =>
+            {
                 Vec::new()
             }
             B::Thread | B::Generator => vec![(Variant::Wider, Gain)],
@@ -121,7 +125,10 @@ impl<'b> Evidence<'b> {
             refutes.then_some(ExcludedBy::Trial { change, iops_ratio: ratio.mean })
         };
         // The first trial that ran decides.
-        self.tests(what).iter().find(|(variant, _)| self.ratio(*variant).is_some()).and_then(against)
+        self.tests(what)
+            .iter()
+            .find(|(variant, _)| self.ratio(*variant).is_some())
+            .and_then(against)
     }
 
     /// The first cause that holds and that no trial refutes. The `reported` causes are reported or
@@ -129,12 +136,15 @@ impl<'b> Evidence<'b> {
     /// with few runs.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
-        let asked = reported.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
+        let asked =
+            reported.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
         for (ask, is_reported) in asked {
             let Some(cause) = ask(self) else { continue };
             let what = cause.0;
             match self.refuted(what).filter(|_| !is_reported) {
-                Some(by) if refuted.iter().all(|one| one.what != what) => refuted.push(Exclusion { what, by }),
+                Some(by) if refuted.iter().all(|one| one.what != what) => {
+                    refuted.push(Exclusion { what, by })
+                }
                 Some(_) => {}
                 None => return Found { cause, refuted },
             }
@@ -155,19 +165,26 @@ impl<'b> Evidence<'b> {
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {
-            let open = |ratio: &Ratio| variant != Variant::Resized && !gains(ratio) && !is_flat(ratio);
+            let open =
+                |ratio: &Ratio| variant != Variant::Resized && !gains(ratio) && !is_flat(ratio);
             self.ratio(variant).is_some_and(|ratio| !open(&ratio))
         };
-        if tests.iter().any(decided) || (what == Bottleneck::FileSystem && self.case.other_target.is_some()) {
+        if tests.iter().any(decided)
+            || (what == Bottleneck::FileSystem && self.case.other_target.is_some())
+        {
             return None;
         }
         let Some(&(variant, expected)) = tests.first() else {
             let (change, expected) = match what {
                 Bottleneck::Flush => (CheckChange::LeaveOutFlush, Expected::Gain),
-                Bottleneck::Memory if self.facts.in_memory => (CheckChange::OtherFileSystem, Expected::Loss),
+                Bottleneck::Memory if self.facts.in_memory => {
+                    (CheckChange::OtherFileSystem, Expected::Loss)
+                }
                 Bottleneck::Memory => (CheckChange::DirectRequests, Expected::Gain),
                 Bottleneck::FileSystem => (CheckChange::DeviceItself, Expected::Gain),
-                Bottleneck::Thread if self.workload.threads > 1 => (CheckChange::DoubleThreads, Expected::Gain),
+                Bottleneck::Thread if self.workload.threads > 1 => {
+                    (CheckChange::DoubleThreads, Expected::Gain)
+                }
                 Bottleneck::Thread => (CheckChange::ThreadWithFile, Expected::Gain),
                 Bottleneck::Latency => (CheckChange::SeveralOutstanding, Expected::Gain),
                 _ => return None,

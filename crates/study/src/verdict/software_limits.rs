@@ -70,18 +70,26 @@ impl Evidence<'_> {
     pub(super) fn journal(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let journals = layer.facts.file_system?.journals_data;
-        let more =
-            self.numbers.achieved.device_bytes_foreign_share.filter(|&share| journals && share >= JOURNAL_SHARE)?;
-        let cause = Cause::DataJournal { layer: layer.name.clone(), device_bytes_per_byte: 1.0 + more };
+        let more = self
+            .numbers
+            .achieved
+            .device_bytes_foreign_share
+            .filter(|&share| journals && share >= JOURNAL_SHARE)?;
+        let cause =
+            Cause::DataJournal { layer: layer.name.clone(), device_bytes_per_byte: 1.0 + more };
         Some((Bottleneck::FileSystem, cause))
     }
 
     /// The file system is mounted with synchronous writes.
     pub(super) fn synchronous(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
-        let saturated = self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
-            && self.workload.outstanding() > 1;
-        if !layer.facts.file_system?.synchronous || self.thread_percent() >= WAIT_PERCENT || saturated {
+        let saturated =
+            self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
+                && self.workload.outstanding() > 1;
+        if !layer.facts.file_system?.synchronous
+            || self.thread_percent() >= WAIT_PERCENT
+            || saturated
+        {
             return None;
         }
         Some((Bottleneck::Flush, Cause::SyncMount { layer: layer.name.clone() }))
@@ -93,7 +101,9 @@ impl Evidence<'_> {
         let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
         let (layer, ratio) = (layer.name.clone(), ratio.mean);
         let cause = match other {
-            OtherTarget::Device(device) => Cause::FasterBelow { layer, device: device.clone(), ratio },
+            OtherTarget::Device(device) => {
+                Cause::FasterBelow { layer, device: device.clone(), ratio }
+            }
             OtherTarget::TwoFiles => Cause::FasterOnTwoFiles { layer, ratio },
         };
         Some((Bottleneck::FileSystem, cause))
@@ -110,10 +120,12 @@ impl Evidence<'_> {
         let members = f64::from(self.facts.members.max(1));
         let few = achieved.device_mean_depth.filter(|&at_device| {
             let whole = achieved.device_request_bytes.is_some_and(|bytes| bytes > 0.0);
-            whole && at_device <= ONE * members && f64::from(self.workload.outstanding()) >= HELD * members
+            whole
+                && at_device <= ONE * members
+                && f64::from(self.workload.outstanding()) >= HELD * members
         });
-        // Little's law: requests that are not at the device wait above it. A busy device that serves
-        // one at a time looks the same, hence the second condition.
+        // Little's law: requests that are not at the device wait above it. A busy device that
+        // serves one at a time looks the same, hence the second condition.
         let idle = achieved.device_busy_percent.is_some_and(|busy| busy < BUSY_PERCENT);
         if submit.is_none() && (few.is_none() || !idle) {
             return None;
@@ -121,9 +133,19 @@ impl Evidence<'_> {
         let named = |what, layer: Option<&Layer>| {
             let layer = layer.map(|layer| layer.name.clone());
             let outstanding = self.workload.outstanding();
-            (what, Cause::HeldAbove { layer, submit_percent: submit, outstanding, device_mean_depth: few })
+            (
+                what,
+                Cause::HeldAbove {
+                    layer,
+                    submit_percent: submit,
+                    outstanding,
+                    device_mean_depth: few,
+                },
+            )
         };
-        if let Some(throttle) = self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle) {
+        if let Some(throttle) =
+            self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle)
+        {
             return Some(named(Bottleneck::Throttle, Some(throttle)));
         }
         if let Some(layer) = self.file_system() {
@@ -135,14 +157,20 @@ impl Evidence<'_> {
     /// The device's queue is full, more requests wait for a slot, and half as many got less.
     pub(super) fn full_queue(&self) -> Option<Named> {
         let held = |layer: &Layer| layer.facts.queue_limit;
-        let queue = self.facts.layers.iter().filter(|layer| layer.kind != LayerKind::Loop).find_map(held);
-        let queue = queue.or_else(|| self.facts.layers.iter().find_map(held)).filter(|&queue| queue > 0)?;
-        let (outstanding, device_mean_depth) = (self.workload.outstanding(), self.numbers.achieved.device_mean_depth?);
+        let queue =
+            self.facts.layers.iter().filter(|layer| layer.kind != LayerKind::Loop).find_map(held);
+        let queue =
+            queue.or_else(|| self.facts.layers.iter().find_map(held)).filter(|&queue| queue > 0)?;
+        let (outstanding, device_mean_depth) =
+            (self.workload.outstanding(), self.numbers.achieved.device_mean_depth?);
         let full = FULL.contains(&(device_mean_depth / f64::from(queue)));
         if !full || outstanding <= queue || self.facts.members > 1 || self.less_sufficed(queue)? {
             return None;
         }
-        Some((Bottleneck::Throttle, Cause::FullQueue { nr_requests: queue, device_mean_depth, outstanding }))
+        Some((
+            Bottleneck::Throttle,
+            Cause::FullQueue { nr_requests: queue, device_mean_depth, outstanding },
+        ))
     }
 
     /// Whether a point with at most half of this depth is about as fast; `None` without such a
@@ -194,10 +222,13 @@ impl Evidence<'_> {
     /// server.
     pub(super) fn served(&self) -> Option<Named> {
         let what = self.saturated();
-        let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem) && self.facts.devices.is_empty();
-        let (threads_busy_percent, processors_busy_percent) = (self.thread_percent(), self.processors_percent());
+        let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem)
+            && self.facts.devices.is_empty();
+        let (threads_busy_percent, processors_busy_percent) =
+            (self.thread_percent(), self.processors_percent());
         let idle = threads_busy_percent < WAIT_PERCENT && processors_busy_percent < BUSY_PERCENT;
-        (served && idle).then_some((what, Cause::Served { threads_busy_percent, processors_busy_percent }))
+        (served && idle)
+            .then_some((what, Cause::Served { threads_busy_percent, processors_busy_percent }))
     }
 
     /// A plain writer has reached the dirty limit and continues at the speed of write-back.
@@ -222,7 +253,8 @@ impl Evidence<'_> {
             return (waits.held() && !said).then_some(PlainWrite::Held { wait });
         }
         let returned_bytes_per_s = self.numbers.returned_bytes_per_s();
-        let absorbed = PlainWrite::Absorbed { returned_bytes_per_s, dirty_percent: wait.dirty_percent };
+        let absorbed =
+            PlainWrite::Absorbed { returned_bytes_per_s, dirty_percent: wait.dirty_percent };
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 

@@ -1,8 +1,9 @@
 //! A noisy simulated machine.
 
 use machine::{
-    Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos, Next, NullBackend,
-    Part, Request, RequestSource, RunOptions, RunUsage, Scheduling, Stability, TargetFacts, TargetKind, TargetSpec,
+    Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos,
+    Next, NullBackend, Part, Request, RequestSource, RunOptions, RunUsage, Scheduling, Stability,
+    TargetFacts, TargetKind, TargetSpec,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use twin::description::Drive;
@@ -15,7 +16,9 @@ use workload::rng;
 pub fn disk(total: f64) -> Twin {
     let mut machine = preset::load("virtio").expect("a preset");
     machine.file_system.command_bytes = 64 << 20;
-    let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else { panic!("virtio has a vda") };
+    let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else {
+        panic!("virtio has a vda")
+    };
     (disk.notify_us, disk.workers, disk.read_us, disk.write_us) = (20.0, 4, 2000.0, 3000.0);
     (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (60e6, 50e6, total);
     Twin::new(Setup::of(machine))
@@ -45,7 +48,8 @@ impl Noisy {
     /// Mean 1 and standard deviation 1 about it: a sum of three uniform numbers, so no rate gets
     /// near zero.
     fn chance(seed: u64, number: u64) -> f64 {
-        let uniform = |part: u64| rng::hash(rng::hash(seed, number), part) as f64 / u64::MAX as f64 - 0.5;
+        let uniform =
+            |part: u64| rng::hash(rng::hash(seed, number), part) as f64 / u64::MAX as f64 - 0.5;
         (uniform(1) + uniform(2) + uniform(3)) * 2.0
     }
 }
@@ -145,7 +149,11 @@ impl machine::Machine for Noisy {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { noisy: true, engines: vec![Engine::Sync, Engine::IoUring], ..self.twin.capabilities() }
+        Capabilities {
+            noisy: true,
+            engines: vec![Engine::Sync, Engine::IoUring],
+            ..self.twin.capabilities()
+        }
     }
 
     fn now(&self) -> Nanos {
@@ -181,7 +189,8 @@ impl machine::Machine for Noisy {
         let mut warped: Vec<WarpedPart<'_, Self::Target, S>> = parts
             .iter_mut()
             .map(|part| {
-                let sources = part.sources.iter_mut().map(|source| Warped { source, warp }).collect();
+                let sources =
+                    part.sources.iter_mut().map(|source| Warped { source, warp }).collect();
                 let (targets, access) = (part.targets.clone(), part.access.clone());
                 WarpedPart { targets, access, scheduling: part.scheduling, sources }
             })
@@ -208,7 +217,12 @@ impl machine::Machine for Noisy {
         self.twin.measure_ceiling(target, access, backend, sources)
     }
 
-    fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> machine::Result<()> {
+    fn restripe(
+        &self,
+        target: &mut Self::Target,
+        members: &[u32],
+        chunk: u64,
+    ) -> machine::Result<()> {
         self.twin.restripe(target, members, chunk)
     }
 

@@ -51,15 +51,23 @@ impl Model for CloudVolume {
 
     fn tunable(&mut self) -> Vec<Tunable<'_>> {
         // Without a burst, the quota and its burst are one number.
-        let (iops_burst, bytes_burst) = (self.burst_iops != self.iops, self.burst_bytes_per_s != self.bytes_per_s);
+        let (iops_burst, bytes_burst) =
+            (self.burst_iops != self.iops, self.burst_bytes_per_s != self.bytes_per_s);
         let mut numbers = vec![
             Tunable::new("read_us", &mut self.read_us),
             Tunable::new("write_us", &mut self.write_us),
             Tunable::new("stream_bytes_per_s", &mut self.stream_bytes_per_s),
         ];
         let requests = ("iops", &mut self.iops, "burst_iops", &mut self.burst_iops);
-        let bytes = ("bytes_per_s", &mut self.bytes_per_s, "burst_bytes_per_s", &mut self.burst_bytes_per_s);
-        for ((name, value, burst_name, burst), differ) in [(requests, iops_burst), (bytes, bytes_burst)] {
+        let bytes = (
+            "bytes_per_s",
+            &mut self.bytes_per_s,
+            "burst_bytes_per_s",
+            &mut self.burst_bytes_per_s,
+        );
+        for ((name, value, burst_name, burst), differ) in
+            [(requests, iops_burst), (bytes, bytes_burst)]
+        {
             if differ {
                 numbers.extend([Tunable::new(name, value), Tunable::new(burst_name, burst)]);
             } else {
@@ -67,7 +75,9 @@ impl Model for CloudVolume {
             }
         }
         numbers.extend(self.write_iops.as_mut().map(|iops| Tunable::new("write_iops", iops)));
-        numbers.extend(self.write_bytes_per_s.as_mut().map(|rate| Tunable::new("write_bytes_per_s", rate)));
+        numbers.extend(
+            self.write_bytes_per_s.as_mut().map(|rate| Tunable::new("write_bytes_per_s", rate)),
+        );
         numbers
     }
 }
@@ -88,7 +98,8 @@ impl Bucket {
 
     fn earn(&mut self, now: Nanos) {
         if now > self.at {
-            self.credit = (self.credit + (now - self.at) as f64 * 1e-9 * self.earn_per_s).min(self.full);
+            self.credit =
+                (self.credit + (now - self.at) as f64 * 1e-9 * self.earn_per_s).min(self.full);
             self.at = now;
         }
     }
@@ -130,7 +141,8 @@ impl Quota {
     }
 
     fn busy(&self) -> Nanos {
-        let (requests, bytes) = (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
+        let (requests, bytes) =
+            (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
         (requests.max(bytes) * 1e9) as Nanos
     }
 }
@@ -145,21 +157,25 @@ struct Cloud {
 
 impl Cloud {
     fn new(volume: CloudVolume) -> Self {
-        let (requests, bytes) = (volume.credit_requests.max(1.0), volume.credit_bytes.max(volume.request_bytes as f64));
+        let (requests, bytes) =
+            (volume.credit_requests.max(1.0), volume.credit_bytes.max(volume.request_bytes as f64));
         let quota = Quota {
             requests: Bucket::new(volume.iops, volume.burst_iops, requests),
             bytes: Bucket::new(volume.bytes_per_s, volume.burst_bytes_per_s, bytes),
             used: (0.0, 0.0),
         };
-        let writes = (volume.write_iops.is_some() || volume.write_bytes_per_s.is_some()).then(|| {
-            let (iops, rate) =
-                (volume.write_iops.unwrap_or(volume.iops), volume.write_bytes_per_s.unwrap_or(volume.bytes_per_s));
-            Quota {
-                requests: Bucket::new(iops, iops, requests),
-                bytes: Bucket::new(rate, rate, bytes),
-                used: (0.0, 0.0),
-            }
-        });
+        let writes =
+            (volume.write_iops.is_some() || volume.write_bytes_per_s.is_some()).then(|| {
+                let (iops, rate) = (
+                    volume.write_iops.unwrap_or(volume.iops),
+                    volume.write_bytes_per_s.unwrap_or(volume.bytes_per_s),
+                );
+                Quota {
+                    requests: Bucket::new(iops, iops, requests),
+                    bytes: Bucket::new(rate, rate, bytes),
+                    used: (0.0, 0.0),
+                }
+            });
         Cloud { volume, quota, writes, limited: 0 }
     }
 }
@@ -189,8 +205,11 @@ impl Device for Cloud {
         };
         let admitted = quota.admit(now, counted, command.bytes as f64);
         self.limited = self.quota.busy().max(self.writes.as_ref().map_or(0, Quota::busy));
-        let latency = if command.op == Op::Read { self.volume.read_us } else { self.volume.write_us };
-        admitted + us(latency) + (command.bytes as f64 / self.volume.stream_bytes_per_s * 1e9) as Nanos
+        let latency =
+            if command.op == Op::Read { self.volume.read_us } else { self.volume.write_us };
+        admitted
+            + us(latency)
+            + (command.bytes as f64 / self.volume.stream_bytes_per_s * 1e9) as Nanos
     }
 
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)> {

@@ -105,7 +105,8 @@ struct Flash {
 impl Flash {
     /// Filled once sequentially, then left idle.
     fn new(drive: FlashDrive) -> Self {
-        let (channels, dies) = (drive.channels as usize, (drive.channels * drive.dies_per_channel) as usize);
+        let (channels, dies) =
+            (drive.channels as usize, (drive.channels * drive.dies_per_channel) as usize);
         Flash {
             drive,
             controller: 0,
@@ -211,7 +212,8 @@ impl Flash {
         while self.filling_page >= page {
             self.filling_page -= page;
             let in_cache = self.cached + page as f64 <= self.drive.cache_bytes as f64;
-            let time = if in_cache { us(self.drive.cache_program_us) } else { us(self.drive.program_us) };
+            let time =
+                if in_cache { us(self.drive.cache_program_us) } else { us(self.drive.program_us) };
             self.cached += if in_cache { page as f64 } else { 0.0 };
             let die = self.next_die;
             self.next_die = (self.next_die + 1) % self.dies.len();
@@ -231,7 +233,8 @@ impl Flash {
         let (pages, blocks) = (self.collect.floor(), self.erase.floor());
         self.collect -= pages;
         self.erase -= blocks;
-        pages as Nanos * us(self.drive.read_us + self.drive.program_us) + blocks as Nanos * ms(self.drive.erase_ms)
+        pages as Nanos * us(self.drive.read_us + self.drive.program_us)
+            + blocks as Nanos * ms(self.drive.erase_ms)
     }
 }
 
@@ -276,7 +279,8 @@ impl Device for Flash {
     }
 
     fn busy(&self, _ran: Nanos) -> Vec<(&'static str, Nanos)> {
-        let (dies, controller) = (("flash dies", self.die_busy), ("drive controller", self.controller_busy));
+        let (dies, controller) =
+            (("flash dies", self.die_busy), ("drive controller", self.controller_busy));
         vec![dies, controller, ("drive link", self.link_busy)]
     }
 }

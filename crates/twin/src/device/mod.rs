@@ -154,7 +154,12 @@ impl Drives<'_> {
 
     /// The layer of the drives, each with the advertised `rate`.
     pub fn disks(&self, rate: Option<f64>) -> Layer {
-        self.layer(LayerKind::Disk, self.count, self.name, rate.map(|rate| rate * f64::from(self.count)))
+        self.layer(
+            LayerKind::Disk,
+            self.count,
+            self.name,
+            rate.map(|rate| rate * f64::from(self.count)),
+        )
     }
 }
 

@@ -32,12 +32,15 @@ impl Model for NetworkVolume {
     }
 
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
-        let link = drives.layer(LayerKind::Network, drives.count, "network", Some(self.link_bytes_per_s));
+        let link =
+            drives.layer(LayerKind::Network, drives.count, "network", Some(self.link_bytes_per_s));
         vec![link, drives.disks(None)]
     }
 
     fn scale_latency(&mut self, by: f64) {
-        for time in [&mut self.round_trip_us, &mut self.read_us, &mut self.write_us, &mut self.stable_us] {
+        for time in
+            [&mut self.round_trip_us, &mut self.read_us, &mut self.write_us, &mut self.stable_us]
+        {
             *time *= by;
         }
     }

@@ -45,7 +45,8 @@ impl Model for VirtioDisk {
     }
 
     fn scale_latency(&mut self, by: f64) {
-        for time in [&mut self.notify_us, &mut self.read_us, &mut self.write_us, &mut self.flush_us] {
+        for time in [&mut self.notify_us, &mut self.read_us, &mut self.write_us, &mut self.flush_us]
+        {
             *time *= by;
         }
     }
@@ -59,7 +60,11 @@ impl Model for VirtioDisk {
             Tunable::new("read_bytes_per_s", &mut self.read_bytes_per_s),
             Tunable::new("write_bytes_per_s", &mut self.write_bytes_per_s),
         ];
-        numbers.extend(self.total_read_bytes_per_s.as_mut().map(|rate| Tunable::new("total_read_bytes_per_s", rate)));
+        numbers.extend(
+            self.total_read_bytes_per_s
+                .as_mut()
+                .map(|rate| Tunable::new("total_read_bytes_per_s", rate)),
+        );
         numbers
     }
 }
@@ -82,7 +87,15 @@ struct Virtio {
 impl Virtio {
     fn new(disk: VirtioDisk) -> Self {
         let workers = vec![0; disk.workers.max(1) as usize];
-        Virtio { disk, workers, total: 0, ring: VecDeque::new(), awake: false, worker_busy: 0, total_busy: 0 }
+        Virtio {
+            disk,
+            workers,
+            total: 0,
+            ring: VecDeque::new(),
+            awake: false,
+            worker_busy: 0,
+            total_busy: 0,
+        }
     }
 
     /// Half the cost of a notification.
@@ -134,7 +147,11 @@ impl Device for Virtio {
         };
         let flush = if durable && op == Op::Write { us(self.disk.flush_us) } else { 0 };
         let service = us(own) + (bytes as f64 / rate * 1e9) as Nanos + flush;
-        let total = self.disk.total_read_bytes_per_s.filter(|_| op == Op::Read).unwrap_or(self.disk.total_bytes_per_s);
+        let total = self
+            .disk
+            .total_read_bytes_per_s
+            .filter(|_| op == Op::Read)
+            .unwrap_or(self.disk.total_bytes_per_s);
         let shared = (bytes as f64 / total * 1e9) as Nanos;
         let count = self.workers.len() as u64;
         let Some(worker) = self.workers.iter_mut().min() else { return now };

@@ -89,8 +89,11 @@ impl Layout {
     }
 
     pub fn bytes(&self) -> u64 {
-        let whole =
-            if self.members == 1 { self.member_bytes } else { self.member_bytes / self.chunk * self.row_bytes() };
+        let whole = if self.members == 1 {
+            self.member_bytes
+        } else {
+            self.member_bytes / self.chunk * self.row_bytes()
+        };
         whole.saturating_sub(self.start)
     }
 
@@ -144,7 +147,9 @@ impl Layout {
             return;
         }
         let piece = |member, op| Piece { member, op, offset: restored, bytes };
-        let mut whole = (0..self.members).filter(|&member| member != failed).map(|member| piece(member, Op::Read));
+        let mut whole = (0..self.members)
+            .filter(|&member| member != failed)
+            .map(|member| piece(member, Op::Read));
         match self.kind {
             Kind::Mirror => plan.first.extend(whole.next()),
             Kind::Raid10 => plan.first.push(piece(raid10::partner(failed), Op::Read)),
@@ -219,7 +224,9 @@ mod tests {
     fn a_mirror_writes_to_all_and_reads_in_turn() {
         let mirror = layout(2, Kind::Mirror);
         assert_eq!(planned(&mirror, Op::Write, 4096, 4096).first.len(), 2);
-        let reader = |layout: &Layout, chunk: u64| planned(layout, Op::Read, chunk * 65536, 65536).first[0].member;
+        let reader = |layout: &Layout, chunk: u64| {
+            planned(layout, Op::Read, chunk * 65536, 65536).first[0].member
+        };
         assert_eq!((reader(&mirror, 0), reader(&mirror, 1)), (0, 1));
         let broken = Layout { failed: Some((1, 0)), ..mirror };
         assert_eq!((reader(&broken, 0), reader(&broken, 1)), (0, 0));
@@ -242,7 +249,10 @@ mod tests {
         let readers: Vec<_> = (0..4).flat_map(|chunk| on(&raid10, Op::Read, chunk)).collect();
         assert_eq!(readers, [(0, 0), (2, 0), (1, 1), (3, 1)]);
         let broken = Layout { failed: Some((3, 0)), ..raid10 };
-        assert_eq!((on(&broken, Op::Read, 3), on(&broken, Op::Write, 1)), (vec![(2, 1)], vec![(2, 0)]));
+        assert_eq!(
+            (on(&broken, Op::Read, 3), on(&broken, Op::Write, 1)),
+            (vec![(2, 1)], vec![(2, 0)])
+        );
         let mut plan = Plan::default();
         broken.rebuild(&mut plan);
         assert_eq!((plan.first[0].member, plan.second[0].member, plan.first.len()), (2, 3, 1));

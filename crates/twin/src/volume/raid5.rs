@@ -65,7 +65,8 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let covered = |member: u32| written.iter().find(|piece| piece.member == member).copied();
     let data = (0..layout.members).filter(|&member| member != parity);
     // The parts of the parity's range that this write leaves unchanged, per member.
-    let rest: Vec<Piece> = data.flat_map(|member| beside(member, covered(member), low, high)).flatten().collect();
+    let rest: Vec<Piece> =
+        data.flat_map(|member| beside(member, covered(member), low, high)).flatten().collect();
     let bytes_of = |pieces: &[Piece]| pieces.iter().map(|piece| piece.bytes).sum::<u64>();
     let (old, left) = (bytes_of(&written) + parity_piece.bytes, bytes_of(&rest));
     let (writes_lost, leaves_lost) = (written.iter().any(lost), rest.iter().any(lost));
@@ -89,8 +90,9 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
 
 /// The parts of `low..high` on a member before and after the written piece.
 fn beside(member: u32, written: Option<Piece>, low: u64, high: u64) -> [Option<Piece>; 2] {
-    let piece =
-        |from: u64, to: u64| (to > from).then(|| Piece { member, op: Op::Read, offset: from, bytes: to - from });
+    let piece = |from: u64, to: u64| {
+        (to > from).then(|| Piece { member, op: Op::Read, offset: from, bytes: to - from })
+    };
     match written {
         None => [piece(low, high), None],
         Some(w) => [piece(low, w.offset), piece(w.offset + w.bytes, high)],

@@ -52,11 +52,16 @@ impl World {
     /// as they arrive, parity only after all have arrived.
     pub(super) fn arrived(&self, number: u32, before: u64, piece: &Piece) -> Nanos {
         let transfer = &self.transfers[number];
-        let Some((began, across)) = transfer.crossed.filter(|_| transfer.op == Op::Write && piece.op == Op::Write)
+        let Some((began, across)) =
+            transfer.crossed.filter(|_| transfer.op == Op::Write && piece.op == Op::Write)
         else {
             return 0;
         };
         let end = before + piece.bytes;
-        if end > transfer.bytes { across } else { began + (across - began) * end / transfer.bytes.max(1) }
+        if end > transfer.bytes {
+            across
+        } else {
+            began + (across - began) * end / transfer.bytes.max(1)
+        }
     }
 }

@@ -44,8 +44,12 @@ impl World {
             Op::Write => self.pages_writable(&request, number, unit, unit_end),
         };
         if copied {
-            let cost =
-                self.copy_cost(request.op, request.at - request.offset, unit_end - request.at, u64::from(request.len));
+            let cost = self.copy_cost(
+                request.op,
+                request.at - request.offset,
+                unit_end - request.at,
+                u64::from(request.len),
+            );
             self.requests[number].at = unit_end;
             let at = self.cpu.work_of(request.source, Work::Program, self.now(), cost);
             self.kernel.at(at, Event::Step(number));
@@ -85,7 +89,8 @@ impl World {
 
     /// Partial pages are read first, and writers above the dirty limit wait.
     fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
-        let (page, at, valid) = (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);
+        let (page, at, valid) =
+            (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);
         let mut partial = 0;
         if !at.is_multiple_of(page) && at / page * page < valid {
             partial |= self.cache.pages(unit, at, at + 1);
@@ -126,7 +131,8 @@ impl World {
     /// Reads for a waiting source or, ahead, in a system thread.
     fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
-        let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
+        let (first, last) =
+            (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
         let span = (u64::MAX >> (64 - (last - first))) << first;
         let offset = unit * self.fs.unit_bytes + first * page;
         let bytes = ((last - first) * page).min(self.files.of(offset).end() - offset);
@@ -158,7 +164,8 @@ impl World {
     }
 
     fn read_ahead(&mut self, request: &Request) {
-        let (source, offset, end) = (request.source, request.offset, request.offset + u64::from(request.len));
+        let (source, offset, end) =
+            (request.source, request.offset, request.offset + u64::from(request.len));
         let hint = self.accesses[request.part as usize].hint;
         if self.writer.readers.len() <= source as usize {
             self.writer.readers.resize(source as usize + 1, Reader::default());
@@ -209,10 +216,17 @@ impl World {
             return;
         }
         let page = self.cache.page_bytes();
-        let (start, end) =
-            (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
+        let (start, end) = (
+            request.offset / page * page,
+            (request.offset + u64::from(request.len)).div_ceil(page) * page,
+        );
         let bytes = end.min(self.files.of(start).end()) - start;
-        let at = self.cpu.work_of(request.source, Work::Program, self.now(), self.costs.transfer(bytes).0);
+        let at = self.cpu.work_of(
+            request.source,
+            Work::Program,
+            self.now(),
+            self.costs.transfer(bytes).0,
+        );
         self.transfer(at, Owner::Through(number), Op::Write, start, bytes, true);
     }
 

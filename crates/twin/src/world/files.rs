@@ -72,11 +72,20 @@ impl File {
     fn layout_now(&self, log: bool) -> Layout {
         let layout = if log { self.whole } else { self.layout };
         let base = self.base(log);
-        Layout { failed: layout.failed.map(|(member, restored)| (member, restored.saturating_sub(base))), ..layout }
+        Layout {
+            failed: layout.failed.map(|(member, restored)| (member, restored.saturating_sub(base))),
+            ..layout
+        }
     }
 
     /// Rows of the volume to lock.
-    pub fn exclusive_rows(&self, op: Op, address: u64, bytes: u64, log: bool) -> Option<Range<u64>> {
+    pub fn exclusive_rows(
+        &self,
+        op: Op,
+        address: u64,
+        bytes: u64,
+        log: bool,
+    ) -> Option<Range<u64>> {
         let layout = if log { &self.whole } else { &self.layout };
         let rows = layout.exclusive_rows(op, address - self.start, bytes)?;
         let first = self.base(log) / layout.chunk;
@@ -96,13 +105,17 @@ impl File {
         let kind = if all.kind.takes(count) { all.kind } else { Kind::Stripe };
         // The failed member, by its index among these.
         let place = |(failed, restored): (u32, u64)| {
-            members.iter().position(|&member| member == failed).map(|place| (place as u32, restored))
+            members
+                .iter()
+                .position(|&member| member == failed)
+                .map(|place| (place as u32, restored))
         };
         let failed = all.failed.and_then(place).filter(|_| kind != Kind::Stripe);
         self.whole = Layout { kind, members: count, chunk, failed, start: 0, ..*all };
         let reserved = self.extent.map_or(all.member_bytes, |(_, reserved)| reserved);
         self.layout = Layout { member_bytes: reserved, start: all.start, ..self.whole };
-        let share = self.asked.map_or(u64::MAX, |asked| asked / u64::from(all.members) * u64::from(count));
+        let share =
+            self.asked.map_or(u64::MAX, |asked| asked / u64::from(all.members) * u64::from(count));
         self.size = share.min(self.layout.bytes());
         if count == all.members {
             self.size = self.asked.unwrap_or(u64::MAX).min(self.layout.bytes());
@@ -170,7 +183,8 @@ impl Files {
 
     /// `bytes` more of the replacement are rebuilt.
     pub fn restored(&mut self, bytes: u64) {
-        let all = self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
+        let all =
+            self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
         for layout in all.chain([&mut self.all]) {
             layout.failed = layout.failed.map(|(member, _)| (member, bytes));
         }
@@ -187,16 +201,19 @@ impl Files {
     /// Opens or creates a file, by default with a quarter of the free space.
     pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
         let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
-        let open = self
-            .slots
-            .iter()
-            .position(|file| name.is_some() && file.as_ref().is_some_and(|f| f.name.as_deref() == name));
+        let open = self.slots.iter().position(|file| {
+            name.is_some() && file.as_ref().is_some_and(|f| f.name.as_deref() == name)
+        });
         if let Some(number) = open {
             let file = &mut self[number as u32];
             if let Some(size) = size.filter(|&size| Some(size) != file.asked) {
                 let why = format!("it is open and has {}", show_size(file.size));
                 let hint = "give the same size, or another name behind '#'";
-                return Err(Error::refused(format!("{} of {}", what(), show_size(size)), why, hint));
+                return Err(Error::refused(
+                    format!("{} of {}", what(), show_size(size)),
+                    why,
+                    hint,
+                ));
             }
             file.handles += 1;
             return Ok(number as u32);
@@ -211,7 +228,10 @@ impl Files {
             (size + self.all.start).div_ceil(self.all.chunk * data) * self.all.chunk
         };
         let Some(&(base, _)) = free.iter().find(|gap| gap.1 >= reserved) else {
-            let why = format!("the simulated volume has {} left in one piece", show_size_rounded((most * data) as f64));
+            let why = format!(
+                "the simulated volume has {} left in one piece",
+                show_size_rounded((most * data) as f64)
+            );
             return Err(Error::refused(
                 format!("{} of {}", what(), show_size(size)),
                 why,
@@ -231,7 +251,8 @@ impl Files {
 
     /// First byte and length, on every member.
     fn free(&self) -> Vec<(u64, u64)> {
-        let mut taken: Vec<(u64, u64)> = self.slots.iter().flatten().filter_map(|file| file.extent).collect();
+        let mut taken: Vec<(u64, u64)> =
+            self.slots.iter().flatten().filter_map(|file| file.extent).collect();
         taken.push((self.all.member_bytes, 0));
         taken.sort_unstable();
         let (mut at, mut gaps) = (0, Vec::new());
@@ -280,7 +301,8 @@ impl Files {
             return self.insert(file);
         }
         if file.handles > 1 {
-            let what = format!("the members of the file '{}'", file.name.as_deref().unwrap_or_default());
+            let what =
+                format!("the members of the file '{}'", file.name.as_deref().unwrap_or_default());
             return Err(Error::refused(what, "another target is the same file", "open it once"));
         }
         file.lay(members, chunk, &all);
@@ -296,7 +318,8 @@ impl Files {
 
     /// Without duplicates.
     pub fn members(&self, files: &[u32]) -> Vec<u32> {
-        let mut members: Vec<u32> = files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();
+        let mut members: Vec<u32> =
+            files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();
         members.sort_unstable();
         members.dedup();
         members

@@ -99,7 +99,15 @@ pub(crate) struct Member {
 impl Member {
     pub fn new(device: Box<dyn Device>) -> Self {
         let (queue, usage) = (device.queue(), DeviceUse::default());
-        Member { device, waiting: VecDeque::new(), inside: 0, queue, flying: 0, busy_since: 0, usage }
+        Member {
+            device,
+            waiting: VecDeque::new(),
+            inside: 0,
+            queue,
+            flying: 0,
+            busy_since: 0,
+            usage,
+        }
     }
 
     /// Resets it for a run. A device unused in the previous run has also rested for its length.
@@ -399,7 +407,8 @@ impl World {
                 }
                 let (_, after) = self.costs.request(self.more_calls(&request), bytes);
                 // A parity update ends in a system thread.
-                let updates = request.op == Op::Write && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
+                let updates = request.op == Op::Write
+                    && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
                 let at = if updates {
                     self.cpu.work(Work::Uncharged, self.now(), after)
                 } else {
@@ -416,7 +425,12 @@ impl World {
             Owner::Through(number) => self.written_through(number),
             Owner::Log(number) => {
                 let source = self.requests[number].source;
-                let at = self.cpu.work_of(source, Work::System, self.now(), self.costs.transfer(bytes).1);
+                let at = self.cpu.work_of(
+                    source,
+                    Work::System,
+                    self.now(),
+                    self.costs.transfer(bytes).1,
+                );
                 self.kernel.at(at, Event::Deliver(number));
             }
             Owner::SyncLog(source) => {
@@ -430,7 +444,11 @@ impl World {
     }
 
     fn more_calls(&self, request: &Request) -> u32 {
-        if self.accesses[request.part as usize].engine.is_async() { self.shape.more_calls() } else { 0 }
+        if self.accesses[request.part as usize].engine.is_async() {
+            self.shape.more_calls()
+        } else {
+            0
+        }
     }
 
     fn writes_through(&self, request: &Request) -> bool {

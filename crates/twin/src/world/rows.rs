@@ -21,8 +21,11 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 impl Rows {
     /// Locks rows, unless one is locked or an earlier transfer waits for it.
     fn take(&mut self, rows: &Range<u64>) -> bool {
-        let free =
-            !self.held.iter().chain(self.waiting.iter().map(|(_, asked)| asked)).any(|other| overlap(other, rows));
+        let free = !self
+            .held
+            .iter()
+            .chain(self.waiting.iter().map(|(_, asked)| asked))
+            .any(|other| overlap(other, rows));
         if free {
             self.held.push(rows.clone());
         }
@@ -58,7 +61,12 @@ impl World {
             let row = transfer.offset / file.layout.chunk;
             Some(row..row + 1)
         } else {
-            file.exclusive_rows(transfer.op, transfer.offset, transfer.bytes, transfer.owner.is_log())
+            file.exclusive_rows(
+                transfer.op,
+                transfer.offset,
+                transfer.bytes,
+                transfer.owner.is_log(),
+            )
         };
         let Some(rows) = rows else { return true };
         if !self.rows.take(&rows) {

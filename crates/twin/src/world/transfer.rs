@@ -8,7 +8,15 @@ use crate::volume::{Kind, Parity, Piece, Plan};
 use machine::{Nanos, Op};
 
 impl World {
-    pub(crate) fn transfer(&mut self, at: Nanos, owner: Owner, op: Op, offset: u64, bytes: u64, durable: bool) {
+    pub(crate) fn transfer(
+        &mut self,
+        at: Nanos,
+        owner: Owner,
+        op: Op,
+        offset: u64,
+        bytes: u64,
+        durable: bool,
+    ) {
         let record = Transfer {
             owner,
             op,
@@ -49,7 +57,8 @@ impl World {
             self.crosses(number, true);
         }
         // A full-row write needs parity before its first writes, a partial one before its second.
-        let parity_now = op == Op::Write && plan.parity_bytes > 0 && (plan.second.is_empty() || second);
+        let parity_now =
+            op == Op::Write && plan.parity_bytes > 0 && (plan.second.is_empty() || second);
         if let Some(at) = parity_now.then(|| self.combine(number, plan.parity_bytes)).flatten() {
             self.kernel.at(at, Event::Launch(number));
         } else {
@@ -70,7 +79,9 @@ impl World {
 
     /// Computes a transfer's parity, once; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
-        if std::mem::replace(&mut self.transfers[number].combined, true) || !self.host_parity(number) {
+        if std::mem::replace(&mut self.transfers[number].combined, true)
+            || !self.host_parity(number)
+        {
             return None;
         }
         let cost = parity_bytes * self.costs.parity_fs / super::FS;
@@ -103,7 +114,8 @@ impl World {
 
     fn send_pieces(&mut self, number: u32, pieces: &[Piece]) {
         self.work_on_pieces(number, pieces);
-        let (limit, durable, now) = (self.fs.command_bytes, self.transfers[number].durable, self.now());
+        let (limit, durable, now) =
+            (self.fs.command_bytes, self.transfers[number].durable, self.now());
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
         let mut before = 0;
@@ -244,7 +256,8 @@ impl World {
 
     pub(crate) fn end_transfer(&mut self, number: u32) {
         let transfer = &mut self.transfers[number];
-        let (owner, offset, bytes, rows) = (transfer.owner, transfer.offset, transfer.bytes, transfer.rows.take());
+        let (owner, offset, bytes, rows) =
+            (transfer.owner, transfer.offset, transfer.bytes, transfer.rows.take());
         self.transfers.release(number);
         if let Some(rows) = rows {
             self.give_rows(&rows);

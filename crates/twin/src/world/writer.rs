@@ -62,7 +62,8 @@ impl World {
         let much = self.cache.dirty_bytes > self.fs.background_bytes;
         let flushing = |&unit: &u64| self.files.of(unit * self.fs.unit_bytes).flushing;
         (!w.throttled.is_empty() && (w.active || much))
-            || (!self.temporary && (w.quota > 0 || much || self.cache.dirty_queue.front().is_some_and(flushing)))
+            || (!self.temporary
+                && (w.quota > 0 || much || self.cache.dirty_queue.front().is_some_and(flushing)))
     }
 
     pub(crate) fn write_back(&mut self) {
@@ -139,14 +140,19 @@ impl World {
     pub fn flush(&mut self, files: &[u32]) -> Barrier {
         files.iter().for_each(|&file| self.files[file].flushing = true);
         let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
-        self.cache.dirty_queue.make_contiguous().sort_by_key(|unit| !files_of.of(unit * unit_bytes).flushing);
+        self.cache
+            .dirty_queue
+            .make_contiguous()
+            .sort_by_key(|unit| !files_of.of(unit * unit_bytes).flushing);
         if self.fs.sync_flushes_drives
             && let Some(cache) = &mut self.ram_cache
         {
             cache.flushing = true;
         }
-        let files =
-            files.iter().map(|&number| (number, self.files[number].written + self.files[number].dirty)).collect();
+        let files = files
+            .iter()
+            .map(|&number| (number, self.files[number].written + self.files[number].dirty))
+            .collect();
         self.ram_cache_clean();
         self.write_back();
         Barrier { files, sent: None }
@@ -163,9 +169,12 @@ impl World {
             if !barrier.files.iter().all(written) {
                 return false;
             }
-            barrier.sent = Some((self.now(), self.ram_cache.as_ref().map_or(0, RamCache::written_when_clean)));
+            barrier.sent =
+                Some((self.now(), self.ram_cache.as_ref().map_or(0, RamCache::written_when_clean)));
         }
-        let Some((sent, bytes)) = barrier.sent.filter(|_| self.fs.sync_flushes_drives) else { return true };
+        let Some((sent, bytes)) = barrier.sent.filter(|_| self.fs.sync_flushes_drives) else {
+            return true;
+        };
         let members = barrier.files.iter().flat_map(|&(number, _)| &self.files[number].members);
         self.ram_cache.as_ref().is_none_or(|cache| cache.written >= bytes)
             && !members.into_iter().any(|&member| self.members[member as usize].device.dirty(sent))

@@ -3,8 +3,8 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Request,
-    RequestSource, Stability, TargetSpec, Usage,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos,
+    Next, Op, Request, RequestSource, Stability, TargetSpec, Usage,
 };
 use twin::{Target, Twin};
 
@@ -76,8 +76,10 @@ impl RequestSource for Plain {
         }
         let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
         let targets = u64::from(self.targets);
-        let (target, offset) =
-            ((self.issued % targets) as u32, self.start + self.issued / targets * u64::from(self.len));
+        let (target, offset) = (
+            (self.issued % targets) as u32,
+            self.start + self.issued / targets * u64::from(self.len),
+        );
         self.issued += 1;
         self.most = self.most.max((self.issued - self.done) as u32);
         Next::Issue(Request { op: self.op, target, offset, len: self.len, slot })

@@ -84,7 +84,10 @@ impl MetadataPlan {
 
     /// Options, without the rounds (they affect only precision) and the location (the target).
     pub fn settings(&self) -> String {
-        let mut words = format!("--files {} --directories {} --threads {}", self.files, self.directories, self.threads);
+        let mut words = format!(
+            "--files {} --directories {} --threads {}",
+            self.files, self.directories, self.threads
+        );
         let usual = MetadataPlan::default();
         let mut add = |differs: bool, option: String| {
             if differs {
@@ -127,8 +130,14 @@ pub enum Operation {
 
 impl Operation {
     /// In the order of a round.
-    pub const ALL: [Operation; 6] =
-        [Operation::Create, Operation::Stat, Operation::Open, Operation::Rename, Operation::List, Operation::Delete];
+    pub const ALL: [Operation; 6] = [
+        Operation::Create,
+        Operation::Stat,
+        Operation::Open,
+        Operation::Rename,
+        Operation::List,
+        Operation::Delete,
+    ];
 
     /// Name in tables and in JSON.
     pub fn name(self) -> &'static str {

@@ -67,16 +67,28 @@ impl MetadataPlan {
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
     /// Applies one operation to this thread's share. Files are created in ascending order but
     /// visited in random order, so the directory's order does not help.
-    fn phase<F: FileSystem>(&mut self, operation: Operation, shared: &Shared<'_, F>) -> Result<(), MetadataError> {
-        let range = if operation == Operation::List { self.directories.clone() } else { self.files.clone() };
+    fn phase<F: FileSystem>(
+        &mut self,
+        operation: Operation,
+        shared: &Shared<'_, F>,
+    ) -> Result<(), MetadataError> {
+        let range = if operation == Operation::List {
+            self.directories.clone()
+        } else {
+            self.files.clone()
+        };
         for place in 0..range.len() as u64 {
             if shared.interrupt.load(Ordering::Relaxed) || shared.failed.load(Ordering::Relaxed) {
                 return Err(MetadataError::Interrupted);
             }
-            let visited =
-                if matches!(operation, Operation::Create | Operation::List) { place } else { self.order.at(place) };
+            let visited = if matches!(operation, Operation::Create | Operation::List) {
+                place
+            } else {
+                self.order.at(place)
+            };
             let number = range.start + visited as u32;
-            self.perform(operation, number, shared).inspect_err(|_| shared.failed.store(true, Ordering::Relaxed))?;
+            self.perform(operation, number, shared)
+                .inspect_err(|_| shared.failed.store(true, Ordering::Relaxed))?;
         }
         Ok(())
     }
@@ -90,16 +102,28 @@ impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
         let plan = shared.plan;
         let began = shared.system.now();
         let (expected, got) = match operation {
-            Operation::Create => self.work.create(plan.file(number), &self.content).map(|()| (0, 0)),
-            Operation::Stat => self.work.stat(plan.file(number)).map(|bytes| (u64::from(plan.file_bytes), bytes)),
+            Operation::Create => {
+                self.work.create(plan.file(number), &self.content).map(|()| (0, 0))
+            }
+            Operation::Stat => {
+                self.work.stat(plan.file(number)).map(|bytes| (u64::from(plan.file_bytes), bytes))
+            }
             Operation::Open => self.work.open(plan.file(number)).map(|()| (0, 0)),
-            Operation::Rename => self.work.rename(plan.file(number), plan.renamed(number)).map(|()| (0, 0)),
-            Operation::List => self.work.list(0, number).map(|files| (plan.files_in(number), files)),
+            Operation::Rename => {
+                self.work.rename(plan.file(number), plan.renamed(number)).map(|()| (0, 0))
+            }
+            Operation::List => {
+                self.work.list(0, number).map(|files| (plan.files_in(number), files))
+            }
             Operation::Delete => self.work.delete(plan.renamed(number)).map(|()| (0, 0)),
         }?;
         (self.record)(operation, shared.system.now().saturating_sub(began));
         if got != expected {
-            let what = if operation == Operation::List { "the listing of directory" } else { "the size of file" };
+            let what = if operation == Operation::List {
+                "the listing of directory"
+            } else {
+                "the size of file"
+            };
             return Err(MetadataError::Wrong {
                 what: format!("{what} {number} in '{}'", plan.location.display()),
                 expected,
@@ -167,7 +191,10 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
             let files = part(plan.files, index, plan.threads);
             Ok(Worker {
                 work: area.work()?,
-                order: Permutation::new(files.len() as u64, plan.seed.wrapping_add(u64::from(index))),
+                order: Permutation::new(
+                    files.len() as u64,
+                    plan.seed.wrapping_add(u64::from(index)),
+                ),
                 files,
                 directories: part(plan.directories, index, plan.threads),
                 content: vec![b'x'; plan.file_bytes as usize],
@@ -183,5 +210,9 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
             elapsed[operation as usize].push(phase(operation, &mut workers, &shared)?);
         }
     }
-    if area.remove_subdirectories(interrupt)? { Ok(elapsed) } else { Err(MetadataError::Interrupted) }
+    if area.remove_subdirectories(interrupt)? {
+        Ok(elapsed)
+    } else {
+        Err(MetadataError::Interrupted)
+    }
 }

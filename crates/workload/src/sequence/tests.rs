@@ -37,7 +37,8 @@ fn stride_goes_on_with_the_blocks_left_out() {
 fn columns_are_divided_among_the_streams() {
     let table = Workload { threads: 2, ..workload(Pattern::Columns(3)) };
     let visited = |stream| {
-        let mut part = Sequence::new(&table, (0, 11 * u64::from(REQUEST)), stream, Cursor::Own).unwrap();
+        let mut part =
+            Sequence::new(&table, (0, 11 * u64::from(REQUEST)), stream, Cursor::Own).unwrap();
         let pass = part.len_blocks();
         blocks(&mut part, pass + 1)
     };
@@ -115,7 +116,12 @@ proptest! {
 fn random_streams_cover_the_whole_region_in_orders_of_their_own() {
     let workload = Workload { threads: 4, ..workload(Pattern::Random) };
     let orders: Vec<Vec<u64>> = (0..4)
-        .map(|stream| blocks(&mut Sequence::new(&workload, (0, 1000 * 4096), stream, Cursor::Own).unwrap(), 1000))
+        .map(|stream| {
+            blocks(
+                &mut Sequence::new(&workload, (0, 1000 * 4096), stream, Cursor::Own).unwrap(),
+                1000,
+            )
+        })
         .collect();
     for (i, order) in orders.iter().enumerate() {
         assert_eq!(sorted(order.clone()), (0..1000).collect::<Vec<_>>());
@@ -127,20 +133,33 @@ fn random_streams_cover_the_whole_region_in_orders_of_their_own() {
 fn threads_with_a_shared_cursor_issue_one_threads_requests() {
     const N: u64 = 10_007;
     const TAKES: u64 = 4 * N;
-    for pattern in [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8 * 4096), Pattern::Zipf(0.9)] {
+    for pattern in [
+        Pattern::Seq,
+        Pattern::Random,
+        Pattern::Backward,
+        Pattern::Stride(8 * 4096),
+        Pattern::Zipf(0.9),
+    ] {
         let workload = Workload { read_percent: 60, ..workload(pattern) };
         let cursor = Arc::new(AtomicU64::new(0));
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let mut shared = Sequence::new(&workload, (0, N * 4096), 0, Cursor::Shared(cursor.clone())).unwrap();
+                let mut shared =
+                    Sequence::new(&workload, (0, N * 4096), 0, Cursor::Shared(cursor.clone()))
+                        .unwrap();
                 std::thread::spawn(move || {
-                    (0..TAKES / 4).map(|_| shared.next()).map(|(op, at, _)| (at, op == Op::Read)).collect::<Vec<_>>()
+                    (0..TAKES / 4)
+                        .map(|_| shared.next())
+                        .map(|(op, at, _)| (at, op == Op::Read))
+                        .collect::<Vec<_>>()
                 })
             })
             .collect();
-        let mut together: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        let mut together: Vec<_> =
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         let mut alone = sequence(&workload, N);
-        let mut expected: Vec<_> = (0..TAKES).map(|_| alone.next()).map(|(op, at, _)| (at, op == Op::Read)).collect();
+        let mut expected: Vec<_> =
+            (0..TAKES).map(|_| alone.next()).map(|(op, at, _)| (at, op == Op::Read)).collect();
         together.sort_unstable();
         expected.sort_unstable();
         assert_eq!(together, expected, "{pattern:?}");
@@ -151,7 +170,8 @@ fn threads_with_a_shared_cursor_issue_one_threads_requests() {
 fn a_delayed_thread_skips_whole_passes() {
     let cursor = Arc::new(AtomicU64::new(0));
     let workload = workload(Pattern::Random);
-    let mut sleeper = Sequence::new(&workload, (0, 50 * 4096), 0, Cursor::Shared(cursor.clone())).unwrap();
+    let mut sleeper =
+        Sequence::new(&workload, (0, 50 * 4096), 0, Cursor::Shared(cursor.clone())).unwrap();
     let mut alone = sequence(&workload, 50);
     let expected = blocks(&mut alone, 1000);
     for index in [0usize, 1, 49, 50, 230, 231, 999] {
@@ -168,7 +188,8 @@ fn zipf_follows_the_law_and_scatters_the_popular_blocks() {
         let workload = Workload { threads: 2, ..workload(Pattern::Zipf(theta)) };
         let mut counts = vec![0u64; N as usize];
         for stream in 0..2 {
-            let mut sequence = Sequence::new(&workload, (0, N * 4096), stream, Cursor::Own).unwrap();
+            let mut sequence =
+                Sequence::new(&workload, (0, N * 4096), stream, Cursor::Own).unwrap();
             blocks(&mut sequence, draws / 2).into_iter().for_each(|b| counts[b as usize] += 1);
         }
         let scatter = Permutation::new(N, derive(workload.seed, purpose::SCATTER, 0));
@@ -184,18 +205,30 @@ fn zipf_follows_the_law_and_scatters_the_popular_blocks() {
 
 #[test]
 fn hot_and_cold_get_their_shares_evenly() {
-    for (hot_percent, access_percent, n) in
-        [(10u8, 90u8, 1000u64), (20, 80, 50), (1, 50, 200), (50, 0, 100), (50, 100, 100), (99, 1, 100)]
-    {
+    for (hot_percent, access_percent, n) in [
+        (10u8, 90u8, 1000u64),
+        (20, 80, 50),
+        (1, 50, 200),
+        (50, 0, 100),
+        (50, 100, 100),
+        (99, 1, 100),
+    ] {
         let pattern = Pattern::HotCold { hot_percent, access_percent };
         let hot = (n * u64::from(hot_percent) / 100) as usize;
         let draws = 100_000u64;
         let mut counts = vec![0u64; n as usize];
-        blocks(&mut sequence(&workload(pattern), n), draws).into_iter().for_each(|b| counts[b as usize] += 1);
+        blocks(&mut sequence(&workload(pattern), n), draws)
+            .into_iter()
+            .for_each(|b| counts[b as usize] += 1);
         let access = f64::from(access_percent) / 100.0;
         let expected: Vec<f64> = (0..n as usize)
             .map(|b| {
-                draws as f64 * if b < hot { access / hot as f64 } else { (1.0 - access) / (n as usize - hot) as f64 }
+                draws as f64
+                    * if b < hot {
+                        access / hot as f64
+                    } else {
+                        (1.0 - access) / (n as usize - hot) as f64
+                    }
             })
             .collect();
         chi_square_is_plausible(&counts, &expected);
@@ -214,7 +247,8 @@ fn hot_and_cold_in_regions_of_one_and_two_blocks() {
 #[test]
 fn the_mix_reads_its_share_independently_of_the_place() {
     for percent in [0u8, 1, 30, 50, 99, 100] {
-        let mut sequence = sequence(&Workload { read_percent: percent, ..workload(Pattern::Random) }, 64);
+        let mut sequence =
+            sequence(&Workload { read_percent: percent, ..workload(Pattern::Random) }, 64);
         let (mut reads, mut low_reads, mut low) = (0u64, 0u64, 0u64);
         for _ in 0..64_000 {
             let (op, offset, _) = sequence.next();
@@ -232,7 +266,11 @@ fn the_mix_reads_its_share_independently_of_the_place() {
 
 #[test]
 fn one_seed_is_one_sequence() {
-    for pattern in [Pattern::Random, Pattern::Zipf(1.0), Pattern::HotCold { hot_percent: 10, access_percent: 90 }] {
+    for pattern in [
+        Pattern::Random,
+        Pattern::Zipf(1.0),
+        Pattern::HotCold { hot_percent: 10, access_percent: 90 },
+    ] {
         let of = |seed, stream| {
             let workload = Workload { seed, threads: 2, read_percent: 50, ..workload(pattern) };
             Sequence::new(&workload, (0, 4096 * 4096), stream, Cursor::Own).unwrap()
@@ -242,27 +280,42 @@ fn one_seed_is_one_sequence() {
         for _ in 0..9999 {
             moved.next();
         }
-        assert_eq!(moved.fingerprint(10_000), first, "the fingerprint does not depend on the position");
+        assert_eq!(
+            moved.fingerprint(10_000),
+            first,
+            "the fingerprint does not depend on the position"
+        );
         assert_ne!(of(2, 0).fingerprint(10_000), first);
         assert_ne!(of(1, 1).fingerprint(10_000), first);
     }
     // Fixed values: a change in any of these breaks the promise that a seed identifies a sequence.
-    let fixed =
-        |pattern| sequence(&Workload { read_percent: 70, seed: 42, ..workload(pattern) }, 5000).fingerprint(6000);
+    let fixed = |pattern| {
+        sequence(&Workload { read_percent: 70, seed: 42, ..workload(pattern) }, 5000)
+            .fingerprint(6000)
+    };
     let found = [Pattern::Seq, Pattern::Random, Pattern::Stride(16 * 4096)].map(fixed);
-    assert_eq!(found, [5_957_755_701_194_224_265, 2_793_974_259_583_931_308, 10_001_898_741_678_822_074]);
+    assert_eq!(
+        found,
+        [5_957_755_701_194_224_265, 2_793_974_259_583_931_308, 10_001_898_741_678_822_074]
+    );
 }
 
 #[test]
 fn a_region_too_small_is_refused_with_its_size() {
-    let error = Sequence::new(&workload(Pattern::Random), (0, 4095), 0, Cursor::Own).unwrap_err().to_string();
+    let error = Sequence::new(&workload(Pattern::Random), (0, 4095), 0, Cursor::Own)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("4095 B") && error.contains("4 KiB"), "{error}");
     let four = Workload { threads: 4, ..workload(Pattern::Seq) };
     for stream in 0..4 {
-        let error = Sequence::new(&four, (0, 3 * 4096), stream, Cursor::Own).unwrap_err().to_string();
+        let error =
+            Sequence::new(&four, (0, 3 * 4096), stream, Cursor::Own).unwrap_err().to_string();
         assert!(error.contains("4 streams"), "{error}");
     }
-    assert!(Sequence::new(&four, (0, 1 << 20), 4, Cursor::Own).is_err(), "there is no stream 4 of 4");
+    assert!(
+        Sequence::new(&four, (0, 1 << 20), 4, Cursor::Own).is_err(),
+        "there is no stream 4 of 4"
+    );
 }
 
 #[test]
@@ -274,7 +327,10 @@ fn uniform_draws_repeat_and_go_everywhere() {
     // 100 draws per block are expected; five standard deviations are 50.
     assert!((0..N).all(|block| (count(block) - 100.0).abs() < 50.0));
     let first = sorted(drawn[..N as usize].to_vec());
-    assert!(first.windows(2).any(|pair| pair[0] == pair[1]), "the first 100 of 100 are not each block once");
+    assert!(
+        first.windows(2).any(|pair| pair[0] == pair[1]),
+        "the first 100 of 100 are not each block once"
+    );
 }
 
 #[test]
@@ -283,12 +339,19 @@ fn scattered_normals_are_as_popular_and_anywhere() {
     let counts = |scattered: bool| {
         let pattern = Pattern::Normal { deviation_percent: 5.0, center_percent: 50.0, scattered };
         let mut counts = vec![0u32; N as usize];
-        blocks(&mut sequence(&workload(pattern), N), 50_000).iter().for_each(|&block| counts[block as usize] += 1);
+        blocks(&mut sequence(&workload(pattern), N), 50_000)
+            .iter()
+            .for_each(|&block| counts[block as usize] += 1);
         counts
     };
     let (mut dense, mut scattered) = (counts(false), counts(true));
     let outer = |counts: &[u32]| counts[..300].iter().chain(&counts[700..]).sum::<u32>();
-    assert!(outer(&dense) < 50 && outer(&scattered) > 20_000, "{} {}", outer(&dense), outer(&scattered));
+    assert!(
+        outer(&dense) < 50 && outer(&scattered) > 20_000,
+        "{} {}",
+        outer(&dense),
+        outer(&scattered)
+    );
     dense.sort_unstable();
     scattered.sort_unstable();
     assert_eq!(dense, scattered, "each popularity belongs to one block");

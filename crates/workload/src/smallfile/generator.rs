@@ -18,7 +18,10 @@ pub enum FileOp {
 impl FileOp {
     pub fn file(self) -> FileId {
         match self {
-            FileOp::Create(file, _) | FileOp::Read(file, _) | FileOp::Append(file, _) | FileOp::Delete(file) => file,
+            FileOp::Create(file, _)
+            | FileOp::Read(file, _)
+            | FileOp::Append(file, _)
+            | FileOp::Delete(file) => file,
         }
     }
 }
@@ -43,7 +46,9 @@ pub enum Step {
 }
 
 /// Counts of files and bytes. They follow from the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct SmallFileCounts {
     /// Files created before the transactions.
     pub created_alone: u64,
@@ -85,7 +90,11 @@ impl SmallFileCounts {
         match op {
             FileOp::Create(_, bytes) => {
                 self.written_bytes += u64::from(bytes);
-                *(if phase == Phase::Create { &mut self.created_alone } else { &mut self.created_mixed }) += 1;
+                *(if phase == Phase::Create {
+                    &mut self.created_alone
+                } else {
+                    &mut self.created_mixed
+                }) += 1;
             }
             FileOp::Read(_, bytes) => {
                 self.read += 1;
@@ -96,7 +105,11 @@ impl SmallFileCounts {
                 self.written_bytes += u64::from(bytes);
             }
             FileOp::Delete(_) => {
-                *(if phase == Phase::Delete { &mut self.deleted_alone } else { &mut self.deleted_mixed }) += 1;
+                *(if phase == Phase::Delete {
+                    &mut self.deleted_alone
+                } else {
+                    &mut self.deleted_mixed
+                }) += 1;
             }
         }
     }
@@ -164,7 +177,14 @@ impl Generator {
         });
         let weights = plan.locations.iter().map(|location| location.weight).sum();
         let pool = Pool::new(plan.number * 2);
-        let generator = Generator { plan: Arc::new(plan.clone()), rng, pool, weights, made: 0, state: State::Creating };
+        let generator = Generator {
+            plan: Arc::new(plan.clone()),
+            rng,
+            pool,
+            weights,
+            made: 0,
+            state: State::Creating,
+        };
         Ok(Start { generator, text: text.into() })
     }
 
@@ -193,7 +213,8 @@ impl Generator {
         let location = if self.plan.locations.len() > 1 { self.draw_location() } else { 0 };
         let subdirectories = self.plan.subdirectories_used();
         let subdirectory = self.rng.below(subdirectories);
-        let bytes = self.plan.low_bytes + self.rng.below(self.plan.high_bytes - self.plan.low_bytes);
+        let bytes =
+            self.plan.low_bytes + self.rng.below(self.plan.high_bytes - self.plan.low_bytes);
         self.made += 1;
         let file = FileId { location, subdirectory, number: self.made };
         self.pool.put(index, Slot { file, bytes });
@@ -250,7 +271,9 @@ impl Iterator for Generator {
     fn next(&mut self) -> Option<Step> {
         loop {
             match self.state {
-                State::Creating if self.made < self.plan.number => return self.create().map(Step::Do),
+                State::Creating if self.made < self.plan.number => {
+                    return self.create().map(Step::Do);
+                }
                 State::Creating => {
                     self.state = State::First(0);
                     return Some(Step::End(Phase::Create));
@@ -338,7 +361,10 @@ mod tests {
             ..SmallFilePlan::default()
         };
         let counts = dry(&plan);
-        assert_eq!((counts.created(), counts.read, counts.appended, counts.deleted()), (2492, 1516, 1466, 2492));
+        assert_eq!(
+            (counts.created(), counts.read, counts.appended, counts.deleted()),
+            (2492, 1516, 1466, 2492)
+        );
         assert_eq!((counts.deleted_alone, counts.deleted_mixed), (984, 1508));
         assert_eq!((counts.read_bytes, counts.written_bytes), (5_164_333, 8_620_598));
     }
@@ -357,7 +383,10 @@ mod tests {
         };
         let counts = dry(&plan);
         assert_eq!((counts.created(), counts.read, counts.appended), (15_047, 4_945, 5_055));
-        assert_eq!((megabytes(counts.read_bytes), megabytes(counts.written_bytes)), ("257.93".into(), "826.79".into()));
+        assert_eq!(
+            (megabytes(counts.read_bytes), megabytes(counts.written_bytes)),
+            ("257.93".into(), "826.79".into())
+        );
         let counts = dry(&SmallFilePlan { transactions: 20_000, ..plan });
         assert_eq!((counts.created(), counts.read, counts.appended), (20_092, 9_935, 10_064));
         assert_eq!(
@@ -396,9 +425,17 @@ mod tests {
 
     #[test]
     fn a_value_out_of_range_is_named() {
-        let error = Generator::start(&SmallFilePlan { number: 0, ..SmallFilePlan::default() }).unwrap_err();
+        let error =
+            Generator::start(&SmallFilePlan { number: 0, ..SmallFilePlan::default() }).unwrap_err();
         assert_eq!(error.to_string(), "the number of files is 0: it must be from 1 to 1073741823");
-        assert!(Generator::start(&SmallFilePlan { low_bytes: 9, high_bytes: 8, ..SmallFilePlan::default() }).is_err());
+        assert!(
+            Generator::start(&SmallFilePlan {
+                low_bytes: 9,
+                high_bytes: 8,
+                ..SmallFilePlan::default()
+            })
+            .is_err()
+        );
     }
 
     proptest! {

@@ -58,16 +58,24 @@ pub fn check_block(
                 add(
                     faults,
                     first_fault,
-                    Fault { kind, offset: at, bytes: UNIT as u64, expected: expected.clone(), found },
+                    Fault {
+                        kind,
+                        offset: at,
+                        bytes: UNIT as u64,
+                        expected: expected.clone(),
+                        found,
+                    },
                 );
             }
         }
     }
     // Old data next to another generation, or next to a seam, means that the write arrived in part.
     // The same holds for data from before the first write next to that write.
-    let first_in_part = any_right && faults[first_fault..].iter().any(|fault| fault.kind == FaultKind::Lost);
+    let first_in_part =
+        any_right && faults[first_fault..].iter().any(|fault| fault.kind == FaultKind::Lost);
     if !whole_of_one || first_in_part {
-        for fault in faults[first_fault..].iter_mut().filter(|fault| fault.kind == FaultKind::Lost) {
+        for fault in faults[first_fault..].iter_mut().filter(|fault| fault.kind == FaultKind::Lost)
+        {
             fault.kind = FaultKind::Torn;
         }
     }
@@ -84,7 +92,10 @@ fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict
     let generation = label.generation;
     if label.offset != at {
         // Wrong even if nothing was written: the block came from elsewhere in this run.
-        return Verdict::Wrong(FaultKind::Misdirected, Found::Offset { offset: label.offset, generation });
+        return Verdict::Wrong(
+            FaultKind::Misdirected,
+            Found::Offset { offset: label.offset, generation },
+        );
     }
     if expected.admits(generation) {
         Verdict::Right
@@ -171,17 +182,27 @@ fn is_random(unit: &[u8]) -> bool {
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (at, first, other) = if head >= tail { (head, true, head..UNIT) } else { (UNIT - tail, false, 0..UNIT - tail) };
+    let (at, first, other) =
+        if head >= tail { (head, true, head..UNIT) } else { (UNIT - tail, false, 0..UNIT - tail) };
     let bits = differing_bits(&unit[other.clone()], &image[other.clone()]);
     let unrelated = f64::from(bits) >= TORN_SHARE * 8.0 * other.len() as f64;
-    (head.max(tail) >= SEAM_BYTES && other.len() >= SEAM_BYTES && unrelated).then_some((generation, at, first))
+    (head.max(tail) >= SEAM_BYTES && other.len() >= SEAM_BYTES && unrelated)
+        .then_some((generation, at, first))
 }
 
 /// The expected generations, a few older ones, and that of the header.
-fn candidates(seed: u64, at: u64, label: Option<Label>, expected: &Expected) -> Vec<(u32, [u8; UNIT])> {
+fn candidates(
+    seed: u64,
+    at: u64,
+    label: Option<Label>,
+    expected: &Expected,
+) -> Vec<(u32, [u8; UNIT])> {
     let oldest = expected.oldest().saturating_sub(OLDER).max(1);
-    let labels =
-        (oldest..=expected.newest).rev().take(CANDIDATES).map(|generation| Label { seed, offset: at, generation });
+    let labels = (oldest..=expected.newest).rev().take(CANDIDATES).map(|generation| Label {
+        seed,
+        offset: at,
+        generation,
+    });
     let named = label.filter(|label| label.seed == seed);
     labels.chain(named).map(|label| (label.generation, image(label))).collect()
 }
@@ -194,13 +215,19 @@ fn image(label: Label) -> [u8; UNIT] {
 
 /// One candidate up to a byte, another from there on.
 fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
-    let heads = candidates.iter().map(|(g, image)| (*g, unit.iter().zip(image).take_while(|(a, b)| a == b).count()));
+    let heads = candidates
+        .iter()
+        .map(|(g, image)| (*g, unit.iter().zip(image).take_while(|(a, b)| a == b).count()));
     let tails: Vec<(u32, usize)> = candidates
         .iter()
-        .map(|(g, image)| (*g, unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count()))
+        .map(|(g, image)| {
+            (*g, unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count())
+        })
         .collect();
     for (before, head) in heads.filter(|(_, head)| *head >= SEAM_BYTES) {
-        for &(after, tail) in tails.iter().filter(|(after, tail)| *after != before && *tail >= SEAM_BYTES) {
+        for &(after, tail) in
+            tails.iter().filter(|(after, tail)| *after != before && *tail >= SEAM_BYTES)
+        {
             if head + tail >= UNIT {
                 return Some((before, after, head));
             }
@@ -214,7 +241,10 @@ fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
 }
 
 fn first_differing_bit(a: &[u8], b: &[u8]) -> u32 {
-    a.iter().zip(b).position(|(a, b)| a != b).map_or(0, |i| i as u32 * 8 + (a[i] ^ b[i]).trailing_zeros())
+    a.iter()
+        .zip(b)
+        .position(|(a, b)| a != b)
+        .map_or(0, |i| i as u32 * 8 + (a[i] ^ b[i]).trailing_zeros())
 }
 
 /// Or extends the last one of the same block.
@@ -222,13 +252,15 @@ fn add(faults: &mut Vec<Fault>, first_of_block: usize, fault: Fault) {
     let joined = faults.len() > first_of_block
         && faults.last_mut().is_some_and(|last| {
             let goes_on = match (last.found, fault.found) {
-                (Found::Offset { offset: a, generation: g }, Found::Offset { offset: b, generation: h }) => {
-                    g == h && b.wrapping_sub(a) == last.bytes
-                }
+                (
+                    Found::Offset { offset: a, generation: g },
+                    Found::Offset { offset: b, generation: h },
+                ) => g == h && b.wrapping_sub(a) == last.bytes,
                 (Found::Bits { .. }, _) | (Found::Seam { .. }, _) => false,
                 (a, b) => a == b,
             };
-            let same = goes_on && last.kind == fault.kind && last.offset + last.bytes == fault.offset;
+            let same =
+                goes_on && last.kind == fault.kind && last.offset + last.bytes == fault.offset;
             last.bytes += if same { fault.bytes } else { 0 };
             same
         });

@@ -86,15 +86,30 @@ impl fmt::Display for Fault {
             Found::Bits { first_bit, bits, generation } => {
                 let (byte, bit) = (first_bit / 8, first_bit % 8);
                 let are = if bits == 1 { "bit differs" } else { "bits differ" };
-                write!(f, "{bits} {are} from generation {generation}, first bit {bit} of byte {byte}")
+                write!(
+                    f,
+                    "{bits} {are} from generation {generation}, first bit {bit} of byte {byte}"
+                )
             }
             Found::Generation(generation) => match self.kind {
-                FaultKind::Torn => write!(f, "it has generation {generation} next to another, {}", self.expected),
-                FaultKind::Lost => write!(f, "it still has generation {generation}, {}", self.expected),
-                _ => write!(f, "it has generation {generation}, which was never written, {}", self.expected),
+                FaultKind::Torn => {
+                    write!(f, "it has generation {generation} next to another, {}", self.expected)
+                }
+                FaultKind::Lost => {
+                    write!(f, "it still has generation {generation}, {}", self.expected)
+                }
+                _ => write!(
+                    f,
+                    "it has generation {generation}, which was never written, {}",
+                    self.expected
+                ),
             },
             Found::Seam { before, after, at } => {
-                write!(f, "generation {before} up to byte {at} and generation {after} from there on, {}", self.expected)
+                write!(
+                    f,
+                    "generation {before} up to byte {at} and generation {after} from there on, {}",
+                    self.expected
+                )
             }
             Found::Part { generation, at, first } => {
                 let place = if first { "up to" } else { "from" };
@@ -107,7 +122,9 @@ impl fmt::Display for Fault {
             Found::Offset { offset, generation } => {
                 write!(f, "generation {generation} of offset {offset} lies here, {}", self.expected)
             }
-            Found::Seed(seed) => write!(f, "a block of another run (seed {seed:#018x}) lies here, {}", self.expected),
+            Found::Seed(seed) => {
+                write!(f, "a block of another run (seed {seed:#018x}) lies here, {}", self.expected)
+            }
             Found::Zeros => write!(f, "zeros, {}", self.expected),
             Found::Unknown if self.kind == FaultKind::Lost => {
                 write!(f, "random data as a new file is filled with, {}", self.expected)

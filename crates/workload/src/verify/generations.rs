@@ -37,7 +37,9 @@ impl Expected {
 
     /// A unit of this generation is right.
     pub fn admits(&self, generation: u32) -> bool {
-        generation > 0 && ((self.from..=self.newest).contains(&generation) || self.earlier.contains(&generation))
+        generation > 0
+            && ((self.from..=self.newest).contains(&generation)
+                || self.earlier.contains(&generation))
     }
 
     /// Writes overlapped one another or the read, so parts may be mixed.
@@ -47,7 +49,10 @@ impl Expected {
 
     /// The generations that the run wrote, newest first.
     pub fn generations(&self) -> impl Iterator<Item = u32> {
-        (self.from..=self.newest).rev().chain(self.earlier.iter().rev().copied()).filter(|generation| *generation > 0)
+        (self.from..=self.newest)
+            .rev()
+            .chain(self.earlier.iter().rev().copied())
+            .filter(|generation| *generation > 0)
     }
 }
 
@@ -60,10 +65,20 @@ impl fmt::Display for Expected {
             return write!(f, "generation {} was written", self.newest);
         }
         if self.earlier.is_empty() {
-            return write!(f, "any of the generations {} to {} may be there", self.from, self.newest);
+            return write!(
+                f,
+                "any of the generations {} to {} may be there",
+                self.from, self.newest
+            );
         }
         let earlier: Vec<String> = self.earlier.iter().map(u32::to_string).collect();
-        write!(f, "any of the generations {} and {} to {} may be there", earlier.join(", "), self.from, self.newest)
+        write!(
+            f,
+            "any of the generations {} and {} to {} may be there",
+            earlier.join(", "),
+            self.from,
+            self.newest
+        )
     }
 }
 
@@ -100,7 +115,11 @@ pub struct Generations {
 
 impl Generations {
     pub fn new(blocks: u64) -> Self {
-        Generations { newest: vec![0; blocks as usize], open: HashMap::new(), failed: HashMap::new() }
+        Generations {
+            newest: vec![0; blocks as usize],
+            open: HashMap::new(),
+            failed: HashMap::new(),
+        }
     }
 
     /// Registers a write before it is issued; returns its generation, which saturates at 2^32 - 1.
@@ -125,7 +144,8 @@ impl Generations {
     /// `ok` if the write is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
-        let in_flight = |write: &&mut Write| write.generation == generation && write.ended.is_none();
+        let in_flight =
+            |write: &&mut Write| write.generation == generation && write.ended.is_none();
         let Some(write) = open.writes.iter_mut().find(in_flight) else { return };
         open.events += 1;
         write.ended = Some(open.events);
@@ -155,12 +175,17 @@ impl Generations {
     /// What a read that has just ended may have found: the generations expected when it was issued,
     /// and writes that started since.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
-        self.judged(block, Expected { newest: issued.newest.max(self.expected(block).newest), ..issued })
+        self.judged(
+            block,
+            Expected { newest: issued.newest.max(self.expected(block).newest), ..issued },
+        )
     }
 
     /// Marks `expected` if a write failed, unless any bytes may be right.
     fn judged(&self, block: u64, expected: Expected) -> Expected {
-        let failed = |generations: &Vec<u32>| generations.iter().any(|generation| expected.admits(*generation));
+        let failed = |generations: &Vec<u32>| {
+            generations.iter().any(|generation| expected.admits(*generation))
+        };
         let unknown = expected.oldest() > 0 && self.failed.get(&block).is_some_and(failed);
         Expected { unknown, ..expected }
     }
@@ -176,7 +201,9 @@ impl Generations {
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;
-            open.writes.iter_mut().for_each(|write| write.ended = write.ended.or(Some(open.events)));
+            open.writes
+                .iter_mut()
+                .for_each(|write| write.ended = write.ended.or(Some(open.events)));
         }
     }
 

@@ -51,13 +51,24 @@ fn stretch(random: &mut SplitMix64) -> std::ops::Range<usize> {
 
 impl Model {
     fn new(seed: u64) -> Model {
-        let workload = Workload { request_bytes: REQUEST as u32, read_percent: 0, ..Workload::default() };
+        let workload =
+            Workload { request_bytes: REQUEST as u32, read_percent: 0, ..Workload::default() };
         let verifier = Verifier::new(&workload, (0, (BLOCKS * REQUEST) as u64), seed).unwrap();
         let mut bytes = vec![vec![0; REQUEST]; BLOCKS];
         bytes.iter_mut().for_each(|block| machine::fill_random(seed, block));
         let log = Log::create(Vec::new(), &verifier).unwrap();
         let random = SplitMix64::new(seed);
-        Model { random, verifier, log, bytes, writes: Vec::new(), reads: Vec::new(), now: 0, judged: 0, late: None }
+        Model {
+            random,
+            verifier,
+            log,
+            bytes,
+            writes: Vec::new(),
+            reads: Vec::new(),
+            now: 0,
+            judged: 0,
+            late: None,
+        }
     }
 
     fn offset(block: usize) -> u64 {
@@ -127,7 +138,12 @@ impl Model {
 
     fn issue(&mut self, block: usize) {
         let issued = self.verifier.expected(Model::offset(block));
-        self.reads.push(Read { block, issued, data: vec![0; REQUEST], copied: vec![false; REQUEST] });
+        self.reads.push(Read {
+            block,
+            issued,
+            data: vec![0; REQUEST],
+            copied: vec![false; REQUEST],
+        });
     }
 
     fn copy(&mut self, at: usize, range: std::ops::Range<usize>) {
@@ -162,7 +178,8 @@ impl Model {
                 self.issue(block);
             }
             2 | 3 if !in_flight.is_empty() => {
-                let (at, range) = (in_flight[self.below(in_flight.len())], stretch(&mut self.random));
+                let (at, range) =
+                    (in_flight[self.below(in_flight.len())], stretch(&mut self.random));
                 self.arrive(at, range);
             }
             4 if !in_flight.is_empty() => {
@@ -207,13 +224,24 @@ impl Model {
             for write in self.writes.clone().into_iter().filter(|write| write.block == block) {
                 self.bytes[block].copy_from_slice(&write.data);
                 let right = legal.iter().any(|other| other.generation == write.generation);
-                prop_assert_eq!(self.look(block).is_empty(), right, "generation {} of {}", write.generation, block);
+                prop_assert_eq!(
+                    self.look(block).is_empty(),
+                    right,
+                    "generation {} of {}",
+                    write.generation,
+                    block
+                );
             }
             // A write that belongs to another block.
-            let elsewhere = self.writes.iter().find(|write| write.block != block).map(|write| write.data.clone());
+            let elsewhere = self
+                .writes
+                .iter()
+                .find(|write| write.block != block)
+                .map(|write| write.data.clone());
             if let Some(data) = elsewhere {
                 self.bytes[block].copy_from_slice(&data);
-                let kinds: Vec<FaultKind> = self.look(block).iter().map(|fault| fault.kind).collect();
+                let kinds: Vec<FaultKind> =
+                    self.look(block).iter().map(|fault| fault.kind).collect();
                 prop_assert_eq!(kinds, vec![FaultKind::Misdirected]);
             }
             // A generation that was never issued.

@@ -117,7 +117,11 @@ impl<W: Write> Log<W> {
     /// Logs the end like [`Verifier::wrote`]. Without the record either generation passes after a
     /// kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
-        let record = self.record(self.grid.block(offset), if ok { Kind::Done } else { Kind::Failed }, generation);
+        let record = self.record(
+            self.grid.block(offset),
+            if ok { Kind::Done } else { Kind::Failed },
+            generation,
+        );
         self.writer.write_all(&record)
     }
 
@@ -138,7 +142,8 @@ fn as_writes(expected: &Expected) -> Vec<(Kind, u32)> {
     }
     // All overlap. The first completed write replaces the data from before the run; a failed one
     // replaces nothing.
-    let mut writes: Vec<_> = expected.generations().map(|generation| (Kind::Begun, generation)).collect();
+    let mut writes: Vec<_> =
+        expected.generations().map(|generation| (Kind::Begun, generation)).collect();
     let mut done = expected.oldest() > 0;
     for generation in expected.generations() {
         writes.push((if done { Kind::Done } else { Kind::Failed }, generation));
@@ -196,7 +201,8 @@ impl Verifier {
                 return Err(LogError::Damaged { at, what });
             }
             resumed.records += 1;
-            replay(&mut generations, &record, grid.blocks).map_err(|what| LogError::Damaged { at, what })?;
+            replay(&mut generations, &record, grid.blocks)
+                .map_err(|what| LogError::Damaged { at, what })?;
         }
         if let Some((at, what)) = bad.filter(|_| resumed.cut_bytes >= 2 * RECORD as u64) {
             return Err(LogError::Damaged { at, what });
@@ -235,9 +241,15 @@ fn read_header(log: &mut impl Read) -> Result<Header, LogError> {
     if half(&header, len - 4) != crc32c::crc32c(&header[..len - 4]) {
         return Err(damaged("its header's checksum is wrong"));
     }
-    let grid = Grid { request: half(&header, 12), base: word(&header, 24), blocks: word(&header, 32) };
-    let end = grid.blocks.checked_mul(u64::from(grid.request)).and_then(|len| len.checked_add(grid.base));
-    if grid.request == 0 || !grid.request.is_multiple_of(UNIT_BYTES) || grid.blocks > MAX_BLOCKS || end.is_none() {
+    let grid =
+        Grid { request: half(&header, 12), base: word(&header, 24), blocks: word(&header, 32) };
+    let end =
+        grid.blocks.checked_mul(u64::from(grid.request)).and_then(|len| len.checked_add(grid.base));
+    if grid.request == 0
+        || !grid.request.is_multiple_of(UNIT_BYTES)
+        || grid.blocks > MAX_BLOCKS
+        || end.is_none()
+    {
         return Err(damaged("its header describes an impossible region"));
     }
     let fill_seed = (len == HEADER && half(&header, 40) == 1).then(|| word(&header, 44));

@@ -45,7 +45,9 @@ pub(crate) struct Grid {
 
 impl Grid {
     fn block(&self, offset: u64) -> u64 {
-        debug_assert!(offset >= self.base && (offset - self.base).is_multiple_of(u64::from(self.request)));
+        debug_assert!(
+            offset >= self.base && (offset - self.base).is_multiple_of(u64::from(self.request))
+        );
         (offset - self.base) / u64::from(self.request)
     }
 
@@ -147,7 +149,13 @@ impl Verifier {
     /// is the first and still in flight.
     ///
     /// After overlaps each byte must belong to an allowed generation.
-    pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
+    pub fn check(
+        &self,
+        offset: u64,
+        data: &[u8],
+        issued: Expected,
+        faults: &mut Vec<Fault>,
+    ) -> u64 {
         let expected = self.lock().until_now(self.grid.block(offset), issued);
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }

@@ -15,8 +15,12 @@ struct Device {
 
 impl Device {
     fn new(request: u32) -> Self {
-        let workload =
-            Workload { request_bytes: request, offset_bytes: BASE % 4096, read_percent: 0, ..Workload::default() };
+        let workload = Workload {
+            request_bytes: request,
+            offset_bytes: BASE % 4096,
+            read_percent: 0,
+            ..Workload::default()
+        };
         let region = (BASE - BASE % 4096, BASE % 4096 + BLOCKS * u64::from(request) + 100);
         let verifier = Verifier::new(&workload, region, 77).unwrap();
         assert_eq!(verifier.area(), (BASE, BLOCKS * u64::from(request), request));
@@ -130,7 +134,10 @@ fn a_lost_write_shows_the_older_generation() {
     assert_eq!((fault.kind, fault.offset, fault.bytes), (FaultKind::Lost, device.offset(9), 4096));
     assert_eq!(fault.found, Found::Generation(3));
     let sentence = fault.to_string();
-    assert_eq!(sentence, "lost block at offset 1036864 (4 KiB): it still has generation 3, generation 4 was written");
+    assert_eq!(
+        sentence,
+        "lost block at offset 1036864 (4 KiB): it still has generation 3, generation 4 was written"
+    );
 }
 
 #[test]
@@ -197,7 +204,8 @@ fn a_log_of_the_first_version_is_read() {
     first.drain(44..52);
     let sum = crc32c::crc32c(&first[..44]);
     first[44..48].copy_from_slice(&sum.to_le_bytes());
-    let (old, new) = (Verifier::resume(first.as_slice()).unwrap(), Verifier::resume(log.as_slice()).unwrap());
+    let (old, new) =
+        (Verifier::resume(first.as_slice()).unwrap(), Verifier::resume(log.as_slice()).unwrap());
     assert_eq!((old.0.area(), old.1), (new.0.area(), new.1));
     for block in 0..BLOCKS {
         let offset = BASE + block * 1024;
@@ -239,7 +247,10 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
             device.block(6)[cut..].copy_from_slice(&tail[cut..]);
             let faults = device.faults();
             assert!(!faults.is_empty());
-            assert!(faults.iter().all(|fault| fault.kind == FaultKind::Torn), "cut {cut}: {faults:#?}");
+            assert!(
+                faults.iter().all(|fault| fault.kind == FaultKind::Torn),
+                "cut {cut}: {faults:#?}"
+            );
             let seam = faults.iter().find(|fault| matches!(fault.found, Found::Seam { .. }));
             assert_eq!(seam.is_some(), cut % 512 != 0, "cut {cut}: {faults:#?}");
             if let Some(seam) = seam {
@@ -266,7 +277,9 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
 fn a_first_write_that_arrived_in_part_is_torn() {
     for zeros in [true, false] {
         // Within a sector: after its header, which is largely zeros.
-        for cut in (8..4096).step_by(8).filter(|cut| cut % 512 == 0 || (64..=472).contains(&(cut % 512))) {
+        for cut in
+            (8..4096).step_by(8).filter(|cut| cut % 512 == 0 || (64..=472).contains(&(cut % 512)))
+        {
             for new_first in [true, false] {
                 let mut device = Device::new(4096);
                 if zeros {
@@ -365,7 +378,8 @@ fn a_read_during_a_write_may_see_parts_of_both() {
     for (generation, range) in [(1u32, 0..700usize), (2, 700..4096)] {
         for unit in 0..8 {
             let mut image = [0; 512];
-            Label { seed: device.verifier.seed, offset: device.offset(0) + unit * 512, generation }.write(&mut image);
+            Label { seed: device.verifier.seed, offset: device.offset(0) + unit * 512, generation }
+                .write(&mut image);
             for byte in range.clone().filter(|byte| byte / 512 == unit as usize) {
                 mixed[byte] = image[byte % 512];
             }
@@ -394,7 +408,8 @@ fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
             log.begun(device.offset(block), generation).unwrap();
             in_flight.push((block, generation, data));
         } else if !in_flight.is_empty() {
-            let (block, generation, data) = in_flight.swap_remove(random.below(in_flight.len() as u64) as usize);
+            let (block, generation, data) =
+                in_flight.swap_remove(random.below(in_flight.len() as u64) as usize);
             device.block(block).copy_from_slice(&data);
             device.verifier.wrote(device.offset(block), generation, true);
             log.ended(device.offset(block), generation, true).unwrap();
@@ -405,7 +420,8 @@ fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
     for (block, _, data) in in_flight {
         for unit in 0..2usize {
             if random.below(2) == 0 {
-                device.block(block)[unit * 512..][..512].copy_from_slice(&data[unit * 512..][..512]);
+                device.block(block)[unit * 512..][..512]
+                    .copy_from_slice(&data[unit * 512..][..512]);
             }
         }
     }
@@ -489,8 +505,15 @@ fn invalid_logs_are_refused() {
 #[test]
 fn too_many_blocks_and_odd_requests_are_refused() {
     let workload = |request| Workload { request_bytes: request, ..Workload::default() };
-    assert!(Verifier::new(&workload(512), (0, 1 << 40), 1).unwrap_err().to_string().contains("2147483648 blocks"));
-    assert!(Verifier::new(&workload(1000), (0, 1 << 20), 1).unwrap_err().to_string().contains("1000 B"));
+    assert!(
+        Verifier::new(&workload(512), (0, 1 << 40), 1)
+            .unwrap_err()
+            .to_string()
+            .contains("2147483648 blocks")
+    );
+    assert!(
+        Verifier::new(&workload(1000), (0, 1 << 20), 1).unwrap_err().to_string().contains("1000 B")
+    );
 }
 
 #[test]
@@ -498,5 +521,9 @@ fn units_are_incompressible() {
     let mut device = Device::new(4096);
     (0..BLOCKS).for_each(|block| drop(device.write(block)));
     let compressed = lz4_flex::block::compress(&device.bytes).len();
-    assert!(compressed as f64 > 0.94 * device.bytes.len() as f64, "{compressed} of {}", device.bytes.len());
+    assert!(
+        compressed as f64 > 0.94 * device.bytes.len() as f64,
+        "{compressed} of {}",
+        device.bytes.len()
+    );
 }

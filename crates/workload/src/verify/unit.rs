@@ -40,7 +40,8 @@ impl Label {
         if word(unit, 24) != MAGIC {
             return None;
         }
-        let label = Label { seed: word(unit, 8), offset: word(unit, 16), generation: half(unit, 4) };
+        let label =
+            Label { seed: word(unit, 8), offset: word(unit, 16), generation: half(unit, 4) };
         Some((label, crc32c::crc32c(&unit[4..UNIT]) == half(unit, 0)))
     }
 }

@@ -1,7 +1,9 @@
 //! An in-memory file system whose clock advances by one step per operation.
 #![allow(dead_code)]
 
-use machine::files::{AreaSpec, FileAct, FileArea, FileError, FileId, FileSystem, FileUsage, FileWork};
+use machine::files::{
+    AreaSpec, FileAct, FileArea, FileError, FileId, FileSystem, FileUsage, FileWork,
+};
 use machine::{Nanos, Pause, PauseCause};
 use std::collections::HashMap;
 use std::io;
@@ -60,8 +62,17 @@ impl FileSystem for MemoryFiles {
     }
 
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
-        let paused = self.0.watched.fetch_add(1, Ordering::SeqCst) < self.0.pauses.load(Ordering::SeqCst);
-        (work(), paused.then_some(Pause { ns: 1_000_000_000, times: 1, percent: 50.0, cause: PauseCause::Stopped }))
+        let paused =
+            self.0.watched.fetch_add(1, Ordering::SeqCst) < self.0.pauses.load(Ordering::SeqCst);
+        (
+            work(),
+            paused.then_some(Pause {
+                ns: 1_000_000_000,
+                times: 1,
+                percent: 50.0,
+                cause: PauseCause::Stopped,
+            }),
+        )
     }
 
     fn open(&self, _: &AreaSpec) -> Result<MemoryArea, FileError> {
@@ -79,7 +90,10 @@ impl FileArea for MemoryArea {
     }
 
     fn remove_subdirectories(&self, _: &AtomicBool) -> Result<bool, FileError> {
-        assert!(self.0.files.lock().unwrap().is_empty(), "a directory with files in it cannot be removed");
+        assert!(
+            self.0.files.lock().unwrap().is_empty(),
+            "a directory with files in it cannot be removed"
+        );
         Ok(true)
     }
 
@@ -107,7 +121,11 @@ impl MemoryWork {
         Ok(())
     }
 
-    fn with<T>(&self, file: FileId, what: impl FnOnce(&mut HashMap<FileId, u64>) -> Option<T>) -> Result<T, FileError> {
+    fn with<T>(
+        &self,
+        file: FileId,
+        what: impl FnOnce(&mut HashMap<FileId, u64>) -> Option<T>,
+    ) -> Result<T, FileError> {
         self.step()?;
         what(&mut self.0.files.lock().unwrap()).ok_or_else(|| {
             let path = PathBuf::from(format!("s{}/{}", file.subdirectory, file.number));
@@ -142,14 +160,20 @@ impl FileWork for MemoryWork {
     }
 
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError> {
-        self.with(from, |files| files.remove(&from).and_then(|size| files.insert(to, size).is_none().then_some(())))
+        self.with(from, |files| {
+            files.remove(&from).and_then(|size| files.insert(to, size).is_none().then_some(()))
+        })
     }
 
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
         let here = FileId { location, subdirectory, number: 0 };
         self.with(here, |files| {
-            Some(files.keys().filter(|file| file.location == location && file.subdirectory == subdirectory).count()
-                as u64)
+            Some(
+                files
+                    .keys()
+                    .filter(|file| file.location == location && file.subdirectory == subdirectory)
+                    .count() as u64,
+            )
         })
     }
 }

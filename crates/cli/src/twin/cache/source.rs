@@ -21,7 +21,8 @@ const MAX_REQUESTS: u64 = 50_000_000;
 /// A trace file, or a workload in the options of `halfpower run`.
 #[derive(Args, Clone)]
 pub(super) struct Source {
-    /// A block trace: lines of time_ns,op,offset,bytes; - is standard input. Without one, --op or --pattern give a workload
+    /// A block trace: lines of time_ns,op,offset,bytes; - is standard input. Without one, --op or
+    /// --pattern give a workload
     #[arg(value_name = "TRACE", conflicts_with_all = ["op", "pattern", "request", "size", "bytes", "threads", "offset", "read_percent", "seed"])]
     trace: Option<String>,
     /// Of a workload: read, write or mix [default: read]
@@ -30,7 +31,8 @@ pub(super) struct Source {
     /// Percent of the requests of a mix that read
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
     read_percent: u8,
-    /// Of a workload: seq, random, backward, stride:SIZE, zipf:THETA or hotcold:HOT%:ACCESS% [default: seq]
+    /// Of a workload: seq, random, backward, stride:SIZE, zipf:THETA or hotcold:HOT%:ACCESS%
+    /// [default: seq]
     #[arg(long, value_parser = Pattern::from_str)]
     pattern: Option<Pattern>,
     /// Of a workload: request size
@@ -96,7 +98,8 @@ impl Source {
             };
         };
         if source == "-" {
-            return read(std::io::stdin().lock()).map_err(|error| Failure::Usage(format!("standard input: {error}")));
+            return read(std::io::stdin().lock())
+                .map_err(|error| Failure::Usage(format!("standard input: {error}")));
         }
         let trace = TRACE.open(Path::new(source)).map_err(|error| {
             Failure::Usage(format!(
@@ -129,8 +132,9 @@ impl Source {
     fn drawn(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let twin = Twin::new(setup.clone());
         let size = self.size.min(twin.target_facts(&twin.volume()).size_bytes);
-        let request =
-            u32::try_from(self.request).ok().filter(|bytes| (512..=GIB as u32).contains(bytes) && bytes % 512 == 0);
+        let request = u32::try_from(self.request)
+            .ok()
+            .filter(|bytes| (512..=GIB as u32).contains(bytes) && bytes % 512 == 0);
         let request = request.ok_or_else(|| {
             Failure::Usage(format!(
                 "--request {}: no size of a request; give a multiple of 512 bytes up to 1g",
@@ -144,8 +148,8 @@ impl Source {
             let why = format!("{requests} requests; give --bytes for 1 to {MAX_REQUESTS} of them");
             return Err(Failure::Usage(format!("a workload of {why}")));
         }
-        let streams =
-            (0..workload.threads).map(|stream| Sequence::new(&workload, workload.region(size), stream, Cursor::Own));
+        let streams = (0..workload.threads)
+            .map(|stream| Sequence::new(&workload, workload.region(size), stream, Cursor::Own));
         let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
         let count = streams.len() as u64;
         let mut next = |index: u64| -> (Op, u64, u32) { streams[(index % count) as usize].next() };

@@ -36,7 +36,10 @@ impl Limit {
             }
             Limit::Processor(percent) => (
                 "cpu",
-                vec![("cpu.cfs_period_us", "100000".into()), ("cpu.cfs_quota_us", (percent * 1000).to_string())],
+                vec![
+                    ("cpu.cfs_period_us", "100000".into()),
+                    ("cpu.cfs_quota_us", (percent * 1000).to_string()),
+                ],
                 vec![("cpu.max", format!("{} 100000", percent * 1000))],
             ),
         }
@@ -46,7 +49,8 @@ impl Limit {
 /// Creates a control group, of version 1 if the controller has its own hierarchy.
 pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     static GROUPS: AtomicU32 = AtomicU32::new(0);
-    let name = format!("halfpower-test-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
+    let name =
+        format!("halfpower-test-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
     let (controller, first, second) = limit.files();
     let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| error.to_string())?;
     let mount = |wanted: &dyn Fn(&str, &str) -> bool| {
@@ -55,7 +59,8 @@ pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
             wanted(fields[2], fields[3]).then(|| PathBuf::from(fields[1]))
         })
     };
-    let old = mount(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == controller));
+    let old =
+        mount(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == controller));
     let (root, settings) = match (old, mount(&|kind, _| kind == "cgroup2")) {
         (Some(root), _) => (root, first),
         (None, Some(root)) => {

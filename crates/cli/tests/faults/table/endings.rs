@@ -1,12 +1,10 @@
 use super::*;
 
 /// Runs until it is stopped.
-const COMPARE_HERE: &str =
-    "compare --a {here} --b {here} --size 1m --buffered --op write --runtime 10ms --until 0.0001% --budget 1h";
+const COMPARE_HERE: &str = "compare --a {here} --b {here} --size 1m --buffered --op write --runtime 10ms --until 0.0001% --budget 1h";
 
 /// A trial of a kernel setting that runs until it is stopped.
-const TUNE_DISK: &str =
-    "tune {disk} --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h";
+const TUNE_DISK: &str = "tune {disk} --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h";
 
 section![
     "Ends in the middle",
@@ -35,7 +33,9 @@ section![
             Until(Written(MIB)),
             Signal(SIGINT),
             Ended(INTERRUPTED),
-            Start("run {here} --size 1m --buffered --threads 4 --op write --allocate extend --runtime 60"),
+            Start(
+                "run {here} --size 1m --buffered --threads 4 --op write --allocate extend --runtime 60"
+            ),
             Until(Written(MIB)),
             Signal(SIGHUP),
             Ended(INTERRUPTED),
@@ -56,9 +56,16 @@ section![
     },
     interrupted_comparisons = Row {
         fault: "a signal during a comparison, a study of layers, a check, a trial of settings",
-        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", ""), Mode("state/tune.lock", 0o600)],
+        given: &[
+            Disk("disk"),
+            Directory("state"),
+            Text("state/tune.lock", ""),
+            Mode("state/tune.lock", 0o600)
+        ],
         steps: &[
-            Start("compare --a {here} --b {here} --size 1m --buffered --op write --until 0.0001% --budget 1h"),
+            Start(
+                "compare --a {here} --b {here} --size 1m --buffered --op write --until 0.0001% --budget 1h"
+            ),
             Until(Written(4 * MIB)),
             Signal(SIGINT),
             Ended(INTERRUPTED),
@@ -67,7 +74,9 @@ section![
             Signal(SIGTERM),
             Ended(INTERRUPTED),
             run(
-                &["run {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"],
+                &[
+                    "run {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"
+                ],
                 well(&[])
             ),
             Start("check {here} --history history --budget 1h"),
@@ -92,8 +101,14 @@ section![
                 fault(Read, 512 * KIB, Hold),
                 "run fs --size 1m --direct --engine sync --request 64k --bytes 1m --repeats 1 --max-repeats 1"
             ),
-            stop(fault(Read, 512 * KIB, Hold), "fio --name=a --directory=fs --size=1m --rw=read --direct=1"),
-            stop(fault(Read, 512 * KIB, Hold), "iozone -i 0 -i 1 -r 64k -s 1m -I --repeats 1 -f fs/iozone.tmp"),
+            stop(
+                fault(Read, 512 * KIB, Hold),
+                "fio --name=a --directory=fs --size=1m --rw=read --direct=1"
+            ),
+            stop(
+                fault(Read, 512 * KIB, Hold),
+                "iozone -i 0 -i 1 -r 64k -s 1m -I --repeats 1 -f fs/iozone.tmp"
+            ),
             stop(fault(Create, 0, Hold), "metadata fs --files 4 --rounds 1"),
             stop(fault(Create, 0, Hold), "postmark pm"),
             Met("fs"),
@@ -131,8 +146,18 @@ section![
                 line: "iozone -a -n 64k -g 1m -f {here}/iozone.tmp --repeats 1000",
                 signal: SIGINT
             },
-            Storm { seed: 6, times: 10, line: "sqlio -kW -frandom -BY --runtime 60 --size 1m {here}", signal: SIGHUP },
-            Storm { seed: 7, times: 10, line: "diskspd -d60 -W0 -w100 -c1M {here}", signal: SIGINT },
+            Storm {
+                seed: 6,
+                times: 10,
+                line: "sqlio -kW -frandom -BY --runtime 60 --size 1m {here}",
+                signal: SIGHUP
+            },
+            Storm {
+                seed: 7,
+                times: 10,
+                line: "diskspd -d60 -W0 -w100 -c1M {here}",
+                signal: SIGINT
+            },
             Storm { seed: 8, times: 10, line: COMPARE_HERE, signal: SIGHUP },
             Storm { seed: 9, times: 10, line: "stack {here} --size 1m", signal: SIGINT },
             Storm { seed: 10, times: 10, line: TUNE_DISK, signal: SIGTERM },
@@ -164,7 +189,12 @@ section![
                 line: "sqlio -kW -frandom -BY --runtime 60 --size 1m {here}",
                 signal: SIGKILL
             },
-            Storm { seed: 15, times: 10, line: "diskspd -d60 -W0 -w100 -c1M {here}", signal: SIGKILL },
+            Storm {
+                seed: 15,
+                times: 10,
+                line: "diskspd -d60 -W0 -w100 -c1M {here}",
+                signal: SIGKILL
+            },
             Storm { seed: 16, times: 10, line: COMPARE_HERE, signal: SIGKILL },
             Storm { seed: 17, times: 10, line: "stack {here} --size 1m", signal: SIGKILL },
             Storm { seed: 18, times: 10, line: TUNE_DISK, signal: SIGKILL },
@@ -191,19 +221,28 @@ section![
             Until(Hangs("fs")),
             Signal(SIGKILL),
             Ended(KILLED),
-            Start("fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"),
+            Start(
+                "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"
+            ),
             Until(Hangs("fs")),
             Signal(SIGKILL),
             Ended(KILLED),
             Do(Faults("fs", &[fault(Sync, 0, Hang)])),
-            Start("fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"),
+            Start(
+                "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"
+            ),
             Until(Hangs("fs")),
             Signal(SIGKILL),
             Ended(KILLED),
             Met("fs"),
             Do(Faults("fs", &[])),
             run(&["metadata fs --files 4 --rounds 1"], well(&[])),
-            run(&["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"], well(&[])),
+            run(
+                &[
+                    "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"
+                ],
+                well(&[])
+            ),
         ],
         leaves: &["fs/.out.json.halfpower-output", "fs/out.json"],
     },
@@ -215,11 +254,17 @@ section![
             Until(TestFile("at", MIB)),
             Signal(SIGKILL),
             Ended(KILLED),
-            run(&["run {at} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+            run(
+                &["run {at} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
             Until(Gone("at")),
             Start("run {at} --size 1m --buffered --runtime 60"),
             Until(TestFile("at", MIB)),
-            run(&["run {at} --size 2m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+            run(
+                &["run {at} --size 2m --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
             Until(TestFile("at", MIB)),
             Signal(SIGINT),
             Ended(INTERRUPTED),
@@ -228,7 +273,12 @@ section![
     },
     killed_while_a_setting_is_tried = Row {
         fault: "kill -9 while a setting of the kernel is another: the next command of any kind puts it back",
-        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", ""), Mode("state/tune.lock", 0o600)],
+        given: &[
+            Disk("disk"),
+            Directory("state"),
+            Text("state/tune.lock", ""),
+            Mode("state/tune.lock", 0o600)
+        ],
         steps: &[
             Start(TUNE_DISK),
             Until(Set("disk", "read_ahead_kb", "132")),
@@ -243,10 +293,17 @@ section![
         given: &[],
         steps: &[
             run(
-                &["run {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"],
+                &[
+                    "run {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"
+                ],
                 well(&[])
             ),
-            Storm { seed: 23, times: 10, line: "check {here} --history history --budget 1h", signal: SIGKILL },
+            Storm {
+                seed: 23,
+                times: 10,
+                line: "check {here} --history history --budget 1h",
+                signal: SIGKILL
+            },
             run(
                 &["check {here} --history history --budget 1s"],
                 Ends { codes: &[0, 3], words: &["entry 1"], failed_points: false }
@@ -262,7 +319,12 @@ section![
             Until(Written(9 * MIB)),
             Signal(SIGKILL),
             Ended(KILLED),
-            run(&["run {disk} --op write --bytes 64k --repeats 1 --max-repeats 1 --destroy-data {disk}"], well(&[])),
+            run(
+                &[
+                    "run {disk} --op write --bytes 64k --repeats 1 --max-repeats 1 --destroy-data {disk}"
+                ],
+                well(&[])
+            ),
         ],
         leaves: &["disk.img"],
     },

@@ -53,7 +53,9 @@ section![
         fault: "the same through mapped memory (SIGBUS)",
         given: &[File("mine")],
         steps: &[
-            Start("run mine --buffered --engine mmap --pattern random --request 64k --runtime 60 --json"),
+            Start(
+                "run mine --buffered --engine mmap --pattern random --request 64k --runtime 60 --json"
+            ),
             Until(Mapped("mine")),
             Do(Length("mine", 4096)),
             Ended(failed_points(&["a read of 65536 bytes at offset"])),
@@ -65,7 +67,9 @@ section![
         given: &[Faulty("fs", &[fault(Read, 512 * KIB, Error(EIO))]), FaultyFile("fs", "mine")],
         steps: &[
             run(
-                &["sweep fs/mine --buffered --direct --request 64k --bytes 1m --repeats 1 --max-repeats 1 --json"],
+                &[
+                    "sweep fs/mine --buffered --direct --request 64k --bytes 1m --repeats 1 --max-repeats 1 --json"
+                ],
                 failed_points(&["a read of 65536 bytes at offset", "Input/output error"])
             ),
             run(
@@ -148,7 +152,10 @@ section![
         given: &[
             Ext4("ext4"),
             Tmpfs("tmpfs", "4m"),
-            Text("pm", "set location {here}/tmpfs\nset size 500000\nset number 40\nset transactions 10\nrun\n")
+            Text(
+                "pm",
+                "set location {here}/tmpfs\nset size 500000\nset number 40\nset transactions 10\nrun\n"
+            )
         ],
         steps: &[
             run(
@@ -187,7 +194,9 @@ section![
         given: &[Faulty("fs", &[fault(Read, 512 * KIB, Half)]), FaultyFile("fs", "mine")],
         steps: &[
             run(
-                &["run fs/mine --direct --request 64k --bytes 1m --repeats 1 --max-repeats 1 --json"],
+                &[
+                    "run fs/mine --direct --request 64k --bytes 1m --repeats 1 --max-repeats 1 --json"
+                ],
                 failed_points(&["a read of 65536 bytes at offset"])
             ),
             Met("fs"),
@@ -196,7 +205,11 @@ section![
     },
     short_writes = Row {
         fault: "writes take half of what was given",
-        given: &[Faulty("fs", &[]), FaultyFile("fs", "mine"), Faults("fs", &[fault(Write, 512 * KIB, Half)])],
+        given: &[
+            Faulty("fs", &[]),
+            FaultyFile("fs", "mine"),
+            Faults("fs", &[fault(Write, 512 * KIB, Half)])
+        ],
         steps: &[
             run(
                 &[
@@ -230,7 +243,9 @@ section![
         given: &[Faulty("fs", &[fault(Read, 512 * KIB, Flip)])],
         steps: &[
             run(
-                &["run fs --size 1m --direct --op write --bytes 1m --repeats 1 --max-repeats 1 --verify"],
+                &[
+                    "run fs --size 1m --direct --op write --bytes 1m --repeats 1 --max-repeats 1 --verify"
+                ],
                 fails(&["flipped"])
             ),
             run(
@@ -251,11 +266,15 @@ section![
         steps: &[
             Do(Faults("fs", &[fault(Write, 512 * KIB, Lose)])),
             run(
-                &["run fs --size 1m --direct --op write --bytes 1m --repeats 1 --max-repeats 1 --verify"],
+                &[
+                    "run fs --size 1m --direct --op write --bytes 1m --repeats 1 --max-repeats 1 --verify"
+                ],
                 fails(&["the data read back is not the data written"])
             ),
             run(
-                &["fio --name=a --directory=fs --size=1m --rw=write --bs=4k --verify=crc32c --direct=1"],
+                &[
+                    "fio --name=a --directory=fs --size=1m --rw=write --bs=4k --verify=crc32c --direct=1"
+                ],
                 fails(&["verif|rror"])
             ),
             Met("fs"),
@@ -274,7 +293,9 @@ section![
                 fails(&["misdirected"])
             ),
             run(
-                &["fio --name=a --directory=fs --size=1m --rw=randwrite --bs=4k --verify=crc32c --direct=1"],
+                &[
+                    "fio --name=a --directory=fs --size=1m --rw=randwrite --bs=4k --verify=crc32c --direct=1"
+                ],
                 fails(&["verif|rror"])
             ),
             Met("fs"),
@@ -329,7 +350,10 @@ section![
             Signal(SIGINT),
             Ended(INTERRUPTED),
             Do(Faults("fs", &[])),
-            run(&["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+            run(
+                &["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
         ],
         ..UNHARMED
     },
@@ -338,7 +362,9 @@ section![
         given: &[Faulty("fs", &[])],
         steps: &[
             Do(Faults("fs", &[fault(Read, 512 * KIB, Hang)])),
-            Start("run fs --size 1m --direct --engine io_uring --request 64k --depth 4 --runtime 60"),
+            Start(
+                "run fs --size 1m --direct --engine io_uring --request 64k --depth 4 --runtime 60"
+            ),
             Until(Hangs("fs")),
             Signal(SIGINT),
             Until(Said("Ctrl-C again leaves at once")),
@@ -351,7 +377,10 @@ section![
             Signal(SIGINT),
             Ended(INTERRUPTED),
             Do(Faults("fs", &[])),
-            run(&["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+            run(
+                &["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
         ],
         ..UNHARMED
     },
@@ -360,7 +389,9 @@ section![
         given: &[Faulty("fs", &[])],
         steps: &[
             Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
-            Start("run fs --size 1m --direct --request 64k --depth 4 --bytes 1m --repeats 1 --max-repeats 1"),
+            Start(
+                "run fs --size 1m --direct --request 64k --depth 4 --bytes 1m --repeats 1 --max-repeats 1"
+            ),
             Until(Hangs("fs")),
             Do(Faults("fs", &[])),
             Do(Released("fs")),

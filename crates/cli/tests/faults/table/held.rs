@@ -206,13 +206,23 @@ section![
     },
     a_file_mounted_without_a_loop_device = Row {
         fault: "an image of EROFS that is mounted without a loop device",
-        given: &[Ext4("fs"), MountedFile("mnt", "fs/image"), Link("disk", "fs/image"), Directory("out")],
+        given: &[
+            Ext4("fs"),
+            MountedFile("mnt", "fs/image"),
+            Link("disk", "fs/image"),
+            Directory("out")
+        ],
         steps: &[run(DESTROY_DISK_ALL, refused(&["is mounted on"]))],
         ..UNHARMED
     },
     a_loop_device_over_a_mounted_file = Row {
         fault: "a loop device on the file that is mounted without one",
-        given: &[Ext4("fs"), MountedFile("mnt", "fs/image"), DiskOver("disk", "fs/image", 0), Directory("out")],
+        given: &[
+            Ext4("fs"),
+            MountedFile("mnt", "fs/image"),
+            DiskOver("disk", "fs/image", 0),
+            Directory("out")
+        ],
         steps: &[run(DESTROY_DISK_ALL, refused(&["is mounted on"]))],
         ..UNHARMED
     },
@@ -302,7 +312,8 @@ section![
             Directory("u"),
             Overlay("m", "l", "u"),
             File("m/image"),
-            // No other test's file has this size, so none of them could be what the loop device is on.
+            // No other test's file has this size, so none of them could be what the loop device is
+            // on.
             Length("m/image", MIB + 3584),
             HardLink("m/other", "m/image"),
             ReadOnlyDiskOver("at", "m/image"),
@@ -400,7 +411,9 @@ section![
                 "while another process still writes it",
                 &["sh", "-c", "sleep 0.3 3<>\"$0\" & exec \"$@\"", "{disk}"]
             ),
-            &["run {disk} --op write --bytes 64k --repeats 1 --max-repeats 1 --destroy-data {disk}"],
+            &[
+                "run {disk} --op write --bytes 64k --repeats 1 --max-repeats 1 --destroy-data {disk}"
+            ],
             well(&[])
         )],
         leaves: &["disk"],

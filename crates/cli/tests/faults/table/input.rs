@@ -51,7 +51,11 @@ section![
     },
     noise = Row {
         fault: "files of jobs, parameters, profiles, results and machines hold noise",
-        given: &[Noise("noise"), Text("empty", ""), Text("nul", "[a]\nsize=1m\0\nfilename=x\0y 4\n")],
+        given: &[
+            Noise("noise"),
+            Text("empty", ""),
+            Text("nul", "[a]\nsize=1m\0\nfilename=x\0y 4\n")
+        ],
         steps: &[run(
             &[
                 "fio noise",
@@ -83,7 +87,10 @@ section![
     },
     other_documents = Row {
         fault: "documents of another program or of a later version",
-        given: &[Text("notes.json", "[1, 2]"), Text("later.json", "{open}\"schema\": \"halfpower.results/99\"{close}")],
+        given: &[
+            Text("notes.json", "[1, 2]"),
+            Text("later.json", "{open}\"schema\": \"halfpower.results/99\"{close}")
+        ],
         steps: &[run(
             &["report notes.json", "report later.json", "compare notes.json later.json"],
             refused(&["notes.json|later.json"])

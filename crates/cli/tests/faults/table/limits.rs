@@ -1,7 +1,8 @@
 use super::*;
 
 const SMALL_STACK: &[&str] = &["sh", "-c", "ulimit -s 64 && exec \"$@\"", "sh"];
-const SMALL_STACK_ALONE: &[&str] = &["sh", "-c", "ulimit -s 64 && ulimit -v 40000 && exec \"$@\"", "sh"];
+const SMALL_STACK_ALONE: &[&str] =
+    &["sh", "-c", "ulimit -s 64 && ulimit -v 40000 && exec \"$@\"", "sh"];
 
 /// The first limit, in steps of 1 MiB, that lets the program load: the loader (127, 139) and
 /// the runtime before `main` need some memory.
@@ -12,10 +13,22 @@ const FULL_ADDRESS_SPACE: &[&str] = &[
     "sh",
 ];
 
-const HIDDEN_PROCESSES: &[&str] =
-    &["unshare", "--mount", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"", "sh"];
-const ONLY_PROCESSES: &[&str] =
-    &["unshare", "--mount", "sh", "-c", "mount -t proc -o subset=pid proc /proc && exec \"$@\"", "sh"];
+const HIDDEN_PROCESSES: &[&str] = &[
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"",
+    "sh",
+];
+const ONLY_PROCESSES: &[&str] = &[
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "mount -t proc -o subset=pid proc /proc && exec \"$@\"",
+    "sh",
+];
 
 section![
     "Limits",
@@ -109,7 +122,10 @@ section![
         fault: "the control group may have few processes and threads",
         given: &[
             File("mine"),
-            Text("pm", "set location {here}\nset threads 64\nset number 200\nset transactions 200\nrun\nquit\n"),
+            Text(
+                "pm",
+                "set location {here}\nset threads 64\nset number 200\nset transactions 200\nrun\nquit\n"
+            ),
             Group("group", Limit::Processes(4)),
         ],
         steps: &[
@@ -124,7 +140,11 @@ section![
                 ],
                 no_result(&["more threads"])
             ),
-            Run(IN_GROUP, &["run mine --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+            Run(
+                IN_GROUP,
+                &["run mine --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
         ],
         ..UNHARMED
     },
@@ -159,7 +179,12 @@ section![
         fault: "few threads may run, as an ordinary user",
         given: &[File("mine"), Mode("mine", 0o644)],
         steps: &[Run(
-            By { words: "as a user with one process", nobody: true, starter: &["prlimit", "--nproc=2"], ..PLAIN },
+            By {
+                words: "as a user with one process",
+                nobody: true,
+                starter: &["prlimit", "--nproc=2"],
+                ..PLAIN
+            },
             &[
                 "run {here}/mine --buffered --request 4k --threads 64 --bytes 1m --repeats 1 --max-repeats 1",
                 "fio --name=a --filename={here}/mine --numjobs=64 --rw=read",
@@ -251,7 +276,11 @@ section![
                 ],
                 well(&[])
             ),
-            Run(under("under ulimit -s 64", SMALL_STACK), &["run mine --op wirte", "nonsense"], refused(&[])),
+            Run(
+                under("under ulimit -s 64", SMALL_STACK),
+                &["run mine --op wirte", "nonsense"],
+                refused(&[])
+            ),
         ],
         ..UNHARMED
     },
@@ -270,7 +299,12 @@ section![
         given: &[File("mine"), Directory("d")],
         steps: &[Run(
             under("with as much address space as loading the program takes", FULL_ADDRESS_SPACE),
-            &["twin list", "run mine", "fio --name=a --filename=mine --rw=read", "metadata d --files 20 --rounds 1"],
+            &[
+                "twin list",
+                "run mine",
+                "fio --name=a --filename=mine --rw=read",
+                "metadata d --files 20 --rounds 1"
+            ],
             refused(&["memory", "ulimit -v"])
         )],
         ..UNHARMED

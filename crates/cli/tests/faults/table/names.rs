@@ -5,7 +5,10 @@ section![
     "A name cannot steer the terminal, need not be UTF-8, and does not make a file halfpower's: only its mark does.",
     steering = Row {
         fault: "names and options hold characters that steer a terminal",
-        given: &[Directory("{steering}"), Text("pm", "set location {steering}\nset {steering}\nshow\nquit\n")],
+        given: &[
+            Directory("{steering}"),
+            Text("pm", "set location {steering}\nset {steering}\nshow\nquit\n")
+        ],
         steps: &[
             run(
                 &[

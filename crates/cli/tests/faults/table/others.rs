@@ -94,10 +94,12 @@ const AS_SU: By = under(
     ],
 );
 
-const FROM_ZERO: By = under("with /dev/zero as standard input", &["sh", "-c", "exec \"$0\" \"$@\" </dev/zero"]);
+const FROM_ZERO: By =
+    under("with /dev/zero as standard input", &["sh", "-c", "exec \"$0\" \"$@\" </dev/zero"]);
 
 /// A trial that runs until it is killed.
-const TUNE_DISK: &str = "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
+const TUNE_DISK: &str =
+    "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 
 /// A journal of one setting; no process has its writer's number.
 macro_rules! journal {
@@ -115,8 +117,9 @@ section![
     "A directory is looked up once: another user who replaces it during a run changes nothing. Root writes into no directory and \
  follows no link that another user may have put in its way. Only their owner can open the locks and the journal, and the journal sets \
  only tune's own knobs. No read waits for a pipe, and each has a bound.",
-    a_fio_document_in_a_replaced_directory =
-        replaced!("fio --name=a --filename=fs/mine --rw=read --direct=1 --json=parent/out/out.json"),
+    a_fio_document_in_a_replaced_directory = replaced!(
+        "fio --name=a --filename=fs/mine --rw=read --direct=1 --json=parent/out/out.json"
+    ),
     fio_logs_in_a_replaced_directory = replaced!(
         "fio --name=a --filename=fs/mine --rw=read --direct=1 --write_bw_log=parent/out/l --bandwidth-log=parent/out/all"
     ),
@@ -133,8 +136,9 @@ section![
     a_comparison_in_a_replaced_directory = replaced!(
         "compare --a fs/mine --b fs/mine --direct --runtime 10ms --budget 1s --csv parent/out/out.csv --html parent/out/out.html"
     ),
-    a_tuning_in_a_replaced_directory =
-        replaced!("tune fs/mine --direct --knob depth=8 --bytes 64k --budget 1s --yes --output parent/out/out.json"),
+    a_tuning_in_a_replaced_directory = replaced!(
+        "tune fs/mine --direct --knob depth=8 --bytes 64k --budget 1s --yes --output parent/out/out.json"
+    ),
     a_directory_of_another_user = Row {
         fault: "root's output would go into a directory that another user made in a world-writable one",
         given: &[
@@ -157,7 +161,10 @@ section![
             Link("shared/out", "elsewhere"),
             Owned("shared/out", STRANGER),
         ],
-        steps: &[run(IN_SHARED, refused(&["a symbolic link of another user (uid 64000)|Permission denied"]))],
+        steps: &[run(
+            IN_SHARED,
+            refused(&["a symbolic link of another user (uid 64000)|Permission denied"])
+        )],
         ..UNHARMED
     },
     a_link_of_ones_own = Row {
@@ -165,10 +172,16 @@ section![
         given: &[Directory("data"), Link("out", "data")],
         steps: &[
             run(
-                &["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out/out.json", STUDY],
+                &[
+                    "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out/out.json",
+                    STUDY
+                ],
                 well(&[])
             ),
-            run(&["report out/results.json", "report out/results.json --output out/deeper/still"], well(&[])),
+            run(
+                &["report out/results.json", "report out/results.json --output out/deeper/still"],
+                well(&[])
+            ),
         ],
         leaves: &["data/*"],
     },
@@ -197,7 +210,11 @@ section![
             Do(Locked("state/tune.lock", 0)),
             // What stays changed until the lock is free is not yet looked at.
             Start("twin list"),
-            Ended(well(&["state/tune.lock is locked by process", "(sleep)", "read_ahead_kb of loop"])),
+            Ended(well(&[
+                "state/tune.lock is locked by process",
+                "(sleep)",
+                "read_ahead_kb of loop"
+            ])),
             Do(Unheld),
             run(&["twin list"], well(&["put back 1 setting"])),
         ],
@@ -225,11 +242,20 @@ section![
             Do(Replaced("state/tune.lock", "absent")),
             run(&["twin list"], well(&["state/tune.lock", "symbolic link"])),
         ],
-        leaves: &["state/tune.lock", "state/tune.lock.was", "state/tune.journal", "state/tune.journal.was"],
+        leaves: &[
+            "state/tune.lock",
+            "state/tune.lock.was",
+            "state/tune.journal",
+            "state/tune.journal.was"
+        ],
     },
     a_pipe_in_place_of_the_lock = Row {
         fault: "a named pipe has the name of the lock",
-        given: &[Directory("state"), Pipe("state/tune.lock"), Text("state/tune.journal", journal!("")),],
+        given: &[
+            Directory("state"),
+            Pipe("state/tune.lock"),
+            Text("state/tune.journal", journal!("")),
+        ],
         steps: &[run(&["twin list"], well(&["state/tune.lock", "named pipe"]))],
         ..UNHARMED
     },
@@ -264,7 +290,10 @@ section![
                 )
             ),
         ],
-        steps: &[run(&["twin list"], well(&["vm.dirty_ratio of this computer: 'many' is not a whole number"]))],
+        steps: &[run(
+            &["twin list"],
+            well(&["vm.dirty_ratio of this computer: 'many' is not a whole number"])
+        )],
         ..UNHARMED
     },
     an_identity_that_is_a_pipe = Row {
@@ -367,7 +396,10 @@ section![
                 well(&[])
             ),
             Run(
-                under("as bash passes it", &["bash", "-c", "exec \"$0\" \"$@\" <(cat a.json) <(cat b.json)"]),
+                under(
+                    "as bash passes it",
+                    &["bash", "-c", "exec \"$0\" \"$@\" <(cat a.json) <(cat b.json)"]
+                ),
                 &["compare"],
                 well(&[])
             ),

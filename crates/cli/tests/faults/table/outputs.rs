@@ -3,7 +3,16 @@ use super::*;
 /// With a read-only home directory.
 const AT_HOME: By = under(
     "with a read-only home",
-    &["env", "-u", "HALFPOWER_HISTORY", "-u", "HALFPOWER_STATE", "-u", "XDG_DATA_HOME", "HOME={ro}"],
+    &[
+        "env",
+        "-u",
+        "HALFPOWER_HISTORY",
+        "-u",
+        "HALFPOWER_STATE",
+        "-u",
+        "XDG_DATA_HOME",
+        "HOME={ro}",
+    ],
 );
 
 /// With the journal of settings on a read-only file system.
@@ -62,7 +71,10 @@ section![
         fault: "the output is a named pipe: its reader gets the document, and it stays a pipe",
         given: &[ReadPipe("out.json")],
         steps: &[
-            run(&["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out.json"], well(&[])),
+            run(
+                &["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out.json"],
+                well(&[])
+            ),
             Until(Long("out.json.read", 1000)),
         ],
         leaves: &["out.json.read"],
@@ -277,7 +289,11 @@ section![
     },
     a_comparisons_output = Row {
         fault: "an output of a comparison or of the history is a file of the user's",
-        given: &[File("out.html"), Text("results.csv", "speed\n1\n2\n3\n"), Text("others.csv", "speed\n2\n3\n4\n"),],
+        given: &[
+            File("out.html"),
+            Text("results.csv", "speed\n1\n2\n3\n"),
+            Text("others.csv", "speed\n2\n3\n4\n"),
+        ],
         steps: &[run(
             &[
                 "compare results.csv others.csv --html out.html",
@@ -285,7 +301,10 @@ section![
                 "compare results.csv others.csv --csv results.csv",
                 "compare --force results.csv others.csv --csv others.csv",
             ],
-            refused(&["--force|what is measured|what is compared|is read", "out.html|results.csv|others.csv"])
+            refused(&[
+                "--force|what is measured|what is compared|is read",
+                "out.html|results.csv|others.csv"
+            ])
         )],
         ..UNHARMED
     },
@@ -312,7 +331,11 @@ section![
                 well(&["this result is not in the history"])
             ),
             run(
-                &["history --history noise", "history --history directory", "check . --history noise"],
+                &[
+                    "history --history noise",
+                    "history --history directory",
+                    "check . --history noise"
+                ],
                 no_result(&["noise|directory"])
             ),
         ],
@@ -334,7 +357,10 @@ section![
             ),
             Run(
                 AT_HOME,
-                &["tune twin:gateway-1997 --bytes 1m --knob depth=8 --yes", "stack twin:gateway-1997"],
+                &[
+                    "tune twin:gateway-1997 --bytes 1m --knob depth=8 --yes",
+                    "stack twin:gateway-1997"
+                ],
                 well(&[])
             ),
             Run(AT_HOME, &["history", "check ."], refused(&["history"])),
@@ -345,14 +371,23 @@ section![
         fault: "the journal of settings cannot be written, or is somebody else's: no setting of the kernel is touched, and the workload's own are tried",
         given: &[Disk("disk"), File("mine"), Tmpfs("ro", "1m"), ReadOnly("ro")],
         steps: &[
-            Run(IN_RO, &["tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --budget 1s"], fails(&["ro/state"])),
             Run(
                 IN_RO,
-                &["tune mine --yes --knob request=8k --buffered --bytes 64k --until 100% --budget 1s"],
+                &["tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --budget 1s"],
+                fails(&["ro/state"])
+            ),
+            Run(
+                IN_RO,
+                &[
+                    "tune mine --yes --knob request=8k --buffered --bytes 64k --until 100% --budget 1s"
+                ],
                 well(&[])
             ),
             Do(Text("state", "a file of the user's")),
-            run(&["tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --budget 1s"], fails(&["state"])),
+            run(
+                &["tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --budget 1s"],
+                fails(&["state"])
+            ),
         ],
         leaves: &["state"],
     },
@@ -366,7 +401,10 @@ section![
             Noise("state/tune.journal")
         ],
         steps: &[
-            run(&["twin list", "run twin:gateway-1997 --runtime 10ms"], well(&["state/tune.journal", "not a journal"])),
+            run(
+                &["twin list", "run twin:gateway-1997 --runtime 10ms"],
+                well(&["state/tune.journal", "not a journal"])
+            ),
             run(
                 &["tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --budget 1s"],
                 refused(&["state/tune.journal", "not a journal"])
@@ -378,7 +416,9 @@ section![
         fault: "a file of the user's appears under the output's name during the run",
         given: &[File("mine"), Directory("tmp")],
         steps: &[
-            Start("fio --name=a --filename=mine --rw=read --time_based --runtime=60 --json=out.json"),
+            Start(
+                "fio --name=a --filename=mine --rw=read --time_based --runtime=60 --json=out.json"
+            ),
             Until(HasRead(4 * MIB)),
             Do(Text("out.json", "the user's own words")),
             Signal(SIGINT),
@@ -391,9 +431,21 @@ section![
         given: &[POSTMARK],
         steps: &[
             run(BASELINE, well(&[])),
-            Run(By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN }, CHECK, well(&[])),
-            Run(By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN }, COMPARISONS, well(&[])),
-            Run(By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN }, IN_HERE, well(&[])),
+            Run(
+                By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN },
+                CHECK,
+                well(&[])
+            ),
+            Run(
+                By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN },
+                COMPARISONS,
+                well(&[])
+            ),
+            Run(
+                By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN },
+                IN_HERE,
+                well(&[])
+            ),
             Run(
                 By { words: "into a pipe without a reader", stdout: Unread, ..PLAIN },
                 &["twin list", "fio --help"],
@@ -407,9 +459,21 @@ section![
         given: &[POSTMARK],
         steps: &[
             run(BASELINE, well(&[])),
-            Run(By { words: "into /dev/full", stdout: FullSink, ..PLAIN }, CHECK, fails(&["No space left"])),
-            Run(By { words: "into /dev/full", stdout: FullSink, ..PLAIN }, COMPARISONS, fails(&["No space left"])),
-            Run(By { words: "into /dev/full", stdout: FullSink, ..PLAIN }, IN_HERE, fails(&["No space left"])),
+            Run(
+                By { words: "into /dev/full", stdout: FullSink, ..PLAIN },
+                CHECK,
+                fails(&["No space left"])
+            ),
+            Run(
+                By { words: "into /dev/full", stdout: FullSink, ..PLAIN },
+                COMPARISONS,
+                fails(&["No space left"])
+            ),
+            Run(
+                By { words: "into /dev/full", stdout: FullSink, ..PLAIN },
+                IN_HERE,
+                fails(&["No space left"])
+            ),
         ],
         leaves: &["history"],
     },

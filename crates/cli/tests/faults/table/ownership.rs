@@ -1,7 +1,8 @@
 use super::*;
 
 /// Create a file under a name chosen by the user and write it for long.
-const FIO_LONG: &str = "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
+const FIO_LONG: &str =
+    "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
 const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
 const SQLIO_LONG: &str = "sqlio -kW -frandom -s60 -BY --size 1m work";
 const DISKSPD_LONG: &str = "diskspd -c1M -d60 -W0 -w100 work";
@@ -61,7 +62,8 @@ macro_rules! changed {
     };
 }
 
-const STAY: crate::play::Step = Do(Shell("for one in copy/*; do cmp $one at/${one#copy/} || exit 1; done"));
+const STAY: crate::play::Step =
+    Do(Shell("for one in copy/*; do cmp $one at/${one#copy/} || exit 1; done"));
 
 const ANEW: crate::play::Step = Do(Shell("rm -rf at/*"));
 
@@ -121,7 +123,10 @@ section![
             Until(Long("work", MIB)),
             Signal(SIGKILL),
             Ended(KILLED),
-            run(&[FIO_LONG, IOZONE_LONG, SQLIO_LONG, DISKSPD_LONG], refused(&["work", "--destroy-data"])),
+            run(
+                &[FIO_LONG, IOZONE_LONG, SQLIO_LONG, DISKSPD_LONG],
+                refused(&["work", "--destroy-data"])
+            ),
             run(
                 &[
                     "fio --name=a --filename=work --size=1m --rw=write --destroy-data=work",
@@ -150,10 +155,28 @@ section![
                 line: "fio --name=a --filename=work2 --size=1m --rw=read --time_based --runtime=60",
                 signal: SIGKILL
             },
-            Storm { seed: 23, times: 1, line: "iozone -a -n 64k -g 1m -f work3 --repeats 1000", signal: SIGKILL },
-            Storm { seed: 24, times: 1, line: "sqlio -kW -frandom -s60 -BY --size 1m work4", signal: SIGKILL },
-            Storm { seed: 25, times: 1, line: "diskspd -c1M -d60 -W0 -w100 work5", signal: SIGKILL },
-            run(&["run {here} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+            Storm {
+                seed: 23,
+                times: 1,
+                line: "iozone -a -n 64k -g 1m -f work3 --repeats 1000",
+                signal: SIGKILL
+            },
+            Storm {
+                seed: 24,
+                times: 1,
+                line: "sqlio -kW -frandom -s60 -BY --size 1m work4",
+                signal: SIGKILL
+            },
+            Storm {
+                seed: 25,
+                times: 1,
+                line: "diskspd -c1M -d60 -W0 -w100 work5",
+                signal: SIGKILL
+            },
+            run(
+                &["run {here} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
             Do(Shell("rm -f work?")),
         ],
         ..UNHARMED
@@ -161,7 +184,11 @@ section![
     kept_files_are_used_again = Row {
         fault: "a file that was left on purpose is written again, and stays",
         given: &[Directory("at")],
-        steps: &[run(KEPT, well(&[])), run(KEPT, well(&[])), Do(Shell("test -z \"$(find at -name '.*')\""))],
+        steps: &[
+            run(KEPT, well(&[])),
+            run(KEPT, well(&[])),
+            Do(Shell("test -z \"$(find at -name '.*')\""))
+        ],
         leaves: &["at/*"],
     },
     kept_files_that_changed = Row {
@@ -205,7 +232,10 @@ section![
         steps: &[
             run(&["fio --name=a --filename={at}/fio --size=256k --rw=write --keep"], well(&[])),
             Do(Shell("(exec 9<>at/fio; sleep 20 >/dev/null 2>&1 & echo $! >at/pid)")),
-            run(&["fio --name=a --filename={at}/fio --size=256k --rw=write --keep"], refused(&["at/fio"])),
+            run(
+                &["fio --name=a --filename={at}/fio --size=256k --rw=write --keep"],
+                refused(&["at/fio"])
+            ),
             Do(Shell("kill $(cat at/pid) && rm at/pid")),
         ],
         leaves: &["at/*"],
@@ -251,18 +281,28 @@ section![
         fault: "an output of halfpower's gets other content of the same length, and its times are set back; with and without attributes",
         given: &[Volume("at", "-t ramfs halfpower-test"), POSTMARK],
         steps: &[
-            run(&["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out.json"], well(&[])),
+            run(
+                &["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out.json"],
+                well(&[])
+            ),
             Do(Shell(
                 "touch -r out.json old && printf x | dd of=out.json conv=notrunc status=none && touch -r old out.json && cp out.json copy"
             )),
             run(DOCUMENTS, refused(&["out.json", "--force"])),
             Do(Shell("cmp out.json copy")),
-            run(&["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=at/out.json"], well(&[])),
+            run(
+                &[
+                    "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=at/out.json"
+                ],
+                well(&[])
+            ),
             Do(Shell(
                 "touch -r at/out.json old && printf x | dd of=at/out.json conv=notrunc status=none && touch -r old at/out.json && cp at/out.json copy"
             )),
             run(
-                &["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=at/out.json"],
+                &[
+                    "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=at/out.json"
+                ],
                 refused(&["out.json", "--force"])
             ),
             Do(Shell("cmp at/out.json copy")),
@@ -281,7 +321,10 @@ section![
                 "cd halfpower-*.files && mkdir s77 s78 && echo mine >notes.txt && echo mine >s78/thesis && ln -s ../mine s79"
             )),
             Do(BoundOver("mine", "halfpower-*/s77")),
-            run(&["metadata {here} --files 4 --rounds 1", "postmark pm"], well(&["notes.txt", "cannot remove"])),
+            run(
+                &["metadata {here} --files 4 --rounds 1", "postmark pm"],
+                well(&["notes.txt", "cannot remove"])
+            ),
             Do(Shell(
                 "cd halfpower-*.files && cat notes.txt s78/thesis && test -L s79 && test ! -e s0 && cmp s77/7 ../mine/7"
             )),
@@ -298,10 +341,15 @@ section![
         steps: &[
             Start("metadata {here} --files 20000 --rounds 1000"),
             Until(Long("halfpower-*/s9", 0)),
-            Do(Shell("cd halfpower-*.files && mkdir s77 && echo mine >notes.txt && echo mine >s3/thesis")),
+            Do(Shell(
+                "cd halfpower-*.files && mkdir s77 && echo mine >notes.txt && echo mine >s3/thesis"
+            )),
             Do(BoundOver("mine", "halfpower-*/s77")),
             Signal(SIGINT),
-            Ended(Ends { words: &["notes.txt", "s77", "s3/thesis", "cannot remove"], ..INTERRUPTED }),
+            Ended(Ends {
+                words: &["notes.txt", "s77", "s3/thesis", "cannot remove"],
+                ..INTERRUPTED
+            }),
             Do(Shell("umount halfpower-*.files/s77 && rm -r halfpower-*.files")),
             Start("postmark much"),
             Until(Long("halfpower-*/", 0)),
@@ -313,7 +361,9 @@ section![
             Until(Long("halfpower-*/s9", 0)),
             Do(Shell("echo mine >$(echo halfpower-*.files)/notes.txt")),
             Ended(well(&["notes.txt", "cannot remove"])),
-            Do(Shell("cat halfpower-*.files/notes.txt && test $(ls halfpower-*.files) = notes.txt")),
+            Do(Shell(
+                "cat halfpower-*.files/notes.txt && test $(ls halfpower-*.files) = notes.txt"
+            )),
         ],
         leaves: &["halfpower-*"],
     },

@@ -46,7 +46,10 @@ section![
         fault: "only the first of two members of a stripe is named after --destroy-data",
         given: &[File("mine"), File("other")],
         steps: &[run(
-            &["run mine other --op write --destroy-data mine", "sweep mine other --op write --destroy-data mine",],
+            &[
+                "run mine other --op write --destroy-data mine",
+                "sweep mine other --op write --destroy-data mine",
+            ],
             refused(&["other"])
         )],
         ..UNHARMED
@@ -69,8 +72,16 @@ section![
     },
     mounted = Row {
         fault: "the device is mounted",
-        given: &[Disk("disk"), Made("disk", "mkfs.ext4 -q -O ^has_journal"), Mounted("at", "disk"), Directory("out")],
-        steps: &[run(DESTROY_DISK, refused(&["is mounted on"])), run(DESTROY_DISK_ALL, refused(&["is mounted on"])),],
+        given: &[
+            Disk("disk"),
+            Made("disk", "mkfs.ext4 -q -O ^has_journal"),
+            Mounted("at", "disk"),
+            Directory("out")
+        ],
+        steps: &[
+            run(DESTROY_DISK, refused(&["is mounted on"])),
+            run(DESTROY_DISK_ALL, refused(&["is mounted on"])),
+        ],
         ..UNHARMED
     },
     mounted_under_another_node = Row {
@@ -205,7 +216,10 @@ section![
     a_file_system = Row {
         fault: "the device bears a file system",
         given: &[Disk("disk"), Made("disk", "mkfs.ext4 -q -O ^has_journal"), Directory("out")],
-        steps: &[run(DESTROY_DISK, refused(&["ext4 file system|ext2 file system", "--destroy-signature", "wipefs"]))],
+        steps: &[run(
+            DESTROY_DISK,
+            refused(&["ext4 file system|ext2 file system", "--destroy-signature", "wipefs"])
+        )],
         ..UNHARMED
     },
     swap_space = Row {
@@ -228,7 +242,11 @@ section![
     },
     a_raid_member = Row {
         fault: "the device is a member of a RAID, of which only its end tells",
-        given: &[Disk("disk"), Bytes("disk", DISK - 64 * KIB, &[0xfc, 0x4e, 0x2b, 0xa9]), Directory("out")],
+        given: &[
+            Disk("disk"),
+            Bytes("disk", DISK - 64 * KIB, &[0xfc, 0x4e, 0x2b, 0xa9]),
+            Directory("out")
+        ],
         steps: &[run(DESTROY_DISK, refused(&["md RAID", "--destroy-signature"]))],
         ..UNHARMED
     },
@@ -313,7 +331,10 @@ section![
     },
     no_directory_for_files = Row {
         fault: "a file is where files should be made",
-        given: &[File("mine"), Text("pm", "set location {here}/mine\nset number 5\nset transactions 5\nrun\n")],
+        given: &[
+            File("mine"),
+            Text("pm", "set location {here}/mine\nset number 5\nset transactions 5\nrun\n")
+        ],
         steps: &[run(
             &[
                 "metadata mine",
@@ -332,7 +353,9 @@ section![
         fault: "the test file is replaced by a link to a file of the user's between two runs",
         given: &[File("precious"), Directory("shared")],
         steps: &[
-            Start("run {shared} --size 1m --buffered --op write --runtime 10ms --repeats 100000 --max-repeats 100000"),
+            Start(
+                "run {shared} --size 1m --buffered --op write --runtime 10ms --repeats 100000 --max-repeats 100000"
+            ),
             Until(TestFile("shared", MIB)),
             Do(TestFileReplaced("shared", "precious")),
             Until(Written(64 * MIB)),

@@ -7,7 +7,11 @@ section![
         fault: "many starts at once in one directory",
         given: &[POSTMARK],
         steps: &[
-            Together(12, "run {here} --size 256k --buffered --bytes 64k --repeats 1 --max-repeats 1", well(&[])),
+            Together(
+                12,
+                "run {here} --size 256k --buffered --bytes 64k --repeats 1 --max-repeats 1",
+                well(&[])
+            ),
             Together(12, "metadata {here} --files 20 --rounds 1", well(&[])),
             Together(6, "postmark pm", well(&[])),
             Together(6, "sqlio -kW -frandom --runtime 20ms -BY -b64 --size 256k {here}", well(&[])),

@@ -19,7 +19,10 @@ const MAX_SIZES: usize = 64;
 pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     match u32::try_from(bytes) {
         Ok(bytes) if (1..=MAX_REQUEST_BYTES).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("a request of {} is not from 1 B to 1 GiB; choose a size between them", show_size(bytes))),
+        _ => Err(format!(
+            "a request of {} is not from 1 B to 1 GiB; choose a size between them",
+            show_size(bytes)
+        )),
     }
 }
 
@@ -30,7 +33,11 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let (least_bytes, most_bytes) = (request(least)?, request(most)?);
     // Sizes beyond the last multiple are never used.
     let most_bytes = most_bytes / least_bytes * least_bytes;
-    Ok(if least_bytes == most_bytes { SizeMix::one(least_bytes) } else { SizeMix::Range { least_bytes, most_bytes } })
+    Ok(if least_bytes == most_bytes {
+        SizeMix::one(least_bytes)
+    } else {
+        SizeMix::Range { least_bytes, most_bytes }
+    })
 }
 
 /// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
@@ -48,7 +55,9 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let given: u64 = sizes.iter().filter_map(|(_, percent)| *percent).sum();
     let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
     if given > 100 || (open == 0 && given != 100) {
-        return Err(format!("its shares are {given} % in all; make that 100 %, or leave one out for the rest"));
+        return Err(format!(
+            "its shares are {given} % in all; make that 100 %, or leave one out for the rest"
+        ));
     }
     let rest = 100 - given;
     let mut left = open;
@@ -167,7 +176,10 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
         }
     }
     if paths.iter().any(String::is_empty) {
-        return Err("a name between colons is empty; leave out the colon (one in a name is written \\:)".into());
+        return Err(
+            "a name between colons is empty; leave out the colon (one in a name is written \\:)"
+                .into(),
+        );
     }
     if paths.len() as u64 > MAX_FILES {
         return Err(format!("it names {} places; the most is {MAX_FILES}", paths.len()));
@@ -203,7 +215,8 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
 /// A number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
-    u32::try_from(bytes).map_err(|_| format!("{} exceeds the maximum block; give less", show_size(bytes)))
+    u32::try_from(bytes)
+        .map_err(|_| format!("{} exceeds the maximum block; give less", show_size(bytes)))
 }
 
 /// `replay_align`: a power of two.
@@ -222,7 +235,12 @@ pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     for part in text.split(',').map(str::trim) {
         match KINDS.iter().position(|kind| *kind == part) {
             Some(kind) => skip[kind] = true,
-            None => return Err(format!("'{}' is not one of read, write, trim, sync; write some of these", cut(part))),
+            None => {
+                return Err(format!(
+                    "'{}' is not one of read, write, trim, sync; write some of these",
+                    cut(part)
+                ));
+            }
         }
     }
     Ok(skip)
@@ -239,15 +257,20 @@ pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
 pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
     let mut list = Vec::new();
     for part in text.split(':') {
-        let value: f64 =
-            part.trim().parse().map_err(|_| format!("'{}' is not a number; write 50:99:99.9", cut(part)))?;
+        let value: f64 = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("'{}' is not a number; write 50:99:99.9", cut(part)))?;
         if !(0.0..=100.0).contains(&value) {
             return Err(format!("{value} is not a percentile; write numbers from 0 to 100"));
         }
         list.push(value);
     }
     if list.len() > MAX_PERCENTILES {
-        return Err(format!("it has {} percentiles; leave some out: the most is {MAX_PERCENTILES}", list.len()));
+        return Err(format!(
+            "it has {} percentiles; leave some out: the most is {MAX_PERCENTILES}",
+            list.len()
+        ));
     }
     list.sort_by(f64::total_cmp);
     list.dedup();
@@ -284,8 +307,14 @@ mod tests {
 
     #[test]
     fn ranges_hold_multiples_of_the_first_size() {
-        assert_eq!(range("4k-64k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 }));
-        assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 }));
+        assert_eq!(
+            range("4k-64k", 1024),
+            Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 })
+        );
+        assert_eq!(
+            range("4k-10k", 1024),
+            Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 })
+        );
         assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
         assert_eq!(range("512:1M", 1024), range("512-1m", 1024));
         assert!(range("8k-4k", 1024).unwrap_err().contains("above"));
@@ -294,10 +323,19 @@ mod tests {
     #[test]
     fn distributions_parse_their_parameters() {
         assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
-        assert_eq!(distribution("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: 50.0 }));
-        assert_eq!(distribution("normal:10:0.25"), Ok(Distribution::Normal { deviation: 10.0, center: 25.0 }));
+        assert_eq!(
+            distribution("normal:20"),
+            Ok(Distribution::Normal { deviation: 20.0, center: 50.0 })
+        );
+        assert_eq!(
+            distribution("normal:10:0.25"),
+            Ok(Distribution::Normal { deviation: 10.0, center: 25.0 })
+        );
         let zone = |access, share| Zone { access, share };
-        assert_eq!(distribution("zoned:90/10:10/90"), Ok(Distribution::Zones { access: 90, share: 10 }));
+        assert_eq!(
+            distribution("zoned:90/10:10/90"),
+            Ok(Distribution::Zones { access: 90, share: 10 })
+        );
         let zones = |text| match distribution(text) {
             Ok(Distribution::ManyZones(zones)) => zones,
             other => panic!("{text}: {other:?}"),

@@ -29,7 +29,9 @@ fn class(text: &str) -> Result<IoClass, Reason> {
         "1" => Ok(IoClass::RealTime),
         "2" => Ok(IoClass::BestEffort),
         "3" => Ok(IoClass::Idle),
-        _ => Err("a class is 1 (real time), 2 (best effort) or 3 (idle); write one of these".into()),
+        _ => {
+            Err("a class is 1 (real time), 2 (best effort) or 3 (idle); write one of these".into())
+        }
     }
 }
 
@@ -39,7 +41,8 @@ fn level(text: &str) -> Result<u8, Reason> {
 
 impl CommandPriority {
     pub(crate) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
-        self.percent = by_direction(text, |text| number(text, 0, 100).map(|percent| percent as u8))?;
+        self.percent =
+            by_direction(text, |text| number(text, 0, 100).map(|percent| percent as u8))?;
         Ok(())
     }
 
@@ -57,19 +60,41 @@ impl CommandPriority {
     pub(crate) fn set_by_size(&mut self, text: &str, kb_base: u64) -> Result<(), Reason> {
         let one = |entry: &str| {
             let words: Vec<&str> = entry.split('/').collect();
-            let (bytes, percent, priority) = match words[..] {
-                [bytes, percent] => (bytes, percent, None),
-                [bytes, percent, of, at] => (bytes, percent, Some(IoPriority { class: class(of)?, level: level(at)? })),
-                _ => return Err("an entry is SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL; write one of these".into()),
-            };
-            Ok(OfSize { bytes: size(bytes, kb_base)?, percent: number(percent, 0, 100)? as u8, priority })
+            let (bytes, percent, priority) =
+                match words[..] {
+                    [bytes, percent] => (bytes, percent, None),
+                    [bytes, percent, of, at] => {
+                        (bytes, percent, Some(IoPriority { class: class(of)?, level: level(at)? }))
+                    }
+                    _ => return Err(
+                        "an entry is SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL; write one of these"
+                            .into(),
+                    ),
+                };
+            Ok(OfSize {
+                bytes: size(bytes, kb_base)?,
+                percent: number(percent, 0, 100)? as u8,
+                priority,
+            })
         };
-        self.by_size = by_direction(text, |text| text.split(':').map(one).collect::<Result<Vec<_>, Reason>>())?;
+        self.by_size = by_direction(text, |text| {
+            text.split(':').map(one).collect::<Result<Vec<_>, Reason>>()
+        })?;
         let all = |side: &[OfSize], bytes: u64| {
-            side.iter().filter(|one| one.bytes == bytes).map(|one| u32::from(one.percent)).sum::<u32>()
+            side.iter()
+                .filter(|one| one.bytes == bytes)
+                .map(|one| u32::from(one.percent))
+                .sum::<u32>()
         };
-        match self.by_size.iter().find_map(|side| side.iter().find(|one| all(side, one.bytes) > 100)) {
-            Some(one) => Err(format!("requests of {} B have more than 100 % in all; lower their shares", one.bytes)),
+        match self
+            .by_size
+            .iter()
+            .find_map(|side| side.iter().find(|one| all(side, one.bytes) > 100))
+        {
+            Some(one) => Err(format!(
+                "requests of {} B have more than 100 % in all; lower their shares",
+                one.bytes
+            )),
             None => Ok(()),
         }
     }
@@ -93,10 +118,11 @@ impl CommandPriority {
             return Some(self.usual(side));
         }
         let mut below = 0;
-        let own = self.by_size[side].iter().filter(|one| one.bytes == u64::from(bytes)).find(|one| {
-            below += u64::from(one.percent);
-            draw < below
-        })?;
+        let own =
+            self.by_size[side].iter().filter(|one| one.bytes == u64::from(bytes)).find(|one| {
+                below += u64::from(one.percent);
+                draw < below
+            })?;
         Some(own.priority.unwrap_or_else(|| self.usual(side)))
     }
 }
@@ -130,10 +156,18 @@ mod tests {
     #[test]
     fn invalid_priorities_are_refused() {
         let mut asked = CommandPriority::default();
-        for (text, why) in [("4k/60:4k/50", "more than 100 %"), ("4k", "SIZE/PERCENT"), ("4k/10/4/0", "a class is 1")] {
+        for (text, why) in [
+            ("4k/60:4k/50", "more than 100 %"),
+            ("4k", "SIZE/PERCENT"),
+            ("4k/10/4/0", "a class is 1"),
+        ] {
             let said = asked.set_by_size(text, 1024).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");
         }
-        assert!(asked.set_class("0").is_err() && asked.set_level("8").is_err() && asked.set_percent("101").is_err());
+        assert!(
+            asked.set_class("0").is_err()
+                && asked.set_level("8").is_err()
+                && asked.set_percent("101").is_err()
+        );
     }
 }

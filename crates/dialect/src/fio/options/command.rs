@@ -100,10 +100,15 @@ impl Command {
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             if argument.contains('\0') {
-                return Err(FioError::Usage(format!("command line: '{}' holds a NUL character", cut(argument))));
+                return Err(FioError::Usage(format!(
+                    "command line: '{}' holds a NUL character",
+                    cut(argument)
+                )));
             }
-            let Some(option) =
-                argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).filter(|option| !option.is_empty())
+            let Some(option) = argument
+                .strip_prefix("--")
+                .or_else(|| argument.strip_prefix('-'))
+                .filter(|option| !option.is_empty())
             else {
                 command.files.push(PathBuf::from(argument));
                 continue;
@@ -122,7 +127,10 @@ impl Command {
             }
             let value = if value.is_none() && !is_flag(name) {
                 let next = rest.next().ok_or_else(|| {
-                    FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name)))
+                    FioError::Usage(format!(
+                        "command line: --{} has no value; write --{0}=VALUE",
+                        cut(name)
+                    ))
                 })?;
                 Some(next.clone())
             } else {
@@ -151,13 +159,18 @@ impl Command {
             "help" | "h" => &mut self.help,
             _ => match REFUSED.iter().find(|(refused, _)| *refused == name) {
                 Some((_, hint)) => {
-                    return Err(FioError::Usage(format!("command line: halfpower does not serve --{name}; {hint}")));
+                    return Err(FioError::Usage(format!(
+                        "command line: halfpower does not serve --{name}; {hint}"
+                    )));
                 }
                 None => return Ok(false),
             },
         };
         if let Some(value) = value {
-            return Err(FioError::Usage(format!("command line: --{name} takes no value, and got '{}'", cut(value))));
+            return Err(FioError::Usage(format!(
+                "command line: --{name} takes no value, and got '{}'",
+                cut(value)
+            )));
         }
         *flag = true;
         Ok(true)
@@ -180,7 +193,9 @@ impl Command {
                 let setting = Setting { name: "name".into(), value, at: At::CommandLine };
                 let settings = if text == "global" { Vec::new() } else { vec![setting] };
                 if text.is_empty() {
-                    return Err(FioError::Usage("command line: --name has no value; write --name=JOB".into()));
+                    return Err(FioError::Usage(
+                        "command line: --name has no value; write --name=JOB".into(),
+                    ));
                 }
                 self.sections.push(Section { name: text, settings, at: At::CommandLine });
             }
@@ -192,7 +207,11 @@ impl Command {
     /// Adds a job option to the job named last, or to the global section.
     fn setting(&mut self, name: &str, value: Option<String>) {
         if self.sections.is_empty() {
-            self.sections.push(Section { name: "global".into(), settings: Vec::new(), at: At::CommandLine });
+            self.sections.push(Section {
+                name: "global".into(),
+                settings: Vec::new(),
+                at: At::CommandLine,
+            });
         }
         let setting = Setting { name: name.into(), value, at: At::CommandLine };
         self.sections.last_mut().expect("a section was just made").settings.push(setting);
@@ -209,7 +228,8 @@ impl Command {
             (self.version, "version"),
             (self.help, "help"),
         ];
-        let mut words: Vec<String> = flags.iter().filter(|(on, _)| *on).map(|(_, name)| format!("--{name}")).collect();
+        let mut words: Vec<String> =
+            flags.iter().filter(|(on, _)| *on).map(|(_, name)| format!("--{name}")).collect();
         let formats: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
         words.push(format!("--output-format={}", formats.join(",")));
         words.push(format!("--terse-version={}", self.terse_version));
@@ -238,7 +258,11 @@ impl Command {
     /// # Errors
     /// A job file that cannot be read or parsed.
     pub fn all_sections(&self, world: &World<'_>) -> Result<Vec<Section>, FioError> {
-        let first_job = self.sections.iter().position(|section| !section.is_global()).unwrap_or(self.sections.len());
+        let first_job = self
+            .sections
+            .iter()
+            .position(|section| !section.is_global())
+            .unwrap_or(self.sections.len());
         let (global, jobs) = self.sections.split_at(first_job);
         let mut sections = global.to_vec();
         for file in &self.files {

@@ -49,7 +49,8 @@ impl Criterion {
             "bw_slope" => (true, true),
             _ => return Err(wrong()),
         };
-        let (digits, percent) = limit.strip_suffix('%').map_or((limit, false), |digits| (digits, true));
+        let (digits, percent) =
+            limit.strip_suffix('%').map_or((limit, false), |digits| (digits, true));
         self.limit = match digits.parse::<f64>() {
             Ok(limit) if limit.is_finite() && limit >= 0.0 => limit,
             _ => return Err(format!("its limit is not a number of 0 or more; {}", wrong())),
@@ -80,7 +81,8 @@ impl Criterion {
 }
 
 pub(crate) fn whole_seconds(ns: Nanos) -> bool {
-    number(&(ns / STEP_NS).to_string(), 2, u64::from(u32::MAX)).is_ok() && ns.is_multiple_of(STEP_NS)
+    number(&(ns / STEP_NS).to_string(), 2, u64::from(u32::MAX)).is_ok()
+        && ns.is_multiple_of(STEP_NS)
 }
 
 #[cfg(test)]
@@ -90,7 +92,10 @@ mod tests {
     #[test]
     fn invalid_criteria_are_refused() {
         for text in ["iops", "iops:", "iops:-1", "lat:1%", "bw:x%", "iops:nan"] {
-            assert!(Criterion::default().set(text).unwrap_err().contains("write iops:2%"), "{text}");
+            assert!(
+                Criterion::default().set(text).unwrap_err().contains("write iops:2%"),
+                "{text}"
+            );
         }
         let mut criterion = Criterion::default();
         criterion.set("iops:5%").unwrap();

@@ -2,7 +2,9 @@
 
 use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
-use super::kinds::{self, Distribution, ExitWhat, Fallocate, FileService, Logs, Strides, SyncMode, Unified};
+use super::kinds::{
+    self, Distribution, ExitWhat, Fallocate, FileService, Logs, Strides, SyncMode, Unified,
+};
 use super::latency_goal::LatencyGoal;
 use super::method::Method;
 use super::min_rates::MinRates;
@@ -15,8 +17,10 @@ use std::sync::Arc;
 use workload::SizeMix;
 
 /// fio's default list.
-pub(crate) const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+pub(crate) const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
 
 /// The options of one job, with fio's defaults.
 #[derive(Debug, Clone, PartialEq)]
@@ -402,7 +406,8 @@ impl Options {
     /// Parses `rw`: the operation and, after a colon, the gap between requests or the length of a
     /// sequential run.
     pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
-        let (mode, more) = text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));
+        let (mode, more) =
+            text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));
         (self.trims, self.then_writes) = (mode.contains("trim"), mode.ends_with("trimwrite"));
         let (reads, writes, random, mode) = match mode {
             "read" => (true, false, false, "read"),

@@ -100,8 +100,9 @@ impl JobFile {
     /// # Errors
     /// An unreadable file, an invalid line, an unset variable; each names file and line.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
-        let bytes = (world.read)(path)
-            .map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;
+        let bytes = (world.read)(path).map_err(|error| {
+            FioError::Usage(format!("cannot read the job file {}: {error}", path.display()))
+        })?;
         Self::parse(&bytes, path, world)
     }
 
@@ -115,7 +116,13 @@ impl JobFile {
         Ok(file)
     }
 
-    fn take(&mut self, bytes: &[u8], path: &Path, world: &World<'_>, depth: usize) -> Result<(), FioError> {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        path: &Path,
+        world: &World<'_>,
+        depth: usize,
+    ) -> Result<(), FioError> {
         // Some editors write a byte-order mark first.
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
@@ -128,7 +135,9 @@ impl JobFile {
             }
             if let Some(name) = text.strip_prefix('[') {
                 let name = name.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-                let name = name.ok_or_else(|| wrong(format!("'{}' is not a section; write [name]", cut(text))))?;
+                let name = name.ok_or_else(|| {
+                    wrong(format!("'{}' is not a section; write [name]", cut(text)))
+                })?;
                 if self.sections.len() == MAX_SECTIONS {
                     return Err(wrong(format!("there are more than {MAX_SECTIONS} sections")));
                 }
@@ -139,7 +148,11 @@ impl JobFile {
                 self.include(included.trim(), path, &at, world, depth)?;
             } else {
                 let mut setting = setting(text, at.clone()).map_err(wrong)?;
-                setting.value = setting.value.map(|value| with_facts(value, world)).transpose().map_err(wrong)?;
+                setting.value = setting
+                    .value
+                    .map(|value| with_facts(value, world))
+                    .transpose()
+                    .map_err(wrong)?;
                 let section = self.sections.last_mut();
                 section
                     .ok_or_else(|| wrong(format!("'{}' is before any [section]", cut(text))))?
@@ -151,18 +164,27 @@ impl JobFile {
     }
 
     /// Includes another file, looked up by its name and then next to the including file.
-    fn include(&mut self, name: &str, from: &Path, at: &At, world: &World<'_>, depth: usize) -> Result<(), FioError> {
+    fn include(
+        &mut self,
+        name: &str,
+        from: &Path,
+        at: &At,
+        world: &World<'_>,
+        depth: usize,
+    ) -> Result<(), FioError> {
         if depth == MAX_INCLUDES {
             return Err(FioError::Usage(format!(
                 "{at}: include '{name}': {MAX_INCLUDES} files include one another; does one include itself?"
             )));
         }
         let named = PathBuf::from(name);
-        let beside = from.parent().map(|directory| directory.join(&named)).filter(|beside| *beside != named);
+        let beside =
+            from.parent().map(|directory| directory.join(&named)).filter(|beside| *beside != named);
         let (path, bytes) = match ((world.read)(&named), beside) {
             (Ok(bytes), _) => (named, bytes),
             (Err(error), Some(beside)) if error.kind() == io::ErrorKind::NotFound => {
-                let bytes = (world.read)(&beside).map_err(|error| cannot_include(at, &beside, &error))?;
+                let bytes =
+                    (world.read)(&beside).map_err(|error| cannot_include(at, &beside, &error))?;
                 (beside, bytes)
             }
             (Err(error), _) => return Err(cannot_include(at, &named, &error)),
@@ -176,7 +198,8 @@ fn cannot_include(at: &At, path: &Path, error: &io::Error) -> FioError {
 }
 
 pub(crate) fn cut(text: &str) -> String {
-    let shown: String = text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
+    let shown: String =
+        text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
     if text.chars().count() > 60 { format!("{shown}...") } else { shown }
 }
 
@@ -184,10 +207,14 @@ fn clean(line: &[u8]) -> Result<&str, String> {
     if line.len() > MAX_LINE_BYTES {
         return Err(format!("the line is {} bytes long; the most is {MAX_LINE_BYTES}", line.len()));
     }
-    let text =
-        std::str::from_utf8(line).map_err(|_| "the line is not text (UTF-8)".to_string())?.trim_end_matches('\r');
+    let text = std::str::from_utf8(line)
+        .map_err(|_| "the line is not text (UTF-8)".to_string())?
+        .trim_end_matches('\r');
     match text.chars().find(|c| c.is_control() && *c != '\t') {
-        Some(c) => Err(format!("the line holds the control character {}; is this a job file?", c.escape_unicode())),
+        Some(c) => Err(format!(
+            "the line holds the control character {}; is this a job file?",
+            c.escape_unicode()
+        )),
         None => Ok(text),
     }
 }
@@ -198,12 +225,16 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         out.push_str(&rest[..start]);
-        let end = rest[start..].find('}').ok_or_else(|| "'${' has no '}' after it".to_string())? + start;
+        let end =
+            rest[start..].find('}').ok_or_else(|| "'${' has no '}' after it".to_string())? + start;
         let name = &rest[start + 2..end];
         let value = (world.variable)(name).ok_or_else(|| {
             format!("the environment variable {name} is not set (fio would use an empty text); set it before halfpower")
         })?;
-        if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MAX_LINE_BYTES {
+        if value.contains("${")
+            || value.chars().any(char::is_control)
+            || out.len() + value.len() > MAX_LINE_BYTES
+        {
             return Err(format!(
                 "the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"
             ));
@@ -224,7 +255,8 @@ fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     let mut text = value;
     let mut any = false;
     for name in FACTS.into_iter().filter(|name| text.contains(name)).collect::<Vec<_>>() {
-        let fact = (world.variable)(name).ok_or_else(|| format!("{name} is not known here; write the number"))?;
+        let fact = (world.variable)(name)
+            .ok_or_else(|| format!("{name} is not known here; write the number"))?;
         (text, any) = (text.replace(name, &fact), true);
     }
     if !any || !text.contains('*') {
@@ -232,9 +264,9 @@ fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     }
     let factors = text.split('*').map(|factor| factor.trim().parse::<u64>().ok());
     let product = factors.reduce(|product, factor| product?.checked_mul(factor?)).flatten();
-    product
-        .map(|product| product.to_string())
-        .ok_or_else(|| format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text)))
+    product.map(|product| product.to_string()).ok_or_else(|| {
+        format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text))
+    })
 }
 
 pub(crate) fn setting(text: &str, at: At) -> Result<Setting, String> {
@@ -246,7 +278,12 @@ pub(crate) fn setting(text: &str, at: At) -> Result<Setting, String> {
         return Err(format!("'{}' has no option before the '='", cut(text)));
     }
     if let Some((first, rest)) = name.split_once(char::is_whitespace) {
-        return Err(format!("'{}' is not an option; write {}={}", cut(text), cut(first), cut(rest.trim())));
+        return Err(format!(
+            "'{}' is not an option; write {}={}",
+            cut(text),
+            cut(first),
+            cut(rest.trim())
+        ));
     }
     Ok(Setting { name: name.into(), value, at })
 }

@@ -70,14 +70,21 @@ impl Method {
         if matches!(text, "0" | "none") {
             return Ok(None);
         }
-        METHODS.iter().find(|(name, ..)| *name == text).map(|&(_, method, ..)| Some(method)).ok_or_else(|| {
-            let names: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();
-            format!("not supported; write one of {}", names.join(", "))
-        })
+        METHODS
+            .iter()
+            .find(|(name, ..)| *name == text)
+            .map(|&(_, method, ..)| Some(method))
+            .ok_or_else(|| {
+                let names: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();
+                format!("not supported; write one of {}", names.join(", "))
+            })
     }
 
     pub(crate) fn facts(self) -> (u16, usize) {
-        METHODS.iter().find(|(_, method, ..)| *method == self).map_or((0, 0), |&(_, _, number, bytes)| (number, bytes))
+        METHODS
+            .iter()
+            .find(|(_, method, ..)| *method == self)
+            .map_or((0, 0), |&(_, _, number, bytes)| (number, bytes))
     }
 
     /// Bytes of the header with its checksum.

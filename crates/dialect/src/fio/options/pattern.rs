@@ -68,9 +68,9 @@ pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     }
     match fill.bytes.len() {
         0 => Err(PATTERN_HINT.into()),
-        len if len > MAX_PATTERN => {
-            Err(format!("it has more than {MAX_PATTERN} bytes, which is fio's limit; write a shorter pattern"))
-        }
+        len if len > MAX_PATTERN => Err(format!(
+            "it has more than {MAX_PATTERN} bytes, which is fio's limit; write a shorter pattern"
+        )),
         _ => Ok(fill),
     }
 }
@@ -84,7 +84,8 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
     }
 }
 
-const PATTERN_HINT: &str = "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
+const PATTERN_HINT: &str =
+    "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
 
 /// A file with a pattern; no more is read than a pattern may have.
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
@@ -93,7 +94,12 @@ const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 /// file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    PATTERN_FILE.open(Path::new(path)).ok()?.take(MAX_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
+    PATTERN_FILE
+        .open(Path::new(path))
+        .ok()?
+        .take(MAX_PATTERN as u64 + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes).filter(|bytes| !bytes.is_empty())
 }
 
@@ -111,8 +117,11 @@ fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
         let end = digits.bytes().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(digits.len());
         let (digits, after) = digits.split_at(end);
         // An odd digit is the whole first byte.
-        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
-        let bytes = (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok());
+        let even =
+            if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
+        let bytes = (0..even.len())
+            .step_by(2)
+            .filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok());
         return (end > 0).then(|| (bytes.collect(), after));
     }
     // A decimal number ends where the next part begins; the 0 of 0x belongs to that part.
@@ -141,19 +150,40 @@ mod tests {
             (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90]))
         );
         // As Debian's fio 3.33 writes them.
-        assert_eq!(plain_pattern("\"abcd\"-120xdeadface"), Ok(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec()));
+        assert_eq!(
+            plain_pattern("\"abcd\"-120xdeadface"),
+            Ok(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec())
+        );
         assert_eq!(plain_pattern("\"a\"12\"b\""), Ok(vec![b'a', 12, b'b']));
-        assert_eq!((plain_pattern("70000"), plain_pattern("0")), (Ok(vec![0x70, 0x11, 1]), Ok(vec![0])));
+        assert_eq!(
+            (plain_pattern("70000"), plain_pattern("0")),
+            (Ok(vec![0x70, 0x11, 1]), Ok(vec![0]))
+        );
         let file = tempfile::NamedTempFile::new().unwrap();
         let named = format!("'{}'1", file.path().display());
         assert!(plain_pattern(&named).unwrap_err().contains("write it as"), "an empty file");
         std::fs::write(&file, b"xyz").unwrap();
         assert_eq!(plain_pattern(&named), Ok(b"xyz\x01".to_vec()));
-        for text in ["'/'", "'x", "0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
+        for text in [
+            "'/'",
+            "'x",
+            "0x",
+            "\"\"",
+            "",
+            "\"a",
+            "xyz",
+            "0xg",
+            "0x\u{e9}\u{e9}",
+            "9999999999",
+            "-",
+        ] {
             assert!(plain_pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
         // Debian's fio 3.33 takes 512 bytes and refuses 513.
-        assert_eq!(plain_pattern(&format!("0x{}", "ab".repeat(512))).map(|bytes| bytes.len()), Ok(512));
+        assert_eq!(
+            plain_pattern(&format!("0x{}", "ab".repeat(512))).map(|bytes| bytes.len()),
+            Ok(512)
+        );
         std::fs::write(&file, [7; 513]).unwrap();
         for long in [format!("0x{}", "ab".repeat(513)), format!("'{}'", file.path().display())] {
             assert!(plain_pattern(&long).unwrap_err().contains("more than 512 bytes"));

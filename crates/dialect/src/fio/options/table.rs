@@ -8,16 +8,20 @@ mod help;
 pub use help::help;
 
 use super::choices::{
-    MAX_FILES, distribution, interval, nice, paths, percentiles, power_of_two, processors, range, request, skipped,
-    small, split, trace,
+    MAX_FILES, distribution, interval, nice, paths, percentiles, power_of_two, processors, range,
+    request, skipped, small, split, trace,
 };
 use super::tolerated::Tolerated;
 
 use super::job_options::Options;
-use super::kinds::{ExitWhat, Fallocate, FileService, MAX_COARSENESS, SyncMode, Unified, WindowValue};
+use super::kinds::{
+    ExitWhat, Fallocate, FileService, MAX_COARSENESS, SyncMode, Unified, WindowValue,
+};
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
-use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns};
+use super::value::{
+    Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns,
+};
 use crate::rows::{self, Form, OptionKind, put};
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
@@ -45,10 +49,13 @@ fn check_form(form: Form, value: Option<&str>, kb_base: u64) -> ParseResult {
     match form {
         Form::Flag => switch(value).map(drop),
         Form::Switch => switch(Some(text?)).map(drop),
-        Form::Number => {
-            text.map(|text| text.strip_prefix('-').unwrap_or(text)).map(|text| size(text, kb_base))?.map(drop)
+        Form::Number => text
+            .map(|text| text.strip_prefix('-').unwrap_or(text))
+            .map(|text| size(text, kb_base))?
+            .map(drop),
+        Form::Words(words) => {
+            choice(text?, &words.iter().map(|&word| (word, ())).collect::<Vec<_>>())
         }
-        Form::Words(words) => choice(text?, &words.iter().map(|&word| (word, ())).collect::<Vec<_>>()),
         Form::Text => Ok(()),
     }
 }
@@ -337,7 +344,11 @@ fn find(name: &str) -> Option<&'static Row> {
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         None => name,
-        Some(row) if matches!(row.takes, OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_)) => name,
+        Some(row)
+            if matches!(row.takes, OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_)) =>
+        {
+            name
+        }
         Some(row) => row.names().next().unwrap_or(name),
     }
 }
@@ -370,7 +381,9 @@ impl Options {
                 false => Ok(()),
             },
             OnlyValues(values, _) if values.contains(&value.unwrap_or("1")) => Ok(()),
-            OnlyValues(values, hint) => Err(format!("halfpower serves only {} here; {hint}", values.join(" or "))),
+            OnlyValues(values, hint) => {
+                Err(format!("halfpower serves only {} here; {hint}", values.join(" or ")))
+            }
             Refused(hint) => Err(format!("halfpower does not serve it; {hint}")),
         }
     }

@@ -59,9 +59,13 @@ impl Errors {
         let mut errors = Errors::default();
         for word in text.split(':').map(str::trim).filter(|word| !word.is_empty()) {
             let known = NAMES.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
-            let number = known.or_else(|| word.parse().ok().filter(|number| (1..192).contains(number)));
+            let number =
+                known.or_else(|| word.parse().ok().filter(|number| (1..192).contains(number)));
             let number = number.ok_or_else(|| {
-                format!("'{}' is not a system error; write EIO, ENOSPC or a number below 192", cut(word))
+                format!(
+                    "'{}' is not a system error; write EIO, ENOSPC or a number below 192",
+                    cut(word)
+                )
             })?;
             errors.0[number as usize / 64] |= 1 << (number % 64);
         }
@@ -97,7 +101,9 @@ impl Tolerated {
     pub(crate) fn ignore(&mut self, text: &str) -> Result<(), Reason> {
         let lists: Vec<&str> = text.split(',').collect();
         if lists.len() > 3 {
-            return Err("it has more than three lists; write those of reads, writes and verifying".into());
+            return Err(
+                "it has more than three lists; write those of reads, writes and verifying".into()
+            );
         }
         self.ignored = [Errors::default(); 3];
         for (errors, list) in self.ignored.iter_mut().zip(lists) {
@@ -109,8 +115,14 @@ impl Tolerated {
     /// Adds ignored errors to the tolerated failures.
     pub(crate) fn settled(self) -> Tolerated {
         let [reads, writes, verify] = self.ignored.map(|errors| !errors.is_empty());
-        let verify = (self.verify || verify) && (self.ignored[2].is_empty() || self.ignored[2].has(ILLEGAL_SEQUENCE));
-        Tolerated { reads: self.reads || reads, writes: self.writes || writes, verify, ignored: self.ignored }
+        let verify = (self.verify || verify)
+            && (self.ignored[2].is_empty() || self.ignored[2].has(ILLEGAL_SEQUENCE));
+        Tolerated {
+            reads: self.reads || reads,
+            writes: self.writes || writes,
+            verify,
+            ignored: self.ignored,
+        }
     }
 
     pub(crate) fn any(self) -> bool {

@@ -75,7 +75,10 @@ impl Trace {
     pub fn read(mut text: impl BufRead) -> Result<Trace, Reason> {
         const OTHER: &str = "it is not a trace in text: its first line is not 'fio version 3 iolog' (a trace of blktrace is turned into one with fio's own read_iolog and write_iolog)";
         let mut first = Vec::new();
-        (&mut text).take(64).read_until(b'\n', &mut first).map_err(|error| format!("it cannot be read: {error}"))?;
+        (&mut text)
+            .take(64)
+            .read_until(b'\n', &mut first)
+            .map_err(|error| format!("it cannot be read: {error}"))?;
         let timed = match String::from_utf8_lossy(&first).trim_end() {
             "fio version 2 iolog" => false,
             "fio version 3 iolog" => true,
@@ -86,10 +89,15 @@ impl Trace {
         for index in 0.. {
             let wrong = |why: &str| format!("line {}: {why}", index + 2);
             let line = next_line(&mut text, MAX_LINE_BYTES);
-            let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))? else { break };
+            let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))?
+            else {
+                break;
+            };
             trace.take(&line, timed, &mut waited_ns).map_err(|why| wrong(&why))?;
             if trace.entries.len() > MAX_ENTRIES {
-                return Err(format!("it has more than {MAX_ENTRIES} requests; replay a part of it"));
+                return Err(format!(
+                    "it has more than {MAX_ENTRIES} requests; replay a part of it"
+                ));
             }
         }
         if trace.entries.is_empty() {
@@ -101,7 +109,9 @@ impl Trace {
     fn take(&mut self, line: &str, timed: bool, waited_ns: &mut Nanos) -> Result<(), Reason> {
         let mut words = line.split_whitespace();
         let Some(mut word) = words.next() else { return Ok(()) };
-        let number = |word: &str| word.parse::<u64>().map_err(|_| format!("'{}' is not a number from 0 up", cut(word)));
+        let number = |word: &str| {
+            word.parse::<u64>().map_err(|_| format!("'{}' is not a number from 0 up", cut(word)))
+        };
         let mut at_ns = *waited_ns;
         if timed {
             at_ns = number(word)?.saturating_mul(MICROSECOND_NS);
@@ -122,7 +132,13 @@ impl Trace {
             ("trim", [_, _]) => Action::Trim,
             ("sync", _) => Action::Sync(Stability::File),
             ("datasync", _) => Action::Sync(Stability::Data),
-            _ => return Err(format!("'{}' with {} numbers is no action of a trace", cut(action), rest.len())),
+            _ => {
+                return Err(format!(
+                    "'{}' with {} numbers is no action of a trace",
+                    cut(action),
+                    rest.len()
+                ));
+            }
         };
         let place = self.files.iter().position(|known| known == name);
         let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
@@ -131,7 +147,10 @@ impl Trace {
         let most = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
         let moves = !matches!(action, Action::Sync(_));
         if moves && !(1..=u64::from(most)).contains(&len) {
-            return Err(format!("a request of {len} B is not from 1 B to {}", show_size(most.into())));
+            return Err(format!(
+                "a request of {len} B is not from 1 B to {}",
+                show_size(most.into())
+            ));
         }
         offset.checked_add(len).ok_or("it ends beyond 64 bits")?;
         let len = if moves { len as u32 } else { 0 };
@@ -143,7 +162,11 @@ impl Trace {
         if self.files.iter().all(|known| known != name) {
             self.files.push(name.into());
         }
-        if self.files.len() > MAX_FILES { Err(format!("it has more than {MAX_FILES} files")) } else { Ok(()) }
+        if self.files.len() > MAX_FILES {
+            Err(format!("it has more than {MAX_FILES} files"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -167,14 +190,23 @@ pub struct Replay {
 
 impl Default for Replay {
     fn default() -> Self {
-        Replay { trace: None, no_stall: false, time_percent: 100, redirect: None, align: 0, scale: 0, skip: [false; 4] }
+        Replay {
+            trace: None,
+            no_stall: false,
+            time_percent: 100,
+            redirect: None,
+            align: 0,
+            scale: 0,
+            skip: [false; 4],
+        }
     }
 }
 
 impl Replay {
     /// Whether the trace has trims that are not skipped.
     pub(crate) fn trims(&self) -> bool {
-        let trims = |trace: &Arc<Trace>| trace.entries.iter().any(|entry| entry.action == Action::Trim);
+        let trims =
+            |trace: &Arc<Trace>| trace.entries.iter().any(|entry| entry.action == Action::Trim);
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
@@ -197,7 +229,10 @@ impl Replay {
             }
         };
         Some(Arc::new(Trace {
-            files: self.redirect.as_ref().map_or_else(|| trace.files.clone(), |path| vec![path.clone()]),
+            files: self
+                .redirect
+                .as_ref()
+                .map_or_else(|| trace.files.clone(), |path| vec![path.clone()]),
             entries: trace.entries.iter().filter(wanted).map(one).collect(),
             timed: trace.timed && !self.no_stall,
         }))
@@ -250,9 +285,21 @@ mod tests {
         // As Debian's fio 3.33 writes it.
         let three = "fio version 3 iolog\n2 /tmp/d add\n190 /tmp/d open\n198 /tmp/d read 0 4096\n657 /tmp/d write 28672 8192\n660 /tmp/d sync 0 0\n1594 /tmp/d close\n";
         let trace = read(three).unwrap();
-        assert_eq!((trace.files.as_slice(), trace.entries.len(), trace.timed), (&["/tmp/d".to_string()][..], 3, true));
-        let write = Entry { at_ns: 657_000, action: Action::Request(Op::Write), file: 0, offset: 28672, len: 8192 };
-        assert_eq!((trace.entries[1], trace.entries[2].action), (write, Action::Sync(Stability::File)));
+        assert_eq!(
+            (trace.files.as_slice(), trace.entries.len(), trace.timed),
+            (&["/tmp/d".to_string()][..], 3, true)
+        );
+        let write = Entry {
+            at_ns: 657_000,
+            action: Action::Request(Op::Write),
+            file: 0,
+            offset: 28672,
+            len: 8192,
+        };
+        assert_eq!(
+            (trace.entries[1], trace.entries[2].action),
+            (write, Action::Sync(Stability::File))
+        );
         let two = "fio version 2 iolog\n/a add\n/a open\n/a read 0 512\n/a wait 250 0\n/a datasync\n/a trim 0 4096\n";
         let trace = read(two).unwrap();
         assert_eq!((trace.entries[0].at_ns, trace.entries[1].at_ns), (0, 250_000));
@@ -272,7 +319,10 @@ mod tests {
             ("fio version 3 iolog\n0 /a add\nx /a read 0 512\n", "line 3: 'x' is not a number"),
             ("fio version 3 iolog\n0 /a add\n0 /a read 0 0\n", "a request of 0 B"),
             ("fio version 3 iolog\n0 /a add\n0 /a wait 5 0\n", "no action"),
-            ("fio version 3 iolog\n0 /a add\n0 /a read 18446744073709551615 512\n", "beyond 64 bits"),
+            (
+                "fio version 3 iolog\n0 /a add\n0 /a read 18446744073709551615 512\n",
+                "beyond 64 bits",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(why), "{text:?}: {error}");
@@ -283,7 +333,10 @@ mod tests {
     fn replay_options_scale_redirect_and_skip() {
         let text = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a read 5000 512\n100 /b write 8192 512\n200 /b trim 0 512\n300 /a sync 0 0\n";
         let replay = Replay { trace: Some(Arc::new(read(text).unwrap())), ..Replay::default() };
-        assert!(replay.trims() && !Replay { skip: [false, false, true, false], ..replay.clone() }.trims());
+        assert!(
+            replay.trims()
+                && !Replay { skip: [false, false, true, false], ..replay.clone() }.trims()
+        );
         let changed = Replay {
             time_percent: 200,
             redirect: Some("/c".into()),
@@ -294,9 +347,18 @@ mod tests {
         let trace = changed.settled().unwrap();
         let shown: Vec<(u64, u64, u16)> =
             trace.entries.iter().map(|entry| (entry.at_ns, entry.offset, entry.file)).collect();
-        assert_eq!((trace.files.as_slice(), shown), (&["/c".to_string()][..], vec![(0, 4096, 0), (50_000, 8192, 0)]));
-        let halved = Replay { scale: 2, no_stall: true, skip: [true, false, true, false], ..replay }.settled().unwrap();
-        assert_eq!((halved.entries[0].offset, halved.entries.len(), halved.timed), (4096, 2, false));
+        assert_eq!(
+            (trace.files.as_slice(), shown),
+            (&["/c".to_string()][..], vec![(0, 4096, 0), (50_000, 8192, 0)])
+        );
+        let halved =
+            Replay { scale: 2, no_stall: true, skip: [true, false, true, false], ..replay }
+                .settled()
+                .unwrap();
+        assert_eq!(
+            (halved.entries[0].offset, halved.entries.len(), halved.timed),
+            (4096, 2, false)
+        );
     }
 
     proptest! {

@@ -57,7 +57,9 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
                 &unit[..1]
             ));
         }
-        _ if unit.starts_with('.') => return Err("it has a fraction; write a whole number of a smaller unit".into()),
+        _ if unit.starts_with('.') => {
+            return Err("it has a fraction; write a whole number of a smaller unit".into());
+        }
         _ => return Err("its unit is unknown; write 4096, 4k, 16m or 2g".into()),
     };
     number.checked_mul(kb_base.pow(power)).ok_or_else(|| TOO_LARGE.into())
@@ -134,7 +136,10 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
 }
 
 /// A list by direction: read, write, trim. A missing value repeats the one before it.
-pub(crate) fn by_direction<T: Clone>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
+pub(crate) fn by_direction<T: Clone>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, Reason>,
+) -> Result<[T; 2], Reason> {
     by_direction_with_trims(text, parse).map(|[read, write, _]| [read, write])
 }
 
@@ -224,7 +229,9 @@ mod tests {
         }
         assert_eq!(time_ns("40", 1000), Ok(40_000));
         assert!(
-            time_ns("3w", second).is_err() && time_ns("-1", second).is_err() && time_ns("9999999d", second).is_err()
+            time_ns("3w", second).is_err()
+                && time_ns("-1", second).is_err()
+                && time_ns("9999999d", second).is_err()
         );
     }
 
@@ -232,7 +239,10 @@ mod tests {
     fn directions_inherit() {
         let parse = |text: &str| size(text, 1024);
         assert_eq!(by_direction("4k,8k", parse), Ok([4096, 8192]));
-        assert_eq!((by_direction("4k,,", parse), by_direction("4k", parse)), (Ok([4096, 4096]), Ok([4096, 4096])));
+        assert_eq!(
+            (by_direction("4k,,", parse), by_direction("4k", parse)),
+            (Ok([4096, 4096]), Ok([4096, 4096]))
+        );
         assert!(by_direction(",8k", parse).is_err() && by_direction("1,2,3,4", parse).is_err());
         assert_eq!((ends("4k-8k", parse), ends("4k", parse)), (Ok([4096, 8192]), Ok([4096, 4096])));
         assert!(ends("8k-4k", parse).unwrap_err().contains("above"));

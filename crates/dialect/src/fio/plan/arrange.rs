@@ -74,8 +74,8 @@ fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     // Clones alternate between directories if their file names are generated; named files go to the
     // first one.
     let turn = if options.filenames.is_empty() { clone as usize } else { 0 };
-    let directory =
-        (!options.directories.is_empty()).then(|| Path::new(&options.directories[turn % options.directories.len()]));
+    let directory = (!options.directories.is_empty())
+        .then(|| Path::new(&options.directories[turn % options.directories.len()]));
     let path = |name: &str| match directory {
         // As in fio, the directory is prepended even to an absolute name.
         Some(directory) => directory.join(name.trim_start_matches('/')),
@@ -85,7 +85,10 @@ fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
         return options.filenames.iter().map(|name| path(name)).collect();
     }
     let made = |file: u32| {
-        let format = options.filename_format.replace("$jobname", &job.name).replace("$jobnum", &clone.to_string());
+        let format = options
+            .filename_format
+            .replace("$jobname", &job.name)
+            .replace("$jobnum", &clone.to_string());
         format.replace("$filenum", &file.to_string())
     };
     let mut paths: Vec<PathBuf> = (0..options.files).map(|file| path(&made(file))).collect();
@@ -139,7 +142,13 @@ struct Region {
 
 /// Computes a clone's part of file number `file` of `count`, and the size and number of its
 /// passes; `found` is the existing file.
-fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: Found) -> Result<Region, FioError> {
+fn region(
+    job: &Job,
+    clone: u32,
+    (file, count): (u64, u64),
+    path: &Path,
+    found: Found,
+) -> Result<Region, FioError> {
     let options = &job.options;
     let shown = path.display();
     let there = match found {
@@ -164,8 +173,10 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
             return Err(job.wrong(format!("size: {shown} {why} is needed; write size=1g")));
         }
     };
-    let overflow = || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
-    let step = options.offset_increment.of(whole).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
+    let overflow =
+        || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
+    let step =
+        options.offset_increment.of(whole).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
     let start = options.offset.of(whole).checked_add(step).ok_or_else(overflow)?;
     let rest = |whole: u64| {
         whole.checked_sub(start).filter(|&rest| rest > 0).ok_or_else(|| {
@@ -187,9 +198,9 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     // As in fio, with several sizes the last requests shrink to fit.
     let request = job.least_request_bytes();
     if len == 0 {
-        return Err(
-            job.wrong(format!("size: nothing is left for {shown}; give each of the {count} files a request at least"))
-        );
+        return Err(job.wrong(format!(
+            "size: nothing is left for {shown}; give each of the {count} files a request at least"
+        )));
     }
     let end = start.checked_add(len).ok_or_else(overflow)?;
     match found {
@@ -223,7 +234,9 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     let of_pass = match holes {
         _ if mix && holes > 0 => None,
         0 => Some(pass / request * request),
-        _ if len >= request && ends(request + holes) => Some(without_holes(len, request, (request, holes))),
+        _ if len >= request && ends(request + holes) => {
+            Some(without_holes(len, request, (request, holes)))
+        }
         _ => None,
     };
     // As in fio, a pass ends when no whole request is left, and io_size is rounded up to whole
@@ -276,7 +289,8 @@ impl Arrangement {
                 }
             }
         }
-        let unused = destroy.iter().find(|named| !arrangement.files.iter().any(|file| file.path == **named));
+        let unused =
+            destroy.iter().find(|named| !arrangement.files.iter().any(|file| file.path == **named));
         match unused {
             Some(named) => Err(FioError::Usage(format!(
                 "--destroy-data={}: no job writes an existing file or device with this name; use the job's name for it",
@@ -299,12 +313,19 @@ impl Arrangement {
         let mut files = Vec::new();
         let mut parts: Vec<Region> = Vec::new();
         for (number, path) in paths.into_iter().enumerate() {
-            let found =
-                look(&path).map_err(|error| job.wrong(format!("cannot examine {}: {error}", path.display())))?;
+            let found = look(&path).map_err(|error| {
+                job.wrong(format!("cannot examine {}: {error}", path.display()))
+            })?;
             check_found(job, &path, found, destroy)?;
             // Files laid out for an earlier job exist when this one begins.
-            let laid_out = self.files.iter().find(|file| file.path == path).map(|file| Found::Made(file.bytes));
-            let seen = laid_out.filter(|_| found == Found::Nothing && job.options.size.is_none()).unwrap_or(found);
+            let laid_out = self
+                .files
+                .iter()
+                .find(|file| file.path == path)
+                .map(|file| Found::Made(file.bytes));
+            let seen = laid_out
+                .filter(|_| found == Found::Nothing && job.options.size.is_none())
+                .unwrap_or(found);
             let region = region(job, clone, (number as u64, count), &path, seen)?;
             files.push(self.file(job, path, found, region.end));
             parts.push(region);
@@ -316,11 +337,20 @@ impl Arrangement {
             ));
         }
         if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
-            return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
+            return Err(job.wrong(
+                "offset: files that take turns begin at a whole request; give a multiple of bs",
+            ));
         }
         let limit_bytes = (!job.options.time_based).then_some(pass_bytes * passes);
         let number = self.clones.len() as u32 + 1;
-        self.clones.push(ClonePlan { number, job: place, files, part: (start, len), limit_bytes, passes });
+        self.clones.push(ClonePlan {
+            number,
+            job: place,
+            files,
+            part: (start, len),
+            limit_bytes,
+            passes,
+        });
         Ok(())
     }
 
@@ -347,7 +377,14 @@ impl Arrangement {
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
             None => {
-                self.files.push(FilePlan { path, bytes, made, written: false, idle: true, grows: false });
+                self.files.push(FilePlan {
+                    path,
+                    bytes,
+                    made,
+                    written: false,
+                    idle: true,
+                    grows: false,
+                });
                 self.files.len() - 1
             }
         };
@@ -392,9 +429,9 @@ pub fn look(path: &Path) -> io::Result<Found> {
         Ok(bytes) if bytes > 0 => Ok(Found::Device(bytes)),
         Ok(_) => Ok(Found::Other("neither a file nor a block device with a medium")),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
-        Err(_) if files::is_block_device(&metadata) => {
-            Ok(Found::Other("a block device that cannot be opened: no driver serves it, or it has no medium"))
-        }
+        Err(_) if files::is_block_device(&metadata) => Ok(Found::Other(
+            "a block device that cannot be opened: no driver serves it, or it has no medium",
+        )),
         Err(_) => Ok(Found::Other("neither a file nor a block device")),
     }
 }

@@ -23,9 +23,10 @@ pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
     }
     for part in options.filename_format.split('$').skip(1) {
         if !["jobname", "jobnum", "filenum"].iter().any(|word| part.starts_with(word)) {
-            return Err(
-                job.wrong(format!("filename_format: '${}' is unknown; use $jobname, $jobnum and $filenum", cut(part)))
-            );
+            return Err(job.wrong(format!(
+                "filename_format: '${}' is unknown; use $jobname, $jobnum and $filenum",
+                cut(part)
+            )));
         }
     }
     Ok(())
@@ -35,13 +36,20 @@ pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
 fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.replay.trims() {
-        warnings.push(format!("{}: in halfpower's own figures (point) the trims count as writes", job.shown()));
+        warnings.push(format!(
+            "{}: in halfpower's own figures (point) the trims count as writes",
+            job.shown()
+        ));
     }
     if !(options.reads || options.writes) {
-        return Err(job.wrong("read_iolog: replay_skip leaves nothing of the trace to replay; skip less"));
+        return Err(
+            job.wrong("read_iolog: replay_skip leaves nothing of the trace to replay; skip less")
+        );
     }
     if options.verify.is_some() {
-        return Err(job.wrong("verify with read_iolog: the writes of a trace are not read back; leave verify out"));
+        return Err(job.wrong(
+            "verify with read_iolog: the writes of a trace are not read back; leave verify out",
+        ));
     }
     let rated = job.rate_iops().is_some() || options.think_ns > 0 || options.strides.are_on();
     if rated || options.number_ios.is_some() || options.io_size.is_some() {
@@ -62,9 +70,10 @@ fn check_trims(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         return Err(job.wrong("verify: nothing can be read back of what is trimmed; leave it out, or use rw=trimwrite"));
     }
     if job.is_threaded() && options.then_writes {
-        return Err(
-            job.wrong(format!("rw={} with threads is not supported; use psync, libaio or io_uring", options.mode))
-        );
+        return Err(job.wrong(format!(
+            "rw={} with threads is not supported; use psync, libaio or io_uring",
+            options.mode
+        )));
     }
     warnings.push(format!(
         "{}: in halfpower's own figures ({}",
@@ -90,7 +99,9 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
         check_filling(job)?;
     }
     if options.align_bytes == Some(0) {
-        return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
+        return Err(
+            job.wrong("blockalign: every place is a multiple of something; give 512 or more")
+        );
     }
     if options.create_on_open && options.writes && !options.reads && !options.overwrite {
         warnings.push(format!(
@@ -99,10 +110,16 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
         ));
     }
     if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
-        warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
+        warnings.push(format!(
+            "{}: unlink_each_loop=1: the files are laid out once for all loops",
+            job.shown()
+        ));
     }
     if options.min_rates.any() && job.is_threaded() {
-        warnings.push(format!("{}: rate_min: threads below the minimum continue (fio would end the job)", job.shown()));
+        warnings.push(format!(
+            "{}: rate_min: threads below the minimum continue (fio would end the job)",
+            job.shown()
+        ));
     }
     check_order(job, warnings)?;
     check_verify(job, warnings)
@@ -110,7 +127,8 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
 
 fn check_filling(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
-    let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
+    let grows =
+        options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
     let calls = options.engine.does_io() && !options.engine.is_mapped();
     if !grows || !calls || options.create_only || job.file_count() > 1 || options.loops > 1 {
         return Err(job.wrong(
@@ -139,7 +157,9 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             .wrong("verify_state_save with threads: their progress is not one number; use psync, libaio or io_uring"));
     }
     if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
-        return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
+        return Err(
+            job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef")
+        );
     }
     check_overlaps(job)?;
     let (request, least) = (job.least_request_bytes(), method.least_bytes());
@@ -174,12 +194,17 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
             "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: the order of overlapping writes is unknown; use psync, libaio or io_uring",
         ));
     }
-    if job.keeps_writes() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
+    if job.keeps_writes()
+        && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load)
+    {
         return Err(job.wrong(
             "verify_only or verify_state_load with requests of several sizes in random order: only writes of this run can be read back; leave it out, or give one bs",
         ));
     }
-    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
+    let one_pass = !options.time_based
+        && options.loops == 1
+        && options.io_size.is_none()
+        && job.file_count() == 1;
     let known = job.keeps_writes() || (one_pass && options.verify_backlog == 0);
     if job.sizes().is_some() && options.writes && !known {
         return Err(job.wrong(
@@ -200,7 +225,9 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
     let back = options.back_bytes;
-    if back > 0 && (!simple || !options.offset.is_nothing() || !options.offset_increment.is_nothing()) {
+    if back > 0
+        && (!simple || !options.offset.is_nothing() || !options.offset_increment.is_nothing())
+    {
         return Err(job.wrong(
             "a negative value after the colon of rw needs one file from its beginning and one bs; give each file a job of its own, without offset",
         ));
@@ -219,14 +246,18 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if options.hole_bytes > 0 && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn) {
+    if options.hole_bytes > 0
+        && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn)
+    {
         return Err(job.wrong(
             "the value after the colon of rw needs one bs, and files that take turns (roundrobin); give each file a job of its own",
         ));
     }
     check_places(job, simple)?;
     if options.number_ios.is_some() && job.sizes().is_some() {
-        return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
+        return Err(
+            job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size")
+        );
     }
     let all_random = !options.random || options.random_percent == [100; 2];
     if options.blocks_by_order && !all_random {
@@ -240,7 +271,8 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         ));
     }
     if options.serialize_overlap
-        && (!simple || (options.random && (options.no_random_map || options.run > 1 || !all_random)))
+        && (!simple
+            || (options.random && (options.no_random_map || options.run > 1 || !all_random)))
     {
         return Err(job.wrong(
             "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
@@ -254,8 +286,13 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     let options = &job.options;
     if options.strides.are_on() {
         let (size, mixed) = (options.strides.size, options.reads && options.writes);
-        let uniform = options.distribution == Distribution::Uniform && options.random_percent == [100; 2];
-        let served = if options.random { uniform && options.run == 1 } else { !mixed && options.hole_bytes == 0 };
+        let uniform =
+            options.distribution == Distribution::Uniform && options.random_percent == [100; 2];
+        let served = if options.random {
+            uniform && options.run == 1
+        } else {
+            !mixed && options.hole_bytes == 0
+        };
         if !served || !simple {
             return Err(job.wrong(
                 "zonemode=strided needs one file, one bs, and one direction or places that are all alike; give each its own job, or zonemode=none",
@@ -299,7 +336,9 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if let Some(most) = options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth()) {
+    if let Some(most) =
+        options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth())
+    {
         return Err(job.wrong(format!(
             "iodepth_batch_complete_max={most} with iodepth={depth}: all available completions are taken at once; give {depth} or more, or leave it out"
         )));
@@ -346,7 +385,9 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 fn check_priorities(job: &Job) -> Result<(), FioError> {
     let (priorities, engine) = (&job.options.cmdprio, job.options.engine);
     if priorities.is_given_twice() {
-        return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both given; leave one out"));
+        return Err(
+            job.wrong("cmdprio_percentage and cmdprio_bssplit are both given; leave one out")
+        );
     }
     if priorities.is_on() && !engine.takes_priorities() {
         return Err(job.wrong(format!(
@@ -360,7 +401,8 @@ fn check_priorities(job: &Job) -> Result<(), FioError> {
 /// Only blocking engines need threads; the others queue their requests themselves.
 fn check_offload(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
-    let served = !options.engine.does_io() || (options.engine.max_depth() == 1 && !options.engine.is_mapped());
+    let served = !options.engine.does_io()
+        || (options.engine.max_depth() == 1 && !options.engine.is_mapped());
     if options.offload && !served {
         return Err(job.wrong(format!(
             "io_submit_mode=offload with ioengine={}: it queues its requests itself; leave the option out, or use psync",
@@ -378,7 +420,9 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if options.rate_bytes.iter().any(Option::is_some) && options.rate_iops.iter().any(Option::is_some) {
+    if options.rate_bytes.iter().any(Option::is_some)
+        && options.rate_iops.iter().any(Option::is_some)
+    {
         return Err(job.wrong("rate and rate_iops are both given; leave one out"));
     }
     check_rates(job, warnings)?;
@@ -436,10 +480,14 @@ fn check_latency(job: &Job) -> Result<(), FioError> {
 fn check_steady(job: &Job) -> Result<(), FioError> {
     let steady = &job.options.steady;
     if steady.given && !steady.watches() {
-        return Err(job.wrong("steadystate has no effect without steadystate_duration; write steadystate_duration=10"));
+        return Err(job.wrong(
+            "steadystate has no effect without steadystate_duration; write steadystate_duration=10",
+        ));
     }
     if steady.watches() && !whole_seconds(steady.duration_ns) {
-        return Err(job.wrong("steadystate_duration: rates are collected once a second; give 2 or more whole seconds"));
+        return Err(job.wrong(
+            "steadystate_duration: rates are collected once a second; give 2 or more whole seconds",
+        ));
     }
     Ok(())
 }

@@ -36,7 +36,11 @@ impl Job {
 
     /// Requests that each stream keeps outstanding: 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
-        if self.options.offload { self.options.depth } else { self.options.depth.min(self.options.engine.max_depth()) }
+        if self.options.offload {
+            self.options.depth
+        } else {
+            self.options.depth.min(self.options.engine.max_depth())
+        }
     }
 
     /// Whether it follows a trace or another job's writes instead of its own sequence.
@@ -52,7 +56,9 @@ impl Job {
     pub(crate) fn rated_mix(&self) -> Option<(u64, u64)> {
         match self.rates() {
             // In millionths of a request: the rounding error is far below one request per run.
-            [Some(reads), Some(writes)] => Some(((reads * 1e6) as u64, ((reads + writes) * 1e6) as u64)),
+            [Some(reads), Some(writes)] => {
+                Some(((reads * 1e6) as u64, ((reads + writes) * 1e6) as u64))
+            }
             _ => None,
         }
     }
@@ -70,13 +76,16 @@ impl Job {
     /// Whether submission is timed: requests must be submitted by a call that does not wait for
     /// them.
     pub(crate) fn times_submission(&self) -> bool {
-        self.options.times_submission && self.options.engine.is_async() && self.options.engine.does_io()
+        self.options.times_submission
+            && self.options.engine.is_async()
+            && self.options.engine.does_io()
     }
 
     /// Whether threads make its calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
-        options.engine.has_workers() || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
+        options.engine.has_workers()
+            || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
     }
 
     /// Request sizes of the operations that the job uses.
@@ -92,13 +101,16 @@ impl Job {
 
     /// Size of its smallest requests.
     pub fn least_request_bytes(&self) -> u64 {
-        let least = self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min();
+        let least =
+            self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min();
         least.unwrap_or(0).max(1)
     }
 
     /// Its mix of sizes; `None`: all requests have the same size.
     pub fn sizes(&self) -> Option<Sizes> {
-        let one = |mix: &SizeMix| mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes());
+        let one = |mix: &SizeMix| {
+            mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes())
+        };
         let [read, write] = &self.options.blocks;
         (!self.used().all(one)).then(|| Sizes { read: read.clone(), write: write.clone() })
     }
@@ -123,7 +135,9 @@ impl Job {
     /// Whether such offsets are distributed evenly over its files.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
-        self.may_overlap() && options.distribution == Distribution::Uniform && options.random_percent == [100; 2]
+        self.may_overlap()
+            && options.distribution == Distribution::Uniform
+            && options.random_percent == [100; 2]
     }
 
     /// Whether such requests use no byte twice in a pass.
@@ -143,13 +157,18 @@ impl Job {
     }
 
     pub fn file_count(&self) -> u32 {
-        if self.options.filenames.is_empty() { self.options.files } else { self.options.filenames.len() as u32 }
+        if self.options.filenames.is_empty() {
+            self.options.files
+        } else {
+            self.options.filenames.len() as u32
+        }
     }
 
     /// Rate limits in requests per second, of reads and of writes.
     pub(crate) fn rates(&self) -> [Option<f64>; 2] {
         let of = |side: usize| {
-            let by_bytes = self.options.rate_bytes[side].map(|rate| rate as f64 / self.options.blocks[side].mean());
+            let by_bytes = self.options.rate_bytes[side]
+                .map(|rate| rate as f64 / self.options.blocks[side].mean());
             self.options.rate_iops[side].map(|rate| rate as f64).or(by_bytes)
         };
         [of(0).filter(|_| self.options.reads), of(1).filter(|_| self.options.writes)]
@@ -189,8 +208,13 @@ fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
         settings.iter().partition(|setting| setting.name == "kb_base");
     for setting in bases.into_iter().chain(others) {
         options.set(&setting.name, setting.value.as_deref()).map_err(|reason| {
-            let value = setting.value.as_ref().map_or(String::new(), |value| format!("={}", cut(value)));
-            FioError::Usage(format!("{}: option {}{value}: {reason}", setting.at, cut(&setting.name)))
+            let value =
+                setting.value.as_ref().map_or(String::new(), |value| format!("={}", cut(value)));
+            FioError::Usage(format!(
+                "{}: option {}{value}: {reason}",
+                setting.at,
+                cut(&setting.name)
+            ))
         })?;
     }
     Ok(())
@@ -222,8 +246,10 @@ fn settle(options: &mut Options) {
     }
     options.no_random_map &= !options.every_place;
     // As in fio, an alignment of its own disables the map of used blocks.
-    let least = options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
-    options.no_random_map |= options.random && options.align_bytes.is_some() && options.align_bytes != least;
+    let least =
+        options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
+    options.no_random_map |=
+        options.random && options.align_bytes.is_some() && options.align_bytes != least;
     options.tolerated = options.tolerated.settled();
     options.direct |= options.atomic;
     if options.fills && options.size.is_none() && options.file_bytes.is_none() {
@@ -251,10 +277,12 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     let does = |op: Op| trace.entries.iter().any(|entry| op_of(entry) == Some(op));
     let requests = || trace.entries.iter().filter(|entry| op_of(entry).is_some());
     // Trims need a file opened for writing.
-    (options.reads, options.writes, options.random) = (does(Op::Read), does(Op::Write) || options.replay.trims(), true);
+    (options.reads, options.writes, options.random) =
+        (does(Op::Read), does(Op::Write) || options.replay.trims(), true);
     // A trim transfers no data, so it needs no buffer.
     let largest = requests().map(|entry| entry.len).max().unwrap_or(4096);
-    let end = trace.entries.iter().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
+    let end =
+        trace.entries.iter().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
     options.blocks = [SizeMix::one(largest), SizeMix::one(largest)];
     // Files that alternate all have the same size.
     options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
@@ -309,7 +337,13 @@ impl Plan {
             if !first && (options.stonewall || options.new_group) {
                 group_id += 1;
             }
-            let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
+            let job = Job {
+                name: section.name.clone(),
+                at: section.at.clone(),
+                options,
+                given,
+                group_id,
+            };
             plan.check_wait(&job)?;
             if first || job.options.stonewall {
                 plan.groups.push(Vec::new());
@@ -321,18 +355,25 @@ impl Plan {
             plan.groups.last_mut().expect("a group was just made").push(job);
         }
         if plan.groups.is_empty() {
-            return Err(FioError::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()));
+            return Err(FioError::Usage(
+                "no job is defined; name a job file, or write --name=JOB --size=1g".into(),
+            ));
         }
         Ok(plan)
     }
 
     /// Refuses a job that waits for one not defined before it.
     fn check_wait(&self, job: &Job) -> Result<(), FioError> {
-        let missing = job.options.wait_for.as_ref().filter(|waited| !self.jobs().any(|one| one.name == **waited));
+        let missing = job
+            .options
+            .wait_for
+            .as_ref()
+            .filter(|waited| !self.jobs().any(|one| one.name == **waited));
         match missing {
-            Some(waited) if *waited == job.name => {
-                Err(job.wrong(format!("wait_for={}: a job cannot wait for itself; name a job before it", cut(waited))))
-            }
+            Some(waited) if *waited == job.name => Err(job.wrong(format!(
+                "wait_for={}: a job cannot wait for itself; name a job before it",
+                cut(waited)
+            ))),
             Some(waited) => Err(job.wrong(format!(
                 "wait_for={}: no job before it has this name; name one of those before it",
                 cut(waited)
@@ -346,9 +387,12 @@ impl Plan {
     /// for the whole previous set, which must contain only the job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
-            let why =
-                "it would run beside jobs that wait for others (wait_for); give it a stonewall, or put it before them";
-            return if self.groups.len() > begun_together { Err(job.wrong(why)) } else { Ok(false) };
+            let why = "it would run beside jobs that wait for others (wait_for); give it a stonewall, or put it before them";
+            return if self.groups.len() > begun_together {
+                Err(job.wrong(why))
+            } else {
+                Ok(false)
+            };
         };
         let named = |jobs: &Vec<Job>| jobs.iter().any(|one| one.name == *waited);
         let last = self.groups.len() - 1;

@@ -24,7 +24,11 @@ pub struct VerifyState {
 impl fmt::Display for VerifyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let order = if self.random { "random" } else { "sequential" };
-        writeln!(f, "{TITLE}\nrequests {}\nrequest_bytes {}\norder {order}", self.requests, self.request_bytes)
+        writeln!(
+            f,
+            "{TITLE}\nrequests {}\nrequest_bytes {}\norder {order}",
+            self.requests, self.request_bytes
+        )
     }
 }
 
@@ -33,7 +37,8 @@ impl VerifyState {
     pub fn parse(text: &str) -> Option<VerifyState> {
         let mut lines = text.lines();
         lines.next().filter(|line| *line == TITLE)?;
-        let mut value = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_string);
+        let mut value =
+            |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_string);
         let requests = value("requests")?.parse().ok()?;
         let request_bytes = value("request_bytes")?.parse().ok().filter(|&bytes| bytes > 0)?;
         let random = match value("order")?.as_str() {
@@ -69,14 +74,18 @@ pub fn load_states(
             continue;
         }
         let path = state_path(directory, job, index);
-        let wrong = |why: String| job.wrong(format!("verify_state_load: {}: {why}", path.display()));
+        let wrong =
+            |why: String| job.wrong(format!("verify_state_load: {}: {why}", path.display()));
         let bytes = read(&path).map_err(|error| {
             wrong(format!("cannot read it: {error}; write the files with verify_state_save=1, or leave the option out"))
         })?;
-        let state = VerifyState::parse(&String::from_utf8_lossy(&bytes))
-            .ok_or_else(|| wrong("it is not a halfpower state file (fio's own are not supported)".into()))?;
+        let state = VerifyState::parse(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
+            wrong("it is not a halfpower state file (fio's own are not supported)".into())
+        })?;
         if (state.request_bytes, state.random) != (job.request_bytes(), job.options.random) {
-            return Err(wrong("it was written with another request size or order; use the same bs and rw".into()));
+            return Err(wrong(
+                "it was written with another request size or order; use the same bs and rw".into(),
+            ));
         }
         if state.requests == 0 {
             return Err(wrong("the job had written nothing, so no data can be verified".into()));

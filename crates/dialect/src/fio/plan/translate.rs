@@ -32,7 +32,11 @@ pub(crate) fn pattern(job: &Job) -> Pattern {
         (true, Distribution::Pareto(h)) => Pattern::Pareto(*h),
         (true, Distribution::Normal { deviation, center }) => {
             // fio hashes what it draws, so popular blocks are scattered.
-            Pattern::Normal { deviation_percent: *deviation, center_percent: *center, scattered: true }
+            Pattern::Normal {
+                deviation_percent: *deviation,
+                center_percent: *center,
+                scattered: true,
+            }
         }
         (true, Distribution::Zones { access, share }) => {
             Pattern::HotCold { hot_percent: *share, access_percent: *access }
@@ -69,7 +73,8 @@ fn cache(job: &Job) -> CacheState {
 /// How a clone distributes its requests over its files.
 pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     // With io_size or a time, passes continue until the limit.
-    let passes = Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
+    let passes =
+        Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
     FileTurns::of_passes(job, clone.files.len() as u64, clone.part, seed, passes)
 }
 
@@ -83,7 +88,10 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         pattern: pattern(job),
         request_bytes: job.request_bytes() as u32,
         sizes: job.sizes(),
-        align_bytes: options.align_bytes.filter(|_| options.random).map(|bytes| bytes.min(u64::from(u32::MAX)) as u32),
+        align_bytes: options
+            .align_bytes
+            .filter(|_| options.random)
+            .map(|bytes| bytes.min(u64::from(u32::MAX)) as u32),
         depth: job.effective_depth(),
         threads: 1,
         engine: engine(job),
@@ -113,12 +121,21 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
 }
 
 /// The workload of all clones of a job, for the report.
-pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangement, seed: u64) -> Workload {
+pub(crate) fn job_workload(
+    job: &Job,
+    first: &ClonePlan,
+    arrangement: &Arrangement,
+    seed: u64,
+) -> Workload {
     let made = arrangement.files[first.files[0]].made;
     Workload {
         threads: job.options.clones,
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
-        allocation: if made == Some(NewFile::Reserved) { Allocation::Reserved } else { Allocation::Written },
+        allocation: if made == Some(NewFile::Reserved) {
+            Allocation::Reserved
+        } else {
+            Allocation::Written
+        },
         cache: cache(job),
         ..clone_workload(job, first, seed)
     }
@@ -170,15 +187,19 @@ mod tests {
     fn buffers_and_waits_match_fio() {
         let deep = access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8");
         assert_eq!((deep.memory, deep.reap), (Memory::Pages, Reap::Poll));
-        let fixed =
-            access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8 --fixedbufs --iodepth_batch_complete_min=4");
+        let fixed = access_of(
+            "--name=a --size=1m --ioengine=io_uring --iodepth=8 --fixedbufs --iodepth_batch_complete_min=4",
+        );
         assert_eq!((fixed.memory, fixed.reap), (Memory::Registered, Reap::AtLeast(4)));
         assert_eq!(
             access_of("--name=a --size=1m --ioengine=libaio").reap,
             Reap::AtLeast(1),
             "fio sleeps for each, too"
         );
-        assert_eq!(access_of("--name=a --size=1m --ioengine=psync --iodepth=8").reap, Reap::AtLeast(1));
+        assert_eq!(
+            access_of("--name=a --size=1m --ioengine=psync --iodepth=8").reap,
+            Reap::AtLeast(1)
+        );
     }
 
     #[test]
@@ -189,6 +210,10 @@ mod tests {
         }
         let words: Vec<String> = ["--name=a", "--size=1m", "--atomic=1"].map(String::from).to_vec();
         let plan = Plan::new(&Command::parse(&words).unwrap().sections, &[]).unwrap();
-        assert!(plan.warnings.iter().any(|warning| warning.contains("nothing is written with RWF_ATOMIC")));
+        assert!(
+            plan.warnings
+                .iter()
+                .any(|warning| warning.contains("nothing is written with RWF_ATOMIC"))
+        );
     }
 }

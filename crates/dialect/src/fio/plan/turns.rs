@@ -97,7 +97,8 @@ impl Rounds {
         }
         let request = job.request_bytes();
         // A remainder at the end too short for a zone is used.
-        let range = if strides.range > 0 { strides.range } else { strides.size }.min(len).max(request);
+        let range =
+            if strides.range > 0 { strides.range } else { strides.size }.min(len).max(request);
         let step = range + strides.skip;
         Some(Rounds {
             requests: (strides.size / request).max(1),
@@ -140,17 +141,28 @@ impl FileTurns {
     }
 
     /// The same for a number of passes; `None`: endless.
-    pub(crate) fn of_passes(job: &Job, files: u64, part: (u64, u64), seed: u64, passes: Option<u64>) -> FileTurns {
+    pub(crate) fn of_passes(
+        job: &Job,
+        files: u64,
+        part: (u64, u64),
+        seed: u64,
+        passes: Option<u64>,
+    ) -> FileTurns {
         let options = &job.options;
         let in_row = files > 1 && options.service_run > 1 && !options.random;
-        let differ = files > 1 && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
+        let differ = files > 1
+            && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let own_cursors = !options.random
             && ((options.reads && options.writes)
                 || differ
                 || in_row
                 || options.back_bytes > 0
                 || (files > 1 && options.service == FileService::Random));
-        let mixes_holes = options.hole_bytes > 0 && options.reads && options.writes && files == 1 && !options.random;
+        let mixes_holes = options.hole_bytes > 0
+            && options.reads
+            && options.writes
+            && files == 1
+            && !options.random;
         let zones = match &options.distribution {
             Distribution::ManyZones(zones) if options.random => zones.clone(),
             _ => Vec::new(),
@@ -168,7 +180,10 @@ impl FileTurns {
         // With a map, each block is visited once.
         let bell = match options.distribution {
             Distribution::Normal { deviation, center }
-                if options.random && options.no_random_map && files == 1 && job.sizes().is_none() =>
+                if options.random
+                    && options.no_random_map
+                    && files == 1
+                    && job.sizes().is_none() =>
             {
                 Some(Normal::new((part.1 / request.max(1)).max(1), center, deviation))
             }
@@ -210,7 +225,8 @@ impl FileTurns {
             spread,
             run: options.run,
             random_percent: if options.random { options.random_percent } else { [100; 2] },
-            state: stateful.then(|| Arc::new(Mutex::new(State { cursors, maps, ..State::default() }))),
+            state: stateful
+                .then(|| Arc::new(Mutex::new(State { cursors, maps, ..State::default() }))),
         }
     }
 
@@ -227,7 +243,8 @@ impl FileTurns {
 
     pub(crate) fn pass_bytes(&self) -> u64 {
         if self.stride.1 > 0 && !self.mixes_holes {
-            return without_holes(self.part.1, self.request_bytes, self.stride).saturating_mul(self.files);
+            return without_holes(self.part.1, self.request_bytes, self.stride)
+                .saturating_mul(self.files);
         }
         self.part.1.saturating_mul(self.files)
     }
@@ -246,7 +263,8 @@ impl FileTurns {
     #[inline(always)]
     fn in_turn(&self, request: &mut Request) -> bool {
         if self.files > 1 {
-            let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
+            let (turn, within) =
+                (request.offset / self.request_bytes, request.offset % self.request_bytes);
             request.target = (turn % self.files) as u32;
             request.offset = turn / self.files * self.request_bytes + within;
         }
@@ -268,7 +286,10 @@ impl FileTurns {
             _ if done == 0 => 0,
             _ => (file + 1) % self.files,
         };
-        let next = (0..self.files).map(|turn| (first + turn) % self.files).find(|&file| left(file)).unwrap_or(first);
+        let next = (0..self.files)
+            .map(|turn| (first + turn) % self.files)
+            .find(|&file| left(file))
+            .unwrap_or(first);
         state.stay = (next, 1);
         next
     }
@@ -293,8 +314,10 @@ impl FileTurns {
             let to = from + u64::from(zone.share);
             access += u64::from(zone.access);
             if chance < access {
-                let (low, high) = (places * from / 100, (places * to / 100).max(places * from / 100 + 1));
-                return (low + rng::below(rng::hash(drawn, 1), high - low)).min(places - 1) * self.align;
+                let (low, high) =
+                    (places * from / 100, (places * to / 100).max(places * from / 100 + 1));
+                return (low + rng::below(rng::hash(drawn, 1), high - low)).min(places - 1)
+                    * self.align;
             }
             from = to;
         }
@@ -312,7 +335,8 @@ impl FileTurns {
             // A zone that gets more requests than it has blocks is visited again.
             let pass = zone * rounds.requests.div_ceil(rounds.places) + within / rounds.places;
             if state.order.as_ref().is_none_or(|(known, _)| *known != pass) {
-                state.order = Some((pass, Permutation::new(rounds.places, rng::hash(self.seed, pass))));
+                state.order =
+                    Some((pass, Permutation::new(rounds.places, rng::hash(self.seed, pass))));
             }
             state.order.as_ref().map_or(0, |(_, order)| order.at(within % rounds.places))
         };
@@ -338,7 +362,8 @@ impl FileTurns {
             let side = request.op as usize;
             let (drawn, len) = (state.follow.0, u64::from(request.len));
             state.follow.0 += 1;
-            if rng::below(rng::hash(self.seed, drawn), 100) >= u64::from(self.random_percent[side]) {
+            if rng::below(rng::hash(self.seed, drawn), 100) >= u64::from(self.random_percent[side])
+            {
                 let next = state.follow.1[side].max(first);
                 request.offset = if next + len > first + share { first } else { next };
             }
@@ -363,7 +388,8 @@ impl FileTurns {
             // are never used.
             let rank = bell.draw(self.seed, state.drawn);
             let places = self.part.1 / self.request_bytes;
-            request.offset = first + rng::below(rng::hash(self.seed, rank), places) * self.request_bytes;
+            request.offset =
+                first + rng::below(rng::hash(self.seed, rank), places) * self.request_bytes;
             state.drawn += 1;
             return true;
         }
@@ -415,7 +441,8 @@ impl FileTurns {
             }
             request.offset = first + *cursor;
             // The gap after each request is not part of it.
-            *cursor += u64::from(request.len) + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
+            *cursor += u64::from(request.len)
+                + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
         }
         true
     }

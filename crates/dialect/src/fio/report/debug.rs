@@ -39,7 +39,8 @@ pub fn seed_lines(result: &FioResult) -> String {
     let mut text = String::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "random   {}: rand_seeds[0]={}", job.job.name, job.point.workload.seed);
+        let _ =
+            writeln!(text, "random   {}: rand_seeds[0]={}", job.job.name, job.point.workload.seed);
     }
     text
 }

@@ -94,14 +94,21 @@ impl PriorityReport {
 }
 
 /// Latencies by priority, the job's own first.
-fn priorities(recorded: &CloneStats, side: usize, options: &Options, plus: bool) -> Vec<PriorityReport> {
+fn priorities(
+    recorded: &CloneStats,
+    side: usize,
+    options: &Options,
+    plus: bool,
+) -> Vec<PriorityReport> {
     let own = options.io_priority().map_or(0, machine::IoPriority::bits);
-    let mut all: Vec<_> = recorded.priorities.iter().filter(|(_, sides)| !sides[side].is_empty()).collect();
+    let mut all: Vec<_> =
+        recorded.priorities.iter().filter(|(_, sides)| !sides[side].is_empty()).collect();
     all.sort_by_key(|(bits, _)| (*bits != own, *bits));
     let report = |(bits, sides): &(u16, BySide)| {
         let percentiles = options.lat_percentiles || options.clat_percentiles;
         let latency = Some(latency_of(&sides[side], percentiles.then_some(options), plus));
-        let (clat_ns, lat_ns) = if options.lat_percentiles { (None, latency) } else { (latency, None) };
+        let (clat_ns, lat_ns) =
+            if options.lat_percentiles { (None, latency) } else { (latency, None) };
         PriorityReport { prioclass: bits >> 13, prio: bits & 0x1fff, clat_ns, lat_ns }
     };
     all.into_iter().map(report).collect()
@@ -122,22 +129,30 @@ pub(crate) struct Latency {
 }
 
 /// Figures of reads (0), writes (1) or trims (2); `None`: of all combined.
-pub(crate) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usize>, plus: bool) -> Direction {
+pub(crate) fn direction(
+    entry: &Entry<'_>,
+    result: &FioResult,
+    side: Option<usize>,
+    plus: bool,
+) -> Direction {
     let empty = CloneStats::default();
     let options = &entry.job.job.options;
     // As in fio, reads of the verification count as reads of the job.
-    let with_back = entry.recorded.read_back.as_deref().filter(|_| side.is_none_or(|side| side == 0)).map(|back| {
-        let mut sum = entry.recorded.clone();
-        if sum.requests[0] == 0 && side.is_some() {
-            return back.clone();
-        }
-        sum.requests[0] += back.requests[0];
-        sum.bytes[0] += back.bytes[0];
-        sum.runtime_ns += back.runtime_ns;
-        sum.latency[0].merge(&back.latency[0]);
-        sum.completion[0].merge(&back.completion[0]);
-        sum
-    });
+    let with_back =
+        entry.recorded.read_back.as_deref().filter(|_| side.is_none_or(|side| side == 0)).map(
+            |back| {
+                let mut sum = entry.recorded.clone();
+                if sum.requests[0] == 0 && side.is_some() {
+                    return back.clone();
+                }
+                sum.requests[0] += back.requests[0];
+                sum.bytes[0] += back.bytes[0];
+                sum.runtime_ns += back.runtime_ns;
+                sum.latency[0].merge(&back.latency[0]);
+                sum.completion[0].merge(&back.completion[0]);
+                sum
+            },
+        );
     let whole = with_back.as_ref().unwrap_or(&entry.recorded);
     let unified = side.is_none().then(|| whole.unified());
     let whole = unified.as_ref().unwrap_or(whole);
@@ -146,8 +161,11 @@ pub(crate) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
     let side = side.unwrap_or(0);
     let used = whole.requests[side] > 0;
     let recorded = if used { whole } else { &empty };
-    let (total_ios, io_bytes) =
-        if left_out { (whole.requests[0], whole.bytes[0]) } else { (recorded.requests[side], recorded.bytes[side]) };
+    let (total_ios, io_bytes) = if left_out {
+        (whole.requests[0], whole.bytes[0])
+    } else {
+        (recorded.requests[side], recorded.bytes[side])
+    };
     let rates = if used { recorded.window_iops(side) } else { Vec::new() };
     let spread = Spread::of(&rates);
     let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });
@@ -175,10 +193,26 @@ pub(crate) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
         total_ios,
         short_ios: 0,
         drop_ios: 0,
-        slat_ns: latency_of(submission, (!submission.is_empty() && options.slat_percentiles).then_some(options), plus),
-        clat_ns: latency_of(completion, (!completion.is_empty() && options.clat_percentiles).then_some(options), plus),
-        lat_ns: latency_of(latency, (!latency.is_empty() && options.lat_percentiles).then_some(options), plus),
-        prios: if options.reports_completion { priorities(recorded, side, options, plus) } else { Vec::new() },
+        slat_ns: latency_of(
+            submission,
+            (!submission.is_empty() && options.slat_percentiles).then_some(options),
+            plus,
+        ),
+        clat_ns: latency_of(
+            completion,
+            (!completion.is_empty() && options.clat_percentiles).then_some(options),
+            plus,
+        ),
+        lat_ns: latency_of(
+            latency,
+            (!latency.is_empty() && options.lat_percentiles).then_some(options),
+            plus,
+        ),
+        prios: if options.reports_completion {
+            priorities(recorded, side, options, plus)
+        } else {
+            Vec::new()
+        },
         bw_min: (bandwidth.min / 1024.0) as u64,
         bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
@@ -222,8 +256,10 @@ impl Spread {
 /// Standard deviation of latencies, from the buckets (each within 0.4 %).
 fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
-    let squares: f64 =
-        histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
+    let squares: f64 = histogram
+        .iter()
+        .map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64)
+        .sum();
     // The sum of no values is -0.
     (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
 }
@@ -237,10 +273,21 @@ pub(crate) fn latency_of(histogram: &Histogram, options: Option<&Options>, plus:
         stddev: deviation(histogram),
         count: histogram.count(),
         percentile: options.map(|options| {
-            Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())
+            Ordered(
+                options
+                    .percentiles
+                    .iter()
+                    .map(|&p| (format!("{p:.6}"), histogram.percentile(p)))
+                    .collect(),
+            )
         }),
-        bins: options
-            .filter(|_| plus)
-            .map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
+        bins: options.filter(|_| plus).map(|_| {
+            Ordered(
+                histogram
+                    .iter()
+                    .map(|bucket| (bucket.middle().to_string(), bucket.count))
+                    .collect(),
+            )
+        }),
     }
 }

@@ -194,7 +194,9 @@ fn ours(result: &FioResult) -> Ours<'_> {
 pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
     let (job, recorded) = (&entry.job.job, &entry.recorded);
     let options = &job.options;
-    let apart = |side: usize| (options.unified != Unified::Mixed).then(|| direction(entry, result, Some(side), plus));
+    let apart = |side: usize| {
+        (options.unified != Unified::Mixed).then(|| direction(entry, result, Some(side), plus))
+    };
     let part = recorded.requests.iter().sum::<u64>() as f64 / entry.group.requests().max(1) as f64;
     let of = |count: u64| (count as f64 * part).round() as u64;
     // A set whose jobs all failed has no elapsed time.
@@ -202,7 +204,8 @@ pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     let cpu = |ns: f64| ns * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, [user_ns, system_ns]) = (entry.group.counts, entry.group.cpu_ns());
     // As in fio, the bands are of completion latencies.
-    let latency = if options.reports_completion { merged(&recorded.completion) } else { Histogram::new() };
+    let latency =
+        if options.reports_completion { merged(&recorded.completion) } else { Histogram::new() };
     let syncs = if options.reports_completion { &recorded.syncs } else { &Histogram::new() };
     JobReport {
         jobname: entry.name.into(),
@@ -217,7 +220,8 @@ pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
             read: apart(0),
             write: apart(1),
             trim: apart(2),
-            mixed: (options.unified != Unified::Apart).then(|| direction(entry, result, None, plus)),
+            mixed: (options.unified != Unified::Apart)
+                .then(|| direction(entry, result, None, plus)),
         },
         sync: (options.unified != Unified::Mixed).then(|| SyncReport {
             // As in fio, data-only syncs count in the latencies but not in the number.
@@ -247,9 +251,14 @@ pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
 }
 
 /// The job's options as written, plus defaults for those that readers look up.
-fn effective(given: &[(String, String)], global: &[(String, String)], options: &Options) -> Ordered<String> {
+fn effective(
+    given: &[(String, String)],
+    global: &[(String, String)],
+    options: &Options,
+) -> Ordered<String> {
     let mut all = given.to_vec();
-    let [read, write] = [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, most)| most));
+    let [read, write] =
+        [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, most)| most));
     let size = if read == write { read.to_string() } else { format!("{read},{write}") };
     let wanted = [
         ("rw", options.mode.to_string()),
@@ -262,7 +271,11 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
         let written = |(key, _): &(String, String)| canonical(key) == name;
         if !given.iter().any(|(key, _)| key == name) && !global.iter().any(|(key, _)| key == name) {
             // Written under an alias: readers look for this name.
-            let value = given.iter().chain(global).find(|pair| written(pair)).map_or(value, |(_, value)| value.clone());
+            let value = given
+                .iter()
+                .chain(global)
+                .find(|pair| written(pair))
+                .map_or(value, |(_, value)| value.clone());
             all.push((name.into(), value));
         }
     }
@@ -271,7 +284,13 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
 
 fn percents(names: &[&str], counts: &[u64]) -> Ordered<f64> {
     let total = counts.iter().sum::<u64>().max(1) as f64;
-    Ordered(names.iter().zip(counts).map(|(name, &count)| (name.to_string(), count as f64 * 100.0 / total)).collect())
+    Ordered(
+        names
+            .iter()
+            .zip(counts)
+            .map(|(name, &count)| (name.to_string(), count as f64 * 100.0 / total))
+            .collect(),
+    )
 }
 
 const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
@@ -349,10 +368,13 @@ mod tests {
         let ns = bands(&latency, &NS_BANDS, 1, 0);
         let us = bands(&latency, &US_BANDS, 1000, 1000);
         let ms = bands(&latency, &MS_BANDS, 1_000_000, 1_000_000);
-        let sum: f64 = [&ns, &us, &ms].iter().flat_map(|bands| &bands.0).map(|(_, percent)| percent).sum();
+        let sum: f64 =
+            [&ns, &us, &ms].iter().flat_map(|bands| &bands.0).map(|(_, percent)| percent).sum();
         assert!((sum - 100.0).abs() < 1e-9, "{sum}");
         let one = 100.0 / 9.0;
-        let of = |bands: &Ordered<f64>, name: &str| bands.0.iter().find(|(band, _)| band == name).unwrap().1;
+        let of = |bands: &Ordered<f64>, name: &str| {
+            bands.0.iter().find(|(band, _)| band == name).unwrap().1
+        };
         assert!((of(&us, "2") - 2.0 * one).abs() < 1e-9 && (of(&us, "4") - one).abs() < 1e-9);
         assert!((of(&ms, "2") - one).abs() < 1e-9 && (of(&ms, ">=2000") - one).abs() < 1e-9);
     }

@@ -52,7 +52,9 @@ impl Kind {
 
     fn of_line(self, line: &Line) -> u64 {
         match self {
-            Kind::Bandwidth => (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
+            Kind::Bandwidth => {
+                (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64
+            }
             Kind::Iops => 1,
             Kind::Histogram => 0,
             Kind::Latency => line.latency_ns,
@@ -126,7 +128,11 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
             let at_ms = began_ms - first_ms + (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
                 // Writing to a String cannot fail.
-                let _ = writeln!(texts[side], "{at_ms}, {}, {side}, 0, 0", Kind::Bandwidth.of_window(*sum, width));
+                let _ = writeln!(
+                    texts[side],
+                    "{at_ms}, {}, {side}, 0, 0",
+                    Kind::Bandwidth.of_window(*sum, width)
+                );
             }
         }
     }
@@ -209,7 +215,12 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
         };
         let issued = if logs.issue_time { format!(", {issued_ns}") } else { String::new() };
         let priority = shown(if line.priority == 0 { own } else { line.priority });
-        let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}{priority}{issued}", kind.of_line(line), line.bytes);
+        let _ = writeln!(
+            text,
+            "{at_ms}, {}, {side}, {}, {offset}{priority}{issued}",
+            kind.of_line(line),
+            line.bytes
+        );
     }
     text
 }

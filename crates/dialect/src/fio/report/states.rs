@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The states to save after a run, with their paths.
 pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, String)> {
-    let jobs = result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());
+    let jobs =
+        result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());
     jobs.flat_map(|job| {
         job.clones.iter().zip(0..).filter_map(|(clone, index)| {
             let state = VerifyState {

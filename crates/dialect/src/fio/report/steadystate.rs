@@ -30,7 +30,11 @@ impl Steady {
             ss: self.criterion.shown(),
             duration: self.criterion.window() as u64,
             attained: u32::from(self.attained),
-            criterion: format!("{:.6}{}", self.found, if self.criterion.percent { "%" } else { "" }),
+            criterion: format!(
+                "{:.6}{}",
+                self.found,
+                if self.criterion.percent { "%" } else { "" }
+            ),
             max_deviation: self.max_deviation,
             slope: self.slope,
             data: SteadyData {

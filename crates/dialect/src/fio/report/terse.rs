@@ -21,8 +21,14 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
         fields.push(json::FIO_VERSION.into());
     }
     // A separator within a name would split the field.
-    fields.extend([report.jobname.replace(';', "_"), report.groupid.to_string(), report.error.to_string()]);
-    for (_, direction) in report.directions.named().filter(|(name, _)| version != 3 || *name != "trim") {
+    fields.extend([
+        report.jobname.replace(';', "_"),
+        report.groupid.to_string(),
+        report.error.to_string(),
+    ]);
+    for (_, direction) in
+        report.directions.named().filter(|(name, _)| version != 3 || *name != "trim")
+    {
         fields.extend(of_direction(direction, entry, version));
     }
     fields.extend(of_machine(&report));
@@ -53,12 +59,19 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
 /// Min, max, mean and standard deviation in microseconds.
 fn of_latency(latency: &Latency) -> [String; 4] {
     let real = |ns: f64| format!("{:.6}", ns / 1000.0);
-    [(latency.min / 1000).to_string(), (latency.max / 1000).to_string(), real(latency.mean), real(latency.stddev)]
+    [
+        (latency.min / 1000).to_string(),
+        (latency.max / 1000).to_string(),
+        real(latency.mean),
+        real(latency.stddev),
+    ]
 }
 
 fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<String> {
     let mut fields: Vec<String> =
-        [direction.io_kbytes, direction.bw, direction.iops as u64, direction.runtime].map(|n| n.to_string()).into();
+        [direction.io_kbytes, direction.bw, direction.iops as u64, direction.runtime]
+            .map(|n| n.to_string())
+            .into();
     fields.extend(of_latency(&direction.slat_ns));
     fields.extend(of_latency(&direction.clat_ns));
     let options = &entry.job.job.options;
@@ -76,11 +89,18 @@ fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<St
         });
     }
     fields.extend(of_latency(&direction.lat_ns));
-    fields.extend([direction.bw_min.to_string(), direction.bw_max.to_string(), format!("{:.6}%", direction.bw_agg)]);
+    fields.extend([
+        direction.bw_min.to_string(),
+        direction.bw_max.to_string(),
+        format!("{:.6}%", direction.bw_agg),
+    ]);
     fields.extend([direction.bw_mean, direction.bw_dev].map(|rate| format!("{rate:.6}")));
     if version == 5 {
-        fields.extend([direction.bw_samples, direction.iops_min, direction.iops_max].map(|n| n.to_string()));
-        fields.extend([direction.iops_mean, direction.iops_stddev].map(|rate| format!("{rate:.6}")));
+        fields.extend(
+            [direction.bw_samples, direction.iops_min, direction.iops_max].map(|n| n.to_string()),
+        );
+        fields
+            .extend([direction.iops_mean, direction.iops_stddev].map(|rate| format!("{rate:.6}")));
         fields.push(direction.iops_samples.to_string());
     }
     fields
@@ -88,7 +108,8 @@ fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<St
 
 /// CPU use, depths and the distribution of latencies.
 fn of_machine(report: &JobReport) -> Vec<String> {
-    let mut fields: Vec<String> = [report.usr_cpu, report.sys_cpu].map(|percent| format!("{percent:.6}%")).into();
+    let mut fields: Vec<String> =
+        [report.usr_cpu, report.sys_cpu].map(|percent| format!("{percent:.6}%")).into();
     fields.extend([report.ctx, report.majf, report.minf].map(|count| count.to_string()));
     fields.extend(report.iodepth_level.0.iter().map(|(_, percent)| format!("{percent:.1}%")));
     let bands = report.latency_us.0.iter().chain(&report.latency_ms.0);

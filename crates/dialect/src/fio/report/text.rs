@@ -26,8 +26,14 @@ fn write(text: &mut String, result: &FioResult) -> fmt::Result {
     for (index, entry) in entries.iter().enumerate() {
         entry_text(text, entry, result)?;
         let last = entries.get(index + 1).is_none_or(|next| !std::ptr::eq(next.job, entry.job));
-        let joined = |job: &&JobResult| job.job.options.group_reporting && job.job.group_id == entry.job.job.group_id;
-        let jobs = entry.group.jobs.iter().filter(|job| last && (std::ptr::eq(*job, entry.job) || joined(job)));
+        let joined = |job: &&JobResult| {
+            job.job.options.group_reporting && job.job.group_id == entry.job.job.group_id
+        };
+        let jobs = entry
+            .group
+            .jobs
+            .iter()
+            .filter(|job| last && (std::ptr::eq(*job, entry.job) || joined(job)));
         jobs.into_iter().try_for_each(|job| job_text(text, job))?;
     }
     groups_text(text, &entries)?;
@@ -87,7 +93,10 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     for (name, direction) in report.directions.named() {
         direction_text(text, name, direction)?;
     }
-    bands_text(text, &[("nsec", &report.latency_ns), ("usec", &report.latency_us), ("msec", &report.latency_ms)])?;
+    bands_text(
+        text,
+        &[("nsec", &report.latency_ns), ("usec", &report.latency_us), ("msec", &report.latency_ms)],
+    )?;
     if let Some(sync) = report.sync.as_ref().filter(|sync| sync.total_ios > 0) {
         writeln!(text, "  fsync/fdatasync/sync_file_range:")?;
         latency_text(text, "sync", &sync.lat_ns)?;
@@ -103,13 +112,18 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
         ("     submit    ", &report.iodepth_submit),
         ("     complete  ", &report.iodepth_complete),
     ] {
-        let shares: Vec<String> = shares.iter().map(|(name, percent)| format!("{name}={percent:.1}%")).collect();
+        let shares: Vec<String> =
+            shares.iter().map(|(name, percent)| format!("{name}={percent:.1}%")).collect();
         writeln!(text, "{title}: {}", shares.join(", "))?;
     }
-    let issued = if options.unified == Unified::Mixed { recorded.unified() } else { recorded.clone() };
+    let issued =
+        if options.unified == Unified::Mixed { recorded.unified() } else { recorded.clone() };
     let [reads, writes, trims] = issued.requests;
     let syncs = recorded.full_syncs;
-    writeln!(text, "     issued rwts: total={reads},{writes},{trims},{syncs} short=0,0,0,0 dropped=0,0,0,0")?;
+    writeln!(
+        text,
+        "     issued rwts: total={reads},{writes},{trims},{syncs} short=0,0,0,0 dropped=0,0,0,0"
+    )?;
     if let Failures { count: count @ 1.., first } = entry.failures {
         let named = std::io::Error::from_raw_os_error(first).to_string();
         let named = named.split(" (os error").next().unwrap_or_default();
@@ -118,7 +132,10 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     writeln!(
         text,
         "     latency   : target={}, window={}, percentile={:.2}%, depth={}",
-        report.latency_target, report.latency_window, report.latency_percentile, report.latency_depth
+        report.latency_target,
+        report.latency_window,
+        report.latency_percentile,
+        report.latency_depth
     )
 }
 
@@ -166,7 +183,11 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
         writeln!(
             text,
             "   iops        : min={:5}, max={:5}, avg={:.2}, stdev={:.2}, samples={}",
-            direction.iops_min, direction.iops_max, direction.iops_mean, direction.iops_stddev, direction.iops_samples
+            direction.iops_min,
+            direction.iops_max,
+            direction.iops_mean,
+            direction.iops_stddev,
+            direction.iops_samples
         )?;
     }
     Ok(())
@@ -204,16 +225,21 @@ fn latency_text(text: &mut String, name: &str, latency: &Latency) -> fmt::Result
 fn percentiles_text(text: &mut String, name: &str, latency: &Latency) -> fmt::Result {
     let Some(Ordered(list)) = &latency.percentile else { return Ok(()) };
     let (unit, ns) = unit(latency);
-    let values: Vec<String> = list.iter().map(|(_, value)| format!("{:.0}", *value as f64 / ns)).collect();
+    let values: Vec<String> =
+        list.iter().map(|(_, value)| format!("{:.0}", *value as f64 / ns)).collect();
     let width = values.iter().map(String::len).max().unwrap_or(1);
     writeln!(text, "    {name} percentiles ({unit}):")?;
     let cells: Vec<String> = list
         .iter()
         .zip(&values)
-        .map(|((name, _), value)| format!("{:>5.2}th=[{value:>width$}]", name.parse::<f64>().unwrap_or(0.0)))
+        .map(|((name, _), value)| {
+            format!("{:>5.2}th=[{value:>width$}]", name.parse::<f64>().unwrap_or(0.0))
+        })
         .collect();
-    let rows: Vec<String> =
-        cells.chunks((73 / (12 + width)).max(1)).map(|row| format!("     | {}", row.join(", "))).collect();
+    let rows: Vec<String> = cells
+        .chunks((73 / (12 + width)).max(1))
+        .map(|row| format!("     | {}", row.join(", ")))
+        .collect();
     writeln!(text, "{}", rows.join(",\n"))
 }
 
@@ -236,7 +262,8 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     for id in ids {
         let members = || entries.iter().filter(|entry| entry.job.job.group_id == id);
         // As in fio, the first job of a group decides the layout.
-        let unified = members().next().map_or(Unified::Apart, |entry| entry.job.job.options.unified);
+        let unified =
+            members().next().map_or(Unified::Apart, |entry| entry.job.job.options.unified);
         let own: Vec<&CloneStats> = members().map(|entry| &entry.recorded).collect();
         let whole: Vec<CloneStats> = own.iter().map(|recorded| recorded.unified()).collect();
         let all: Vec<&CloneStats> = whole.iter().collect();
@@ -245,14 +272,16 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
         let mixed = (unified != Unified::Apart).then_some(("MIXED", &all, 0));
         writeln!(text, "\nRun status group {id} (all jobs):")?;
         for (name, recorded, side) in apart.chain(mixed) {
-            let used: Vec<&&CloneStats> = recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
+            let used: Vec<&&CloneStats> =
+                recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
             if used.is_empty() {
                 continue;
             }
             let rates = || used.iter().map(|recorded| recorded.bytes_per_s(side));
             let times = || used.iter().map(|recorded| (recorded.runtime_ns / 1_000_000).max(1));
             let bytes = used.iter().map(|recorded| recorded.bytes[side]).sum::<u64>() as f64;
-            let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+            let (least, most) =
+                (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
             let longest = times().max().unwrap_or(1);
             let whole = bytes * 1000.0 / longest as f64;
             writeln!(
@@ -305,13 +334,20 @@ fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
     }
     let Some(numbers) = &result.point.numbers else { return Ok(()) };
     let job = &result.job;
-    let who =
-        if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
+    let who = if job.options.clones > 1 {
+        format!("all {} of {}: ", job.options.clones, job.name)
+    } else {
+        String::new()
+    };
     if let Some(bytes) = result.verified_bytes.filter(|bytes| *bytes > 0) {
         writeln!(text, "  verified: {}, all of it as written", show_size_rounded(bytes as f64))?;
     }
     if let Some(steady) = &result.steady {
-        let (unit, mark) = if steady.criterion.bandwidth { ("bandwidth", " B/s") } else { ("rate", " requests/s") };
+        let (unit, mark) = if steady.criterion.bandwidth {
+            ("bandwidth", " B/s")
+        } else {
+            ("rate", " requests/s")
+        };
         let what = if steady.criterion.slope { "slope" } else { "greatest deviation" };
         let mark = if steady.criterion.percent { " %" } else { mark };
         writeln!(
@@ -323,9 +359,9 @@ fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
             significant(steady.criterion.limit, 3),
         )?;
     }
-    let interval = numbers
-        .relative_half_width
-        .map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
+    let interval = numbers.relative_half_width.map_or(String::new(), |half| {
+        format!("rate within {} % (95 %), ", significant(half * 100.0, 2))
+    });
     let cpu = numbers.cpu_ns_per_request;
     writeln!(
         text,
@@ -349,8 +385,14 @@ mod tests {
             (binary(4096.0), binary(40960.0), binary(63.6 * 1048576.0)),
             ("4096B".into(), "40.0KiB".into(), "63.6MiB".into())
         );
-        assert_eq!((decimal(2_925_714.0), binary(2_925_714.0)), ("2926kB".into(), "2857KiB".into()));
+        assert_eq!(
+            (decimal(2_925_714.0), binary(2_925_714.0)),
+            ("2926kB".into(), "2857KiB".into())
+        );
         let iops = |value: f64| short(value, 1000.0, ["", "k", "M", "G", "T"]);
-        assert_eq!((iops(5742.3), iops(52_130.0), iops(521_300.0)), ("5742".into(), "52.1k".into(), "521k".into()));
+        assert_eq!(
+            (iops(5742.3), iops(52_130.0), iops(521_300.0)),
+            ("5742".into(), "52.1k".into(), "521k".into())
+        );
     }
 }

@@ -30,12 +30,17 @@ impl State {
     fn begin(&mut self, file: usize, offset: u64, len: u32, maker: Option<usize>) -> u64 {
         self.count += 1;
         let end = offset + u64::from(len);
-        let overlapped =
-            self.under_way.iter().any(|(other, write)| *other == file && write.offset < end && offset < write.end);
+        let overlapped = self
+            .under_way
+            .iter()
+            .any(|(other, write)| *other == file && write.offset < end && offset < write.end);
         let write = Write { number: self.count, offset, end, maker, overlapped };
         // The new write replaces the parts that it covers; older writes keep the rest.
-        while let Some((&(_, start), &(until, older))) =
-            self.last.range((file, 0)..(file, end)).next_back().filter(|(_, (until, _))| *until > offset)
+        while let Some((&(_, start), &(until, older))) = self
+            .last
+            .range((file, 0)..(file, end))
+            .next_back()
+            .filter(|(_, (until, _))| *until > offset)
         {
             self.last.remove(&(file, start));
             if until > end {
@@ -54,8 +59,11 @@ impl State {
     /// same `maker`.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
-        let Some((&(_, start), &(until, write))) =
-            self.last.range((file, 0)..(file, end)).next_back().filter(|(_, (until, _))| *until > offset)
+        let Some((&(_, start), &(until, write))) = self
+            .last
+            .range((file, 0)..(file, end))
+            .next_back()
+            .filter(|(_, (until, _))| *until > offset)
         else {
             return Some(UNWRITTEN);
         };
@@ -92,7 +100,9 @@ impl Contest {
     /// Registers a write or a trim that is about to be issued; returns its number.
     pub(crate) fn begin(&self, piece: &Piece, stamped: bool) -> u64 {
         let maker = self.maker.filter(|_| stamped);
-        self.all.with(|state| state.begin(self.files[piece.target as usize], piece.offset, piece.len, maker))
+        self.all.with(|state| {
+            state.begin(self.files[piece.target as usize], piece.offset, piece.len, maker)
+        })
     }
 
     pub(crate) fn end(&self, number: u64) {

@@ -16,18 +16,26 @@ pub(crate) type Watches = Vec<Option<Arc<Watch>>>;
 impl<M: Machine> Group<'_, M> {
     /// Each clone's flow group and index in it, if its job has a flow.
     pub(crate) fn flows(&self) -> Vec<Option<(Arc<FlowGroup>, usize)>> {
-        let of = |clone: &&ClonePlan| Some(&self.job_of(clone).options).filter(|options| options.flow > 0);
-        let mut ids: Vec<u64> = self.clones.iter().filter_map(|clone| Some(of(clone)?.flow_id)).collect();
+        let of = |clone: &&ClonePlan| {
+            Some(&self.job_of(clone).options).filter(|options| options.flow > 0)
+        };
+        let mut ids: Vec<u64> =
+            self.clones.iter().filter_map(|clone| Some(of(clone)?.flow_id)).collect();
         ids.sort_unstable();
         ids.dedup();
         let mut flows: Vec<Option<(Arc<FlowGroup>, usize)>> = vec![None; self.clones.len()];
         for id in ids {
             let places: Vec<usize> = (0..self.clones.len())
-                .filter(|&place| of(&self.clones[place]).is_some_and(|options| options.flow_id == id))
+                .filter(|&place| {
+                    of(&self.clones[place]).is_some_and(|options| options.flow_id == id)
+                })
                 .collect();
             let weights = places.iter().map(|&place| self.job_of(self.clones[place]).options.flow);
             let group = Arc::new(FlowGroup::new(weights));
-            places.iter().enumerate().for_each(|(member, &place)| flows[place] = Some((group.clone(), member)));
+            places
+                .iter()
+                .enumerate()
+                .for_each(|(member, &place)| flows[place] = Some((group.clone(), member)));
         }
         flows
     }
@@ -59,18 +67,21 @@ impl<M: Machine> Group<'_, M> {
 
     /// The watch of each job: jobs reported together are watched together.
     pub(crate) fn watches(&self) -> Watches {
-        let together =
-            |a: &Job, b: &Job| a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id;
+        let together = |a: &Job, b: &Job| {
+            a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id
+        };
         let streams = |job: &Job| job.options.clones * streams_of(job);
         let mut watches = Watches::new();
         for (index, job) in self.jobs.iter().enumerate() {
-            let known =
-                self.jobs[..index].iter().position(|other| together(other, job) && other.options.steady.watches());
+            let known = self.jobs[..index]
+                .iter()
+                .position(|other| together(other, job) && other.options.steady.watches());
             let count = || {
                 self.jobs
                     .iter()
                     .filter(|other| {
-                        std::ptr::eq(*other, job) || (together(other, job) && other.options.steady.watches())
+                        std::ptr::eq(*other, job)
+                            || (together(other, job) && other.options.steady.watches())
                     })
                     .map(streams)
                     .sum()

@@ -199,8 +199,15 @@ impl Core {
         let trims = self.trims.as_mut().filter(|trims| trims.next_is_one && fresh);
         let side = if trims.is_some() { TRIM } else { request.op as usize };
         let Request { offset, len: bytes, .. } = request;
-        self.slots[request.slot as usize] =
-            Slot { at: now, offset, returned_at: Nanos::MAX, bytes, side: side as u8, given: 0, effective: 0 };
+        self.slots[request.slot as usize] = Slot {
+            at: now,
+            offset,
+            returned_at: Nanos::MAX,
+            bytes,
+            side: side as u8,
+            given: 0,
+            effective: 0,
+        };
         if fresh {
             self.passed += u64::from(bytes);
         }
@@ -228,7 +235,9 @@ impl Core {
     /// Returns the guide's next step, for a free slot.
     fn follow(&mut self, now: Nanos) -> Next {
         let over = self.over();
-        let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.is_over(now)) else { return over };
+        let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.is_over(now)) else {
+            return over;
+        };
         match guide.next_step(now) {
             TraceStep::Over => over,
             TraceStep::Later(then) => Next::WaitUntil(then),
@@ -241,11 +250,13 @@ impl Core {
                 let mut next = self.stream.next(now);
                 if let Next::Issue(request) = &mut next {
                     guide.done();
-                    request.op = if let Action::Request(op) = entry.action { op } else { Op::Write };
+                    request.op =
+                        if let Action::Request(op) = entry.action { op } else { Op::Write };
                     if let Some(trims) = &mut self.trims {
                         trims.next_is_one = entry.action == Action::Trim;
                     }
-                    (request.target, request.offset, request.len) = (u32::from(entry.file), entry.offset, entry.len);
+                    (request.target, request.offset, request.len) =
+                        (u32::from(entry.file), entry.offset, entry.len);
                     self.stream.set_slot_op(request.slot, request.op);
                 }
                 next
@@ -309,7 +320,9 @@ impl Core {
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };
-        let Some(request) = trims.under_way.take().filter(|_| trims.then_write) else { return false };
+        let Some(request) = trims.under_way.take().filter(|_| trims.then_write) else {
+            return false;
+        };
         trims.trimmed = Some(request);
         true
     }

@@ -26,9 +26,10 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
         if !nothing && !engines.contains(&translate::engine(job)) {
             let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
             let engine = &job.options.engine_name;
-            return Err(
-                job.wrong(format!("ioengine={engine} is not available on this machine; it has {}", names.join(", ")))
-            );
+            return Err(job.wrong(format!(
+                "ioengine={engine} is not available on this machine; it has {}",
+                names.join(", ")
+            )));
         }
     }
     Ok(())
@@ -48,13 +49,20 @@ pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
 }
 
 /// Refuses sets of jobs whose buffers do not fit in memory.
-fn check_memory<M: Machine>(machine: &M, plan: &Plan, arrangement: &Arrangement) -> Result<(), FioError> {
+fn check_memory<M: Machine>(
+    machine: &M,
+    plan: &Plan,
+    arrangement: &Arrangement,
+) -> Result<(), FioError> {
     for (number, jobs) in plan.groups.iter().enumerate() {
         let clones = arrangement.clones.iter().filter(|clone| clone.job.0 == number);
-        let buffers: Vec<Buffers> =
-            clones.map(|clone| translate::clone_workload(&jobs[clone.job.1], clone, 0).buffers()).collect();
+        let buffers: Vec<Buffers> = clones
+            .map(|clone| translate::clone_workload(&jobs[clone.job.1], clone, 0).buffers())
+            .collect();
         let names: Vec<String> = jobs.iter().map(Job::shown).collect();
-        machine.check_memory(&buffers).map_err(|source| FioError::Machine { job: names.join(", "), source })?;
+        machine
+            .check_memory(&buffers)
+            .map_err(|source| FioError::Machine { job: names.join(", "), source })?;
     }
     Ok(())
 }
@@ -78,20 +86,27 @@ pub fn run<M: Machine>(
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
-    let specs: Vec<TargetSpec> = arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
+    let specs: Vec<TargetSpec> =
+        arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
     check_memory(machine, plan, arrangement)?;
     let _made = MadeDirectories::make(arrangement)?;
     let asked = arrangement;
     let (mut targets, not_laid_out, places) = lay_out(machine, &specs, plan, asked)?;
-    let only_created = |clone: &&ClonePlan| plan.groups[clone.job.0][clone.job.1].options.create_only;
-    let mut not_run: Vec<NotRun> = asked.clones.iter().filter(only_created).map(|clone| (clone.job, None)).collect();
+    let only_created =
+        |clone: &&ClonePlan| plan.groups[clone.job.0][clone.job.1].options.create_only;
+    let mut not_run: Vec<NotRun> =
+        asked.clones.iter().filter(only_created).map(|clone| (clone.job, None)).collect();
     not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
-    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    let facts: Vec<TargetFacts> =
+        targets.iter().map(|target| machine.target_facts(target)).collect();
     let all = All { machine, plan, asked, targets: &targets, facts: &facts, surroundings };
     let arrangement = &runnable(asked, &not_run, &places);
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
-        groups.push(all.group(number, (arrangement, &not_run), surroundings.unix_ms()).run(&mut warnings)?);
+        groups.push(
+            all.group(number, (arrangement, &not_run), surroundings.unix_ms())
+                .run(&mut warnings)?,
+        );
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
         }
@@ -173,7 +188,8 @@ fn lay_out<M: Machine>(
         let opened = machine.open_all(&specs, &mut check);
         refused.map_or(Ok(opened), Err)
     };
-    let failed = |source: machine::Error| FioError::Machine { job: "laying out files".into(), source };
+    let failed =
+        |source: machine::Error| FioError::Machine { job: "laying out files".into(), source };
     let every: Vec<usize> = (0..specs.len()).collect();
     match open(&every)? {
         Ok(targets) => return Ok((targets, Vec::new(), every.into_iter().map(Some).collect())),
@@ -185,13 +201,18 @@ fn lay_out<M: Machine>(
     for (group, jobs) in plan.groups.iter().enumerate() {
         for job in 0..jobs.len() {
             let own = arrangement.clones.iter().filter(|clone| clone.job == (group, job));
-            let mut files: Vec<usize> =
-                own.flat_map(|clone| clone.files.iter().copied()).filter(|&file| places[file].is_none()).collect();
+            let mut files: Vec<usize> = own
+                .flat_map(|clone| clone.files.iter().copied())
+                .filter(|&file| places[file].is_none())
+                .collect();
             files.sort_unstable();
             files.dedup();
             match open(&files)? {
                 Ok(opened) => {
-                    files.iter().zip(targets.len()..).for_each(|(&file, place)| places[file] = Some(place));
+                    files
+                        .iter()
+                        .zip(targets.len()..)
+                        .for_each(|(&file, place)| places[file] = Some(place));
                     targets.extend(opened);
                 }
                 Err(error @ (machine::Error::Interrupted | machine::Error::Refused { .. })) => {
@@ -205,7 +226,12 @@ fn lay_out<M: Machine>(
 }
 
 /// Refuses jobs that make no sense on their files; `facts` are those of `files`.
-fn check_jobs(plan: &Plan, arrangement: &Arrangement, files: &[usize], facts: &[TargetFacts]) -> Result<(), FioError> {
+fn check_jobs(
+    plan: &Plan,
+    arrangement: &Arrangement,
+    files: &[usize],
+    facts: &[TargetFacts],
+) -> Result<(), FioError> {
     let of = |file: &usize| files.iter().position(|known| known == file).map(|index| &facts[index]);
     for clone in &arrangement.clones {
         let job = &plan.groups[clone.job.0][clone.job.1];
@@ -217,7 +243,11 @@ fn check_jobs(plan: &Plan, arrangement: &Arrangement, files: &[usize], facts: &[
             check_simulated(job)?;
         }
         let workload = translate::clone_workload(job, clone, 0);
-        let align = facts.iter().map(|facts| facts.direct_align_bytes).filter(|_| workload.buffering.is_direct()).max();
+        let align = facts
+            .iter()
+            .map(|facts| facts.direct_align_bytes)
+            .filter(|_| workload.buffering.is_direct())
+            .max();
         workload
             .check(arrangement.bytes(clone), align.unwrap_or(1))
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
@@ -229,18 +259,25 @@ fn check_jobs(plan: &Plan, arrangement: &Arrangement, files: &[usize], facts: &[
 fn check_simulated(job: &Job) -> Result<(), FioError> {
     if job.trims() {
         let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
-        return Err(job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device")));
+        return Err(job.wrong(format!(
+            "rw={mode}: a simulated machine does not trim; use rw=write or a real device"
+        )));
     }
     if job.options.verify.is_some() {
-        return Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"));
+        return Err(job.wrong(
+            "verify: a simulated machine holds no data that could be verified; leave it out",
+        ));
     }
     Ok(())
 }
 
 /// Reduces an arrangement to the jobs that can run and the opened files.
 fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -> Arrangement {
-    let mut files: Vec<(usize, FilePlan)> =
-        places.iter().zip(&asked.files).filter_map(|(place, file)| Some(((*place)?, file.clone()))).collect();
+    let mut files: Vec<(usize, FilePlan)> = places
+        .iter()
+        .zip(&asked.files)
+        .filter_map(|(place, file)| Some(((*place)?, file.clone())))
+        .collect();
     files.sort_by_key(|(place, _)| *place);
     let runs = |clone: &&ClonePlan| not_run.iter().all(|(job, _)| *job != clone.job);
     let placed = |clone: &ClonePlan| ClonePlan {
@@ -259,12 +296,21 @@ struct MadeDirectories(Vec<PathBuf>);
 impl MadeDirectories {
     fn make(arrangement: &Arrangement) -> Result<MadeDirectories, FioError> {
         let mut made = MadeDirectories(Vec::new());
-        for file in arrangement.files.iter().filter(|file| file.made.is_some() && !is_twin(&file.path)) {
-            let missing = file.path.ancestors().skip(1).take_while(|up| !up.as_os_str().is_empty() && !up.exists());
+        for file in
+            arrangement.files.iter().filter(|file| file.made.is_some() && !is_twin(&file.path))
+        {
+            let missing = file
+                .path
+                .ancestors()
+                .skip(1)
+                .take_while(|up| !up.as_os_str().is_empty() && !up.exists());
             let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
             for directory in missing.into_iter().rev() {
                 fs::create_dir(&directory).map_err(|error| {
-                    FioError::Usage(format!("cannot create the directory {}: {error}", directory.display()))
+                    FioError::Usage(format!(
+                        "cannot create the directory {}: {error}",
+                        directory.display()
+                    ))
                 })?;
                 made.0.push(directory);
             }
@@ -287,7 +333,11 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     let simulated = is_twin(&file.path);
     TargetSpec {
         places: vec![file.path.clone()],
-        destroy: if file.written && !simulated && file.made.is_none() { vec![file.path.clone()] } else { Vec::new() },
+        destroy: if file.written && !simulated && file.made.is_none() {
+            vec![file.path.clone()]
+        } else {
+            Vec::new()
+        },
         destroy_signed,
         as_is: true,
         create: file.made.is_some(),

@@ -22,7 +22,9 @@ impl From<machine::Error> for JobError {
     fn from(error: machine::Error) -> Self {
         let errno = match &error {
             machine::Error::Full { .. } => Some(NO_SPACE),
-            machine::Error::Request { source, .. } | machine::Error::Io { source, .. } => source.raw_os_error(),
+            machine::Error::Request { source, .. } | machine::Error::Io { source, .. } => {
+                source.raw_os_error()
+            }
             _ => None,
         };
         JobError { errno: errno.unwrap_or(IO_ERROR), text: error.to_string() }
@@ -55,7 +57,11 @@ impl Failures {
     /// an I/O error of the device.
     pub(crate) fn passing(completion: Completion, ignored: Errors) -> Option<Failures> {
         let first = -completion.result;
-        let passes = if ignored.is_empty() { matches!(first, IO_ERROR | ILLEGAL_SEQUENCE) } else { ignored.has(first) };
+        let passes = if ignored.is_empty() {
+            matches!(first, IO_ERROR | ILLEGAL_SEQUENCE)
+        } else {
+            ignored.has(first)
+        };
         passes.then_some(Failures { count: 1, first })
     }
 }

@@ -52,12 +52,20 @@ pub(crate) struct Company {
 impl FioStream {
     /// Wraps the stream of a job whose requests go to files in these turns; `chance` seeds its
     /// start delay.
-    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64, company: Company) -> FioStream {
+    pub(crate) fn new(
+        mut stream: Stream,
+        job: &Job,
+        turns: FileTurns,
+        chance: u64,
+        company: Company,
+    ) -> FioStream {
         let options = &job.options;
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
         }
-        if (options.reads && options.writes && !options.random && job.sizes().is_some()) || job.spreads() {
+        if (options.reads && options.writes && !options.random && job.sizes().is_some())
+            || job.spreads()
+        {
             // fio cuts a request at the end of its file (which the two cursors of a mix do not
             // reach) or of the free space, but not when its byte budget runs out.
             stream.end_with_a_whole_request();
@@ -66,8 +74,9 @@ impl FioStream {
         let depth = stream.depth();
         let mut core = Core::new(stream, StreamStats::new(job), turns);
         core.ramp = options.ramp_ns;
-        core.submissions =
-            job.times_submission().then(|| Submissions { open: Vec::with_capacity(depth as usize), reported: false });
+        core.submissions = job
+            .times_submission()
+            .then(|| Submissions { open: Vec::with_capacity(depth as usize), reported: false });
         core.trims = job.trims().then_some(Trims {
             then_write: options.then_writes,
             next_is_one: options.trims,
@@ -77,8 +86,10 @@ impl FioStream {
         core.fills = options.fills;
         core.pattern = options.buffer_pattern.as_slice().into();
         // Data read back later must have been written.
-        core.tolerated =
-            Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated };
+        core.tolerated = Tolerated {
+            writes: options.tolerated.writes && options.verify.is_none(),
+            ..options.tolerated
+        };
         core.guide = company.guide;
         let flow = company.flow.map(|mut flow| {
             if delay == 0 {
@@ -112,7 +123,8 @@ impl FioStream {
     pub(crate) fn finish(self) -> Finished {
         let Core { stream, record, ended, no_space, .. } = self.core;
         let complete = ended || record.failures.count > 0;
-        let mut finished = Finished { stream, record, complete, no_space, kept: Vec::new(), contest: None };
+        let mut finished =
+            Finished { stream, record, complete, no_space, kept: Vec::new(), contest: None };
         self.filters.into_iter().for_each(|filter| filter.finish(&mut finished));
         finished
     }

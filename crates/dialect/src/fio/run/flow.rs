@@ -50,7 +50,9 @@ impl FlowGroup {
         let running = |(index, other): &(usize, &Member)| {
             // Members that are expected but have not begun count too.
             let heard = other.heard.load(Ordering::Relaxed).max(began);
-            *index != member && other.streams.load(Ordering::Relaxed) > 0 && now.saturating_sub(heard) < SILENT_NS
+            *index != member
+                && other.streams.load(Ordering::Relaxed) > 0
+                && now.saturating_sub(heard) < SILENT_NS
         };
         let others = self.members.iter().enumerate().filter(running);
         others.map(|(_, other)| other.issued.load(Ordering::Relaxed) / other.weight).min()
@@ -110,7 +112,8 @@ impl Flow {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
         let slowest = self.group.slowest_other(self.member, now)?;
-        let ahead = own.issued.load(Ordering::Relaxed) >= slowest.saturating_add(AHEAD).saturating_mul(own.weight);
+        let ahead = own.issued.load(Ordering::Relaxed)
+            >= slowest.saturating_add(AHEAD).saturating_mul(own.weight);
         ahead.then_some(Next::WaitUntil(now + self.sleep))
     }
 
@@ -160,29 +163,43 @@ mod tests {
     #[test]
     fn members_keep_their_proportion_until_they_leave() {
         let group = Arc::new(FlowGroup::new([1, 2, 5].into_iter()));
-        let mut flows: Vec<Flow> = (0..3).map(|member| Flow::new(group.clone(), member, 0)).collect();
+        let mut flows: Vec<Flow> =
+            (0..3).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));
         let all = shares(&flows, 10_000, 0);
         // All ask equally often: the heaviest is served each time, the others as their weights
         // allow.
-        assert!(all[0].abs_diff(2000) <= 2 * AHEAD && all[1].abs_diff(4000) <= 4 * AHEAD, "{all:?}");
+        assert!(
+            all[0].abs_diff(2000) <= 2 * AHEAD && all[1].abs_diff(4000) <= 4 * AHEAD,
+            "{all:?}"
+        );
         flows[2].leave();
         let two = shares(&flows, 10_000, 10_000);
         assert!(two[0].abs_diff(5000) <= 4 * AHEAD && two[1] >= 9_900, "{two:?}");
         flows[1].leave();
-        assert_eq!(shares(&flows, 100, 20_000), [100, 0, 0], "without other members nothing holds it");
+        assert_eq!(
+            shares(&flows, 100, 20_000),
+            [100, 0, 0],
+            "without other members nothing holds it"
+        );
         flows[2].join(30_000);
         let late = shares(&flows, 1000, 30_000);
-        assert!(late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900, "it owes nothing for the time before: {late:?}");
+        assert!(
+            late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900,
+            "it owes nothing for the time before: {late:?}"
+        );
     }
 
     #[test]
     fn expected_members_are_waited_for_from_the_beginning() {
         let group = Arc::new(FlowGroup::new([3, 1].into_iter()));
-        let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
+        let mut flows: Vec<Flow> =
+            (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(Flow::expect);
         flows[0].join(0);
-        let alone = (0..1000).filter(|_| flows[0].pause(1).is_none().then(|| flows[0].count()).is_some()).count();
+        let alone = (0..1000)
+            .filter(|_| flows[0].pause(1).is_none().then(|| flows[0].count()).is_some())
+            .count();
         assert_eq!(alone as u64, 3 * AHEAD);
         flows[1].join(2);
         assert!(flows[1].pause(2).is_none(), "it has its share");
@@ -191,7 +208,8 @@ mod tests {
     #[test]
     fn silent_members_are_not_waited_for() {
         let group = Arc::new(FlowGroup::new([1, 1].into_iter()));
-        let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
+        let mut flows: Vec<Flow> =
+            (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
         flows.iter_mut().for_each(|flow| flow.join(0));
         for _ in 0..AHEAD {
             assert_eq!(flows[0].pause(1), None);

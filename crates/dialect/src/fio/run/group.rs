@@ -21,7 +21,10 @@ use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
 use crate::fio::plan::arrange::{Arrangement, ClonePlan};
 use crate::fio::plan::jobs::Job;
 use crate::fio::plan::translate;
-use machine::{Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage};
+use machine::{
+    Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts,
+    TargetKind, Usage,
+};
 use measure::streams;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,7 +75,8 @@ impl<'a, M: Machine> Group<'a, M> {
     pub(crate) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
         let mut files: Vec<usize> = Vec::new();
         clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
-        facts_together(files.iter().map(|&file| &self.facts[file])).unwrap_or_else(|| self.never_opened())
+        facts_together(files.iter().map(|&file| &self.facts[file]))
+            .unwrap_or_else(|| self.never_opened())
     }
 
     pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
@@ -84,20 +88,28 @@ impl<'a, M: Machine> Group<'a, M> {
         let (ran, left_out) = measure::retry_if_paused(|| {
             let mut ran = self.run_once(&facts)?;
             // A short pause does not invalidate a long run.
-            let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
+            let paused = ran
+                .paused
+                .filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
             if let (Some(pause), None) = (ran.paused, paused) {
-                ran.usage.warnings.push(format!("{pause} during the run; its figures include that time"));
+                ran.usage
+                    .warnings
+                    .push(format!("{pause} during the run; its figures include that time"));
             }
             Ok::<_, FioError>((ran, paused))
         })?;
         add_new(warnings, &left_out);
-        let RunOutcome { recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
+        let RunOutcome {
+            recorders, watches, verified, before, unix_ms, mut errors, mut usage, ..
+        } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let mut recorders: Vec<Finished> = recorders.into_iter().map(FioStream::finish).collect();
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
-            let complaint =
-                stats.as_ref().filter(|_| !job.options.tolerated.verify).and_then(|stats| stats.complaint());
+            let complaint = stats
+                .as_ref()
+                .filter(|_| !job.options.tolerated.verify)
+                .and_then(|stats| stats.complaint());
             if let (None, Some(text)) = (&error, complaint) {
                 *error = Some(JobError { errno: ILLEGAL_SEQUENCE, text });
             }
@@ -107,12 +119,20 @@ impl<'a, M: Machine> Group<'a, M> {
         let flush = |job: &JobResult| job.point.numbers.as_ref()?.achieved.sync_ns;
         usage.sync_ns = jobs.iter().filter_map(flush).max_by(f64::total_cmp).map(|ns| ns as u64);
         for (number, recorded) in read_back {
-            let clone = jobs.iter_mut().flat_map(|job| &mut job.clones).find(|clone| clone.number == number);
-            clone.into_iter().for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
+            let clone = jobs
+                .iter_mut()
+                .flat_map(|job| &mut job.clones)
+                .find(|clone| clone.number == number);
+            clone
+                .into_iter()
+                .for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
         }
         for (job, stats) in jobs.iter_mut().zip(&verified) {
             let Some(stats) = stats else { continue };
-            stats.unjudged().iter().for_each(|text| add_new(warnings, &[format!("{}: {text}", job.job.shown())]));
+            stats
+                .unjudged()
+                .iter()
+                .for_each(|text| add_new(warnings, &[format!("{}: {text}", job.job.shown())]));
             job.verified_bytes = Some(stats.bytes());
             if let Some(text) = stats.complaint().filter(|_| job.job.options.tolerated.verify) {
                 job.faults = Failures { count: stats.faults(), first: ILLEGAL_SEQUENCE };
@@ -125,7 +145,9 @@ impl<'a, M: Machine> Group<'a, M> {
         let disks = after
             .1
             .iter()
-            .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
+            .filter_map(|disk| {
+                before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))
+            })
             .collect();
         Ok(GroupResult { jobs, usage, process_ns, counts: after.0.since(before.0), disks, facts })
     }
@@ -182,7 +204,10 @@ impl<'a, M: Machine> Group<'a, M> {
 
     /// The parts of the run, each with its job's index: clones of a job on the same files are
     /// streams of one part.
-    fn parts<'r>(&self, recorders: &'r mut [FioStream]) -> Vec<(usize, Part<'r, M::Target, FioStream>)>
+    fn parts<'r>(
+        &self,
+        recorders: &'r mut [FioStream],
+    ) -> Vec<(usize, Part<'r, M::Target, FioStream>)>
     where
         'a: 'r,
     {
@@ -200,7 +225,11 @@ impl<'a, M: Machine> Group<'a, M> {
             // As in fio, the clones of all jobs alternate.
             let own_one = (first.number as usize - 1) % all.len().max(1);
             let processors = if split { &all[own_one..=own_one] } else { all };
-            let scheduling = Scheduling { processors, io_priority: job.options.io_priority(), nice: job.options.nice };
+            let scheduling = Scheduling {
+                processors,
+                io_priority: job.options.io_priority(),
+                nice: job.options.nice,
+            };
             let part = Part { targets: self.targets_of(first), access, sources: own, scheduling };
             parts.push((first.job.1, part));
         }
@@ -220,7 +249,10 @@ impl<'a, M: Machine> Group<'a, M> {
             FioError::Machine { job: names.join(", "), source }
         };
         let devices = |part: &Part<'_, M::Target, S>| -> BTreeSet<String> {
-            part.targets.iter().flat_map(|target| self.machine.target_facts(target).devices).collect()
+            part.targets
+                .iter()
+                .flat_map(|target| self.machine.target_facts(target).devices)
+                .collect()
         };
         let same_devices = parts.iter().all(|part| devices(part) == devices(&parts[0]));
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
@@ -242,7 +274,9 @@ impl<'a, M: Machine> Group<'a, M> {
                     // All parts share the counters of the same devices.
                     whole.device = part.device.filter(|_| same_devices);
                 }
-                Err(machine::Error::Interrupted) => return Err(failed(machine::Error::Interrupted)),
+                Err(machine::Error::Interrupted) => {
+                    return Err(failed(machine::Error::Interrupted));
+                }
                 Err(error) => drop(errors[job].get_or_insert_with(|| error.into())),
             }
         }
@@ -265,19 +299,30 @@ impl<'a, M: Machine> Group<'a, M> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {
             let own = &verified[clone.job.1].as_ref()?.check;
-            verified.iter().position(|other| other.as_ref().is_some_and(|other| other.check == *own))
+            verified
+                .iter()
+                .position(|other| other.as_ref().is_some_and(|other| other.check == *own))
         };
-        let shares = |clone: &ClonePlan, other: &ClonePlan| clone.files.iter().any(|file| other.files.contains(file));
+        let shares = |clone: &ClonePlan, other: &ClonePlan| {
+            clone.files.iter().any(|file| other.files.contains(file))
+        };
         let contested = |clone: &ClonePlan| {
-            let users: Vec<&ClonePlan> = self.clones.iter().copied().filter(|other| shares(clone, other)).collect();
+            let users: Vec<&ClonePlan> =
+                self.clones.iter().copied().filter(|other| shares(clone, other)).collect();
             let in_flight: u32 = users.iter().map(|user| self.job_of(user).effective_depth()).sum();
             let jobs = || users.iter().map(|user| self.job_of(user));
             let passes = users.iter().any(|user| user.passes > 1 || user.limit_bytes.is_none());
-            let again = users.len() > 1 || passes || jobs().any(|job| repeats(job) || job.options.io_size.is_some());
-            in_flight > 1 && again && jobs().any(changes) && users.iter().any(|user| verified[user.job.1].is_some())
+            let again = users.len() > 1
+                || passes
+                || jobs().any(|job| repeats(job) || job.options.io_size.is_some());
+            in_flight > 1
+                && again
+                && jobs().any(changes)
+                && users.iter().any(|user| verified[user.job.1].is_some())
         };
-        let contest =
-            |clone: &&ClonePlan| contested(clone).then(|| Contest::new(all.clone(), &clone.files, maker(clone)));
+        let contest = |clone: &&ClonePlan| {
+            contested(clone).then(|| Contest::new(all.clone(), &clone.files, maker(clone)))
+        };
         self.clones.iter().map(contest).collect()
     }
 
@@ -302,36 +347,59 @@ impl<'a, M: Machine> Group<'a, M> {
             // A `time_based` job starts a new pass without an end.
             let synced = options.end_fsync && !options.time_based;
             let turns_end = (cold || synced) && several_passes && !job.is_guided();
-            let passes = if turns_end { Passes { bytes: pass_bytes, cold, synced } } else { Passes::default() };
+            let passes = if turns_end {
+                Passes { bytes: pass_bytes, cold, synced }
+            } else {
+                Passes::default()
+            };
             for stream in streams {
                 // Every pass splits the file differently.
                 let repeats = repeats(job) || (job.covers() && several_passes);
                 let every = backlog(job, clone);
-                let keeps = job.keeps_writes() && options.do_verify && options.writes && every.is_none();
-                let verification =
-                    |stats: &Arc<VerifyStats>| Verification { stats: stats.clone(), every, repeats, keeps };
+                let keeps =
+                    job.keeps_writes() && options.do_verify && options.writes && every.is_none();
+                let verification = |stats: &Arc<VerifyStats>| Verification {
+                    stats: stats.clone(),
+                    every,
+                    repeats,
+                    keeps,
+                };
                 let flow = flows[place].as_ref();
                 let company = Company {
                     watch: watches[clone.job.1].clone(),
                     contest: contests[place].clone(),
                     verify: verified[clone.job.1].as_ref().map(verification),
                     exit: exits[clone.job.1].clone(),
-                    flow: flow.map(|(group, member)| Flow::new(group.clone(), *member, options.flow_sleep_ns)),
+                    flow: flow.map(|(group, member)| {
+                        Flow::new(group.clone(), *member, options.flow_sleep_ns)
+                    }),
                     passes,
                     guide: self.guide(clone, seed)?,
                 };
-                recorders.push(FioStream::new(stream, job, turns.clone(), seed ^ u64::from(clone.number), company));
+                recorders.push(FioStream::new(
+                    stream,
+                    job,
+                    turns.clone(),
+                    seed ^ u64::from(clone.number),
+                    company,
+                ));
             }
         }
         Ok((recorders, watches))
     }
 
     /// The offsets that a clone's streams wrote, from their sequence.
-    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[Finished]) -> Result<Walk, FioError> {
+    fn walk(
+        &self,
+        clone: &ClonePlan,
+        workload: &Workload,
+        own: &[Finished],
+    ) -> Result<Walk, FioError> {
         let job = self.job_of(clone);
         let turns = translate::turns(job, clone, seed(job, self.chance));
-        let sequence = Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
-            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let sequence =
+            Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
+                .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
         let mut requests: u64 = own.iter().map(|one| one.stream.completed_with_ramp()).sum();
         let repeats = repeats(job);
         if !job.options.reads && job.sizes().is_none() && !repeats {
@@ -356,8 +424,13 @@ impl<'a, M: Machine> Group<'a, M> {
         (mix.options.writes, mix.options.checks_mix) = (true, false);
         let workload = translate::clone_workload(&mix, clone, seed);
         let turns = translate::turns(&mix, clone, seed);
-        let sequence = Sequence::new(&workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
-            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let sequence = Sequence::new(
+            &workload,
+            workload.region(self.arrangement.bytes(clone)),
+            0,
+            Cursor::Own,
+        )
+        .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
         let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
         Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
     }
@@ -376,18 +449,24 @@ impl<'a, M: Machine> Group<'a, M> {
             let (own, others) = rest.split_at_mut(streams_of(job) as usize);
             rest = others;
             let options = &job.options;
-            let wanted =
-                options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
+            let wanted = options.do_verify
+                && options.writes
+                && backlog(job, clone).is_none()
+                && errors[place].is_none();
             // As in fio, a job whose time is over or that filled the disk reads nothing back.
             let done: u64 = own.iter().map(|one| one.stream.completed_bytes_with_ramp()).sum();
-            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(|one| one.complete);
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit)
+                || own.iter().any(|one| one.complete);
             let late = (options.runtime_ns > 0 && !whole) || own.iter().any(|one| one.no_space);
-            let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
+            let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else {
+                continue;
+            };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
             let contest = own.first().and_then(|one| one.contest.clone());
-            let pieces: Vec<Piece> = own.iter_mut().flat_map(|one| std::mem::take(&mut one.kept)).collect();
+            let pieces: Vec<Piece> =
+                own.iter_mut().flat_map(|one| std::mem::take(&mut one.kept)).collect();
             let written = match job.keeps_writes() {
                 true => Written::Pieces(pieces.into_iter()),
                 false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
@@ -401,10 +480,22 @@ impl<'a, M: Machine> Group<'a, M> {
         let part = |(clone, reader): (&&'a ClonePlan, _)| {
             let access = translate::access(self.job_of(clone), self.arrangement.file_bytes(clone));
             let sources = std::slice::from_mut(reader);
-            (clone.job.1, Part { targets: self.targets_of(clone), access, sources, scheduling: Scheduling::default() })
+            (
+                clone.job.1,
+                Part {
+                    targets: self.targets_of(clone),
+                    access,
+                    sources,
+                    scheduling: Scheduling::default(),
+                },
+            )
         };
         self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
-        Ok(asked.iter().map(|clone| clone.number).zip(readers.into_iter().map(Reader::recorded)).collect())
+        Ok(asked
+            .iter()
+            .map(|clone| clone.number)
+            .zip(readers.into_iter().map(Reader::recorded))
+            .collect())
     }
 }
 
@@ -418,7 +509,9 @@ fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
         // As in fio, if requests may repeat a block, blocking engines treat all passes as one.
-        (0, Some(bytes)) if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) => {
+        (0, Some(bytes))
+            if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) =>
+        {
             Some(BacklogInterval::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
         }
         (0, _) => None,
@@ -427,7 +520,8 @@ fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
 }
 
 fn repeats(job: &Job) -> bool {
-    job.overlaps() || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
+    job.overlaps()
+        || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
 }
 
 pub(crate) fn streams_of(job: &Job) -> u32 {

@@ -61,7 +61,13 @@ impl Writes {
                 break;
             }
             let read = Action::Request(Op::Read);
-            let entry = Entry { at_ns: 0, action: read, file: request.target as u16, offset: request.offset, len };
+            let entry = Entry {
+                at_ns: 0,
+                action: read,
+                file: request.target as u16,
+                offset: request.offset,
+                len,
+            };
             self.ahead = Some(entry).filter(|_| op == Op::Write);
         }
         self.ahead.map_or(TraceStep::Over, TraceStep::Request)
@@ -112,7 +118,8 @@ mod tests {
     #[test]
     fn replay_keeps_times_and_repeats() {
         let text = "fio version 3 iolog\n0 /a add\n0 /a read 0 512\n10 /a sync 0 0\n";
-        let mut player = Guide::Trace(TracePlayer::new(Arc::new(Trace::read(text.as_bytes()).unwrap()), 2));
+        let mut player =
+            Guide::Trace(TracePlayer::new(Arc::new(Trace::read(text.as_bytes()).unwrap()), 2));
         player.begin(1000);
         for began in [1000, 12_000] {
             assert!(matches!(player.next_step(began), TraceStep::Request(Entry { offset: 0, .. })));

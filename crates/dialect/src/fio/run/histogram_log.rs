@@ -99,7 +99,10 @@ mod tests {
     #[test]
     fn bins_match_fio() {
         // From the table of fio's tools/hist: 64 bins of 1 ns, 64 of 1, 64 of 2, 64 of 4.
-        assert_eq!([0, 63, 64, 127, 128, 129, 130, 255, 256].map(bin), [0, 63, 64, 127, 128, 128, 129, 191, 192]);
+        assert_eq!(
+            [0, 63, 64, 127, 128, 129, 130, 255, 256].map(bin),
+            [0, 63, 64, 127, 128, 128, 129, 191, 192]
+        );
         assert_eq!((bin(259), bin(260), bin(u64::MAX)), (192, 193, BINS - 1));
     }
 }

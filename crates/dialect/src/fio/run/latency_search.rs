@@ -124,7 +124,8 @@ impl Search {
                 (self.failed, self.held_in_row) = (Some(before + 2), 0);
             }
         }
-        self.depth = self.failed.map_or(before * 2, |failed| u32::midpoint(before, failed)).min(self.most);
+        self.depth =
+            self.failed.map_or(before * 2, |failed| u32::midpoint(before, failed)).min(self.most);
         self.begin_window(now);
         if self.goal.goes_on || self.depth != before {
             return false;
@@ -188,15 +189,29 @@ mod tests {
     }
 
     fn goal(target_us: u64, percent: f64) -> LatencyGoal {
-        LatencyGoal { target_ns: target_us * 1000, window_ns: 50_000_000, percent, ..LatencyGoal::default() }
+        LatencyGoal {
+            target_ns: target_us * 1000,
+            window_ns: 50_000_000,
+            percent,
+            ..LatencyGoal::default()
+        }
     }
 
     #[test]
     fn the_highest_depth_within_the_target_is_found() {
-        for (target_us, most, depth) in
-            [(100, 64, 1), (250, 64, 2), (750, 64, 7), (1700, 64, 17), (2000, 16, 16), (90_000, 128, 128)]
-        {
-            assert_eq!(searched(goal(target_us, 99.0), most, 0), (depth, [true, true]), "{target_us} us of {most}");
+        for (target_us, most, depth) in [
+            (100, 64, 1),
+            (250, 64, 2),
+            (750, 64, 7),
+            (1700, 64, 17),
+            (2000, 16, 16),
+            (90_000, 128, 128),
+        ] {
+            assert_eq!(
+                searched(goal(target_us, 99.0), most, 0),
+                (depth, [true, true]),
+                "{target_us} us of {most}"
+            );
         }
     }
 

@@ -23,10 +23,14 @@ impl Limits {
         let goal = options.latency;
         let limits = Limits {
             most_ns: goal.most_ns,
-            rates: (options.min_rates.any() && !job.is_threaded()).then(|| RateWatch::new(options.min_rates)),
-            search: goal.searches().then(|| (Search::new(goal, depth), Box::new(StreamStats::new(job)))),
+            rates: (options.min_rates.any() && !job.is_threaded())
+                .then(|| RateWatch::new(options.min_rates)),
+            search: goal
+                .searches()
+                .then(|| (Search::new(goal, depth), Box::new(StreamStats::new(job)))),
         };
-        (limits.most_ns != [0; 2] || limits.rates.is_some() || limits.search.is_some()).then_some(limits)
+        (limits.most_ns != [0; 2] || limits.rates.is_some() || limits.search.is_some())
+            .then_some(limits)
     }
 }
 
@@ -41,7 +45,8 @@ impl Filter for Limits {
     }
 
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
-        let (search, found) = self.search.as_mut().filter(|_| now >= core.measured_from && !core.is_over(now))?;
+        let (search, found) =
+            self.search.as_mut().filter(|_| now >= core.measured_from && !core.is_over(now))?;
         let step = search.before(now, core.in_flight);
         core.record.depth_found = search.depth();
         match step {
@@ -70,7 +75,9 @@ impl Filter for Limits {
         let held = self.search.as_mut().is_none_or(|(search, _)| search.complete(latency_ns));
         let slow = !held || (most > 0 && latency_ns > most);
         let rate = self.rates.as_mut().and_then(|rates| rates.complete(done.at, side, done.bytes));
-        if let Some(why) = slow.then_some(StopReason::Latency(latency_ns)).or(rate).filter(|_| !core.ended) {
+        if let Some(why) =
+            slow.then_some(StopReason::Latency(latency_ns)).or(rate).filter(|_| !core.ended)
+        {
             (core.ended, core.fails) = (true, true);
             core.record.gave_up = Some(why);
         }

@@ -45,8 +45,12 @@ impl StopReason {
                 ),
             },
             StopReason::Rate { bytes, least, reached } => {
-                let (name, unit) = if bytes { ("rate_min", "bytes/s") } else { ("rate_iops_min", "requests/s") };
-                JobError { errno: IO_ERROR, text: format!("{name}={least} was not met: {reached} {unit}") }
+                let (name, unit) =
+                    if bytes { ("rate_min", "bytes/s") } else { ("rate_iops_min", "requests/s") };
+                JobError {
+                    errno: IO_ERROR,
+                    text: format!("{name}={least} was not met: {reached} {unit}"),
+                }
             }
         }
     }
@@ -123,14 +127,24 @@ mod tests {
         assert_eq!(gives_up(requests(1000), |_| 500), Some((3, slow)));
         let later = |second| if second < 6 { 2000 } else { 500 };
         let (at, why) = gives_up(requests(1000), later).unwrap();
-        assert!(at >= 7 && matches!(why, StopReason::Rate { bytes: false, least: 1000, .. }), "{at} {why:?}");
+        assert!(
+            at >= 7 && matches!(why, StopReason::Rate { bytes: false, least: 1000, .. }),
+            "{at} {why:?}"
+        );
         // A minimum for writes, in a job that only reads.
-        assert_eq!(gives_up(MinRates { requests: [None, Some(1000)], ..MinRates::default() }, |_| 500), None);
+        assert_eq!(
+            gives_up(MinRates { requests: [None, Some(1000)], ..MinRates::default() }, |_| 500),
+            None
+        );
     }
 
     #[test]
     fn rate_min_overrides_rate_iops_min() {
-        let least = MinRates { bytes: [Some(2 << 20), None], requests: [Some(1 << 30), None], cycle_ns: 3_000_000_000 };
+        let least = MinRates {
+            bytes: [Some(2 << 20), None],
+            requests: [Some(1 << 30), None],
+            cycle_ns: 3_000_000_000,
+        };
         assert_eq!(gives_up(least, |_| 1000), None);
         let slow = StopReason::Rate { bytes: true, least: 2 << 20, reached: 250 * 4096 };
         assert_eq!(gives_up(least, |_| 250), Some((5, slow)));

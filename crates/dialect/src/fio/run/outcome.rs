@@ -39,7 +39,11 @@ impl<M: Machine> Group<'_, M> {
             for Finished { stream, record, .. } in recorders.by_ref().take(together as usize) {
                 times.add(&record);
                 add_bytes(bytes, &stream, &record);
-                let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();
+                let paths = clone
+                    .files
+                    .iter()
+                    .map(|&file| self.arrangement.files[file].path.clone())
+                    .collect();
                 let one = clone_result(clone.number, &stream, record, paths);
                 match &mut result {
                     None => result = Some(one),
@@ -49,9 +53,14 @@ impl<M: Machine> Group<'_, M> {
             }
             results.extend(result);
         }
-        let total: u64 = all.iter().flat_map(|job| &job.streams).map(Stream::completed_with_ramp).sum();
-        let traffic: Vec<Traffic> =
-            self.jobs.iter().zip(&all).map(|(job, records)| (records.bytes, job.options.direct)).collect();
+        let total: u64 =
+            all.iter().flat_map(|job| &job.streams).map(Stream::completed_with_ramp).sum();
+        let traffic: Vec<Traffic> = self
+            .jobs
+            .iter()
+            .zip(&all)
+            .map(|(job, records)| (records.bytes, job.options.direct))
+            .collect();
         let mut jobs = Vec::with_capacity(self.jobs.len());
         let each = self.jobs.iter().zip(all).zip(errors).enumerate();
         for (index, ((job, JobRecords { streams, clones, times, bytes }), mut error)) in each {
@@ -61,31 +70,47 @@ impl<M: Machine> Group<'_, M> {
                 jobs.push(self.without_a_run(index, unix_ms));
                 continue;
             }
-            let workload = translate::job_workload(job, own_clones[0], self.arrangement, seed(job, self.chance));
+            let workload = translate::job_workload(
+                job,
+                own_clones[0],
+                self.arrangement,
+                seed(job, self.chance),
+            );
             let own: u64 = streams.iter().map(Stream::completed_with_ramp).sum();
-            let mut usage =
-                if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
+            let mut usage = if self.jobs.len() == 1 {
+                usage.clone()
+            } else {
+                share(usage, own as f64 / total.max(1) as f64)
+            };
             share_devices(&mut usage, &traffic, (bytes, workload.buffering.is_direct()));
             let began_unix_ms = unix_ms + times.began.saturating_sub(usage.began) / 1_000_000;
             times.set_flush(job.options.ramp_ns, &mut usage);
             let mut failures = Failures::default();
             clones.iter().for_each(|clone| failures.add(clone.recorded.failures));
-            error = error.or_else(|| clones.iter().find_map(|clone| clone.recorded.gave_up).map(|why| why.error(job)));
+            error = error.or_else(|| {
+                clones.iter().find_map(|clone| clone.recorded.gave_up).map(|why| why.error(job))
+            });
             if error.is_none() && clones.iter().all(|clone| clone.recorded.requests == [0; SIDES]) {
                 error = Some(match failures.count {
                     0 => JobError { errno: NO_DATA, text: nothing_measured(job).into() },
-                    count => JobError { errno: failures.first, text: format!("all {count} requests failed") },
+                    count => JobError {
+                        errno: failures.first,
+                        text: format!("all {count} requests failed"),
+                    },
                 });
             }
             let mut point = match &error {
                 Some(error) => Point::failed(workload, &error.text),
                 None => {
-                    let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
+                    let failed =
+                        |source: machine::Error| FioError::Machine { job: job.shown(), source };
                     let sample = gather(&streams, usage, &workload).map_err(failed)?;
                     Point::from_samples(&workload, &self.facts_of(&own_clones), &[sample])
                 }
             };
-            if let (Some(numbers), Failures { count: count @ 1.., first }) = (&mut point.numbers, failures) {
+            if let (Some(numbers), Failures { count: count @ 1.., first }) =
+                (&mut point.numbers, failures)
+            {
                 let first = io::Error::from_raw_os_error(first);
                 numbers.warnings.push(format!(
                     "{count} requests failed, the first with: {first}; their bytes and latencies are not in the figures"
@@ -156,8 +181,11 @@ impl<M: Machine> Group<'_, M> {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
             self.asked.clones.iter().filter(|clone| clone.job == (self.number, index)).collect();
-        let error =
-            self.not_run.iter().find(|(place, _)| *place == (self.number, index)).and_then(|(_, error)| error.clone());
+        let error = self
+            .not_run
+            .iter()
+            .find(|(place, _)| *place == (self.number, index))
+            .and_then(|(_, error)| error.clone());
         let why = error.as_ref().map_or("create_only=1: nothing was measured", |error| &error.text);
         let workload = translate::job_workload(job, asked[0], self.asked, seed(job, self.chance));
         let nothing = |clone: &&ClonePlan| CloneResult {
@@ -189,7 +217,8 @@ const NO_DATA: i32 = 61;
 fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;
-    (cpu.user_ns, cpu.system_ns, cpu.machine_ns) = (of(cpu.user_ns), of(cpu.system_ns), of(cpu.machine_ns));
+    (cpu.user_ns, cpu.system_ns, cpu.machine_ns) =
+        (of(cpu.user_ns), of(cpu.system_ns), of(cpu.machine_ns));
     Usage { cpu, device: None, shared_device: usage.device, block_bytes: None, ..usage.clone() }
 }
 
@@ -223,7 +252,12 @@ fn nothing_measured(job: &Job) -> &'static str {
     }
 }
 
-fn clone_result(number: u32, stream: &Stream, record: StreamStats, paths: Vec<PathBuf>) -> CloneResult {
+fn clone_result(
+    number: u32,
+    stream: &Stream,
+    record: StreamStats,
+    paths: Vec<PathBuf>,
+) -> CloneResult {
     let latency = record.from_issue.unwrap_or_else(|| {
         let [read, write] = stream.latency().clone();
         [read, write, Histogram::new()]

@@ -110,9 +110,16 @@ impl Batching {
         let all = |count: u32| if count == 0 { depth } else { count.min(depth) };
         // After this many completions a full queue is down to its low mark.
         let down = options.low.map_or(1, |low| depth.saturating_sub(low));
-        let (submit, complete) = (options.batch.map_or(1, all), options.batch_complete.max(down).clamp(1, depth));
+        let (submit, complete) =
+            (options.batch.map_or(1, all), options.batch_complete.max(down).clamp(1, depth));
         let asked = options.batch.is_some() || complete > 1;
-        (asked && depth > 1).then_some(Batching { submit, complete, filling: true, row: 0, done: 0 })
+        (asked && depth > 1).then_some(Batching {
+            submit,
+            complete,
+            filling: true,
+            row: 0,
+            done: 0,
+        })
     }
 }
 
@@ -123,7 +130,8 @@ impl Filter for Batching {
         }
         let (in_flight, free) = (core.in_flight, core.depth() - core.in_flight);
         if !self.filling {
-            let enough = self.done >= self.complete.min(self.done + in_flight) && free >= self.submit;
+            let enough =
+                self.done >= self.complete.min(self.done + in_flight) && free >= self.submit;
             if !enough && in_flight > 0 {
                 return Some(Next::WaitForCompletion);
             }

@@ -77,7 +77,11 @@ pub(crate) enum PendingVerify {
 impl PendingVerify {
     /// For a stream whose writes may overlap if `overlap`.
     pub(crate) fn new(overlap: bool) -> PendingVerify {
-        if overlap { PendingVerify::Newest(BTreeMap::new()) } else { PendingVerify::Apart(Vec::new()) }
+        if overlap {
+            PendingVerify::Newest(BTreeMap::new())
+        } else {
+            PendingVerify::Apart(Vec::new())
+        }
     }
 
     pub(crate) fn add(&mut self, request: &Request) {
@@ -88,8 +92,10 @@ impl PendingVerify {
             PendingVerify::Newest(by_place) => {
                 // Known pieces do not overlap, so only the last one that begins before the end can
                 // overlap this write.
-                while let Some((&place, _)) =
-                    by_place.range(..(target, piece.end())).next_back().filter(|(_, other)| other.overlaps(&piece))
+                while let Some((&place, _)) = by_place
+                    .range(..(target, piece.end()))
+                    .next_back()
+                    .filter(|(_, other)| other.overlaps(&piece))
                 {
                     by_place.remove(&place);
                 }

@@ -32,7 +32,13 @@ pub(crate) struct Walk {
 impl Walk {
     /// Walks the first `requests` of a sequence, up to `bytes` if given. With `repeats` offsets may
     /// repeat.
-    pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64, bytes: Option<u64>, repeats: bool) -> Walk {
+    pub(crate) fn new(
+        sequence: Sequence,
+        turns: FileTurns,
+        requests: u64,
+        bytes: Option<u64>,
+        repeats: bool,
+    ) -> Walk {
         let seen = repeats.then(HashSet::new);
         Walk { sequence, turns, left: requests, left_bytes: bytes.unwrap_or(u64::MAX), seen }
     }
@@ -46,7 +52,10 @@ impl Walk {
             let mut request = Request { op, target: 0, offset, len, slot: 0 };
             let placed = self.turns.place(&mut request);
             let Request { target, offset, len, .. } = request;
-            if op == Op::Write && placed && self.seen.as_mut().is_none_or(|seen| seen.insert((target, offset))) {
+            if op == Op::Write
+                && placed
+                && self.seen.as_mut().is_none_or(|seen| seen.insert((target, offset)))
+            {
                 return Some(Piece { target, offset, len });
             }
         }

@@ -65,7 +65,9 @@ impl CloneStats {
         }
         for (bits, latency) in &other.priorities {
             match self.priorities.iter_mut().find(|(known, _)| known == bits) {
-                Some((_, sum)) => sum.iter_mut().zip(latency).for_each(|(sum, part)| sum.merge(part)),
+                Some((_, sum)) => {
+                    sum.iter_mut().zip(latency).for_each(|(sum, part)| sum.merge(part))
+                }
                 None => self.priorities.push((*bits, latency.clone())),
             }
         }
@@ -267,7 +269,10 @@ impl FioResult {
     /// Lists every failed job with the reason.
     pub fn failures(&self) -> Vec<String> {
         let jobs = self.groups.iter().flat_map(|group| &group.jobs);
-        jobs.filter_map(|job| job.error.as_ref().map(|error| format!("{}: {}", job.job.shown(), error.text))).collect()
+        jobs.filter_map(|job| {
+            job.error.as_ref().map(|error| format!("{}: {}", job.job.shown(), error.text))
+        })
+        .collect()
     }
 
     /// Returns the entries of a report: one for each clone, or one for each group with
@@ -278,7 +283,8 @@ impl FioResult {
             for job in group.jobs.iter().filter(|job| job.job.options.stats) {
                 for clone in &job.clones {
                     let joins = |entry: &&mut Entry<'_>| {
-                        job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id
+                        job.job.options.group_reporting
+                            && entry.job.job.group_id == job.job.group_id
                     };
                     let first = std::ptr::eq(clone, &job.clones[0]);
                     match entries.last_mut().filter(joins) {
@@ -286,16 +292,29 @@ impl FioResult {
                             entry.clones += 1;
                             entry.recorded.add(&clone.recorded);
                             entry.failures.add(clone.recorded.failures);
-                            entry.failures.add(if first { job.faults } else { Failures::default() });
+                            entry.failures.add(if first {
+                                job.faults
+                            } else {
+                                Failures::default()
+                            });
                             entry.error = entry.error.or(job.error.as_ref());
                         }
                         None => {
                             let (recorded, error) = (clone.recorded.clone(), job.error.as_ref());
                             let mut failures = recorded.failures;
                             failures.add(if first { job.faults } else { Failures::default() });
-                            let name = job.job.given.iter().find(|(option, _)| first && option == "name");
+                            let name =
+                                job.job.given.iter().find(|(option, _)| first && option == "name");
                             let name = name.map_or(job.job.name.as_str(), |(_, name)| name);
-                            entries.push(Entry { job, group, name, clones: 1, recorded, error, failures });
+                            entries.push(Entry {
+                                job,
+                                group,
+                                name,
+                                clones: 1,
+                                recorded,
+                                error,
+                                failures,
+                            });
                         }
                     }
                 }

@@ -59,7 +59,8 @@ impl Watch {
             iops: Vec::new(),
             bytes: Vec::new(),
         };
-        let board = Board { open: VecDeque::new(), first: 0, streams, window: VecDeque::new(), verdict };
+        let board =
+            Board { open: VecDeque::new(), first: 0, streams, window: VecDeque::new(), verdict };
         Watch { criterion, board: Mutex::new(board), steady: AtomicBool::new(false) }
     }
 
@@ -116,13 +117,15 @@ impl Watch {
 
 /// Judges a window of requests and bytes by second; only a full window can be steady.
 fn verdict(criterion: Criterion, window: &[[u64; 2]], full: bool) -> Steady {
-    let values: Vec<f64> = window.iter().map(|sums| sums[usize::from(criterion.bandwidth)] as f64).collect();
+    let values: Vec<f64> =
+        window.iter().map(|sums| sums[usize::from(criterion.bandwidth)] as f64).collect();
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let max_deviation = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
     // Linear regression over seconds 0, 1, 2, ...
     let middle = (count - 1.0) / 2.0;
-    let across: f64 = values.iter().enumerate().map(|(x, value)| (x as f64 - middle) * (value - mean)).sum();
+    let across: f64 =
+        values.iter().enumerate().map(|(x, value)| (x as f64 - middle) * (value - mean)).sum();
     let along: f64 = (0..values.len()).map(|x| (x as f64 - middle).powi(2)).sum();
     let slope = if along > 0.0 { across / along } else { 0.0 };
     let found = if criterion.slope { slope.abs() } else { max_deviation };

@@ -118,7 +118,12 @@ pub struct Windows {
 
 impl Windows {
     pub(crate) fn new(width_ns: Nanos) -> Windows {
-        Windows { width_ns, end: Nanos::MAX, open: [Sum::default(); SIDES], closed: Vec::with_capacity(WINDOWS) }
+        Windows {
+            width_ns,
+            end: Nanos::MAX,
+            open: [Sum::default(); SIDES],
+            closed: Vec::with_capacity(WINDOWS),
+        }
     }
 
     pub(crate) fn begin(&mut self, now: Nanos) {
@@ -172,10 +177,11 @@ impl ByPriority {
 
     fn add(&mut self, done: &Done) {
         let ns = if self.whole { done.latency_ns } else { done.completion_ns() };
-        let place = self.all.iter().position(|(bits, _)| *bits == done.priority).unwrap_or_else(|| {
-            self.all.push((done.priority, by_side()));
-            self.all.len() - 1
-        });
+        let place =
+            self.all.iter().position(|(bits, _)| *bits == done.priority).unwrap_or_else(|| {
+                self.all.push((done.priority, by_side()));
+                self.all.len() - 1
+            });
         self.all[place].1[done.side].record(ns);
     }
 }
@@ -261,7 +267,11 @@ impl StreamStats {
             trace: None,
             progress: None,
             failures: Failures::default(),
-            priorities: job.options.cmdprio.is_on().then(|| ByPriority::new(job.options.lat_percentiles)),
+            priorities: job
+                .options
+                .cmdprio
+                .is_on()
+                .then(|| ByPriority::new(job.options.lat_percentiles)),
             depth_found: 0,
             end_sync: None,
             gave_up: None,

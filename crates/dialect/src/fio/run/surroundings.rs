@@ -46,7 +46,9 @@ impl Counts {
 
 impl DiskUse {
     pub(crate) fn since(&self, before: &DiskUse) -> DiskUse {
-        let less = |now: [u64; 2], then: [u64; 2]| [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])];
+        let less = |now: [u64; 2], then: [u64; 2]| {
+            [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])]
+        };
         DiskUse {
             name: self.name.clone(),
             requests: less(self.requests, before.requests),

@@ -1,5 +1,5 @@
-//! Syncs between the writes of a stream and at its end, what happens between two passes, and how far
-//! its data is on stable storage.
+//! Syncs between the writes of a stream and at its end, what happens between two passes, and how
+//! far its data is on stable storage.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -144,12 +144,15 @@ impl Filter for Syncs {
 
     /// As in fio, a job that gave up does not sync its files.
     fn owes(&mut self, core: &Core) -> Option<Stability> {
-        let owes = self.at_end && self.written[0] != self.written[1] && core.record.gave_up.is_none();
+        let owes =
+            self.at_end && self.written[0] != self.written[1] && core.record.gave_up.is_none();
         owes.then_some(Stability::File)
     }
 
     fn finish(self: Box<Self>, finished: &mut Finished) {
-        let reached = |progress: &Progress| if progress.synced_only { progress.synced } else { progress.done() };
+        let reached = |progress: &Progress| {
+            if progress.synced_only { progress.synced } else { progress.done() }
+        };
         finished.record.progress = self.progress.as_ref().map(reached);
     }
 

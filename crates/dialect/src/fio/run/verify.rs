@@ -37,8 +37,12 @@ const CRC_64: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::Algorithm {
     check: 0xe9c6_d914_c4b8_d9ca,
     residue: 0,
 });
-const CRC_32: crc::Crc<u32> =
-    crc::Crc::<u32>::new(&crc::Algorithm { xorout: 0, check: 0x89a1_897f, residue: 0, ..crc::CRC_32_CKSUM });
+const CRC_32: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::Algorithm {
+    xorout: 0,
+    check: 0x89a1_897f,
+    residue: 0,
+    ..crc::CRC_32_CKSUM
+});
 const CRC_7: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_7_MMC);
 const CRC_16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
 
@@ -76,8 +80,16 @@ impl Method {
 /// fio's SHA-256: little-endian length in the padding, and only the lowest byte of each state word,
 /// written over the first bytes of the last block.
 fn sha256(data: &[u8], place: &mut [u8]) {
-    let mut state: [u32; 8] =
-        [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+    let mut state: [u32; 8] = [
+        0x6a09_e667,
+        0xbb67_ae85,
+        0x3c6e_f372,
+        0xa54f_f53a,
+        0x510e_527f,
+        0x9b05_688c,
+        0x1f83_d9ab,
+        0x5be0_cd19,
+    ];
     let (blocks, rest) = data.split_at(data.len() / 64 * 64);
     let mut last = [0u8; 128];
     last[..rest.len()].copy_from_slice(rest);
@@ -121,7 +133,10 @@ impl Check {
     }
 
     fn interval(&self, block: &[u8]) -> usize {
-        let interval = self.interval_bytes.map_or(block.len(), |bytes| bytes as usize).clamp(1, block.len().max(1));
+        let interval = self
+            .interval_bytes
+            .map_or(block.len(), |bytes| bytes as usize)
+            .clamp(1, block.len().max(1));
         // As in fio, an interval that does not divide the request is ignored.
         if block.len().is_multiple_of(interval) { interval } else { block.len() }
     }
@@ -190,9 +205,17 @@ impl Check {
 
     /// Finds where a block deviates from the pattern after `skipped` bytes. The block begins
     /// `within` bytes into its request, and the pattern begins with the request.
-    fn not_the_pattern(&self, request_offset: u64, block: &[u8], within: usize, skipped: usize) -> Option<Fault> {
-        let wanted = |at: usize| self.pattern.byte(request_offset, self.pattern_interval, within + at);
-        let (at, _) = block.iter().enumerate().skip(skipped).find(|(at, byte)| **byte != wanted(*at))?;
+    fn not_the_pattern(
+        &self,
+        request_offset: u64,
+        block: &[u8],
+        within: usize,
+        skipped: usize,
+    ) -> Option<Fault> {
+        let wanted =
+            |at: usize| self.pattern.byte(request_offset, self.pattern_interval, within + at);
+        let (at, _) =
+            block.iter().enumerate().skip(skipped).find(|(at, byte)| **byte != wanted(*at))?;
         let offset = request_offset + within as u64;
         let why = Why::NotThePattern { at: offset + at as u64, found: block[at] };
         Some(Fault { offset, len: block.len() as u64, why })
@@ -226,7 +249,11 @@ impl Check {
             return of(Why::Checksum);
         }
         // fio's own writes with a pattern fill all of the data with it.
-        if self.pattern.is_empty() { None } else { self.not_the_pattern(request_offset, block, within, HEADER + bytes) }
+        if self.pattern.is_empty() {
+            None
+        } else {
+            self.not_the_pattern(request_offset, block, within, HEADER + bytes)
+        }
     }
 }
 
@@ -255,13 +282,19 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the block of {} at byte {} ", show_size(self.len), self.offset)?;
         match self.why {
-            Why::NoHeader => f.write_str("bears no header: no job with verify wrote it, or it was lost"),
+            Why::NoHeader => {
+                f.write_str("bears no header: no job with verify wrote it, or it was lost")
+            }
             Why::OtherMethod => f.write_str("was written with another verify method"),
-            Why::Checksum => f.write_str("does not match its checksum: it was changed, or written in part"),
+            Why::Checksum => {
+                f.write_str("does not match its checksum: it was changed, or written in part")
+            }
             Why::Elsewhere { belongs, len } => {
                 write!(f, "is sound but was written as {} at byte {belongs}", show_size(len))
             }
-            Why::NotThePattern { at, found } => write!(f, "is not the pattern: byte {at} is {found:#04x}"),
+            Why::NotThePattern { at, found } => {
+                write!(f, "is not the pattern: byte {at} is {found:#04x}")
+            }
         }
     }
 }
@@ -278,7 +311,13 @@ pub(crate) struct VerifyStats {
 impl VerifyStats {
     pub(crate) fn new(check: Check) -> VerifyStats {
         let zero = || AtomicU64::new(0);
-        VerifyStats { check, bytes: zero(), unjudged: zero(), faults: zero(), first: Mutex::new(None) }
+        VerifyStats {
+            check,
+            bytes: zero(),
+            unjudged: zero(),
+            faults: zero(),
+            first: Mutex::new(None),
+        }
     }
 
     pub(crate) fn check(&self, offset: u64, block: &[u8]) {
@@ -352,20 +391,39 @@ mod tests {
             let zeros = check.fault(8192, &[0; 4096]).unwrap().to_string();
             if method == Method::Pattern {
                 block[1000] ^= 1;
-                assert!(check.fault(8192, &block).unwrap().to_string().contains("byte 9192 is 0xac"));
+                assert!(
+                    check.fault(8192, &block).unwrap().to_string().contains("byte 9192 is 0xac")
+                );
                 continue;
             }
             assert!(zeros.contains("no header"), "{name}: {zeros}");
-            assert!(check.fault(4096, &block).unwrap().to_string().contains("written as 4 KiB at byte 8192"), "{name}");
+            assert!(
+                check
+                    .fault(4096, &block)
+                    .unwrap()
+                    .to_string()
+                    .contains("written as 4 KiB at byte 8192"),
+                "{name}"
+            );
         }
         let mut block = vec![7u8; 4096];
         check(Method::Crc32c).stamp(0, &mut block);
-        assert!(check(Method::Xxhash).fault(0, &block).unwrap().to_string().contains("another verify method"));
+        assert!(
+            check(Method::Xxhash)
+                .fault(0, &block)
+                .unwrap()
+                .to_string()
+                .contains("another verify method")
+        );
     }
 
     #[test]
     fn each_interval_has_a_header_and_the_pattern_fills_the_rest() {
-        let check = Check { pattern: pattern("0x010203").unwrap(), interval_bytes: Some(512), ..check(Method::Meta) };
+        let check = Check {
+            pattern: pattern("0x010203").unwrap(),
+            interval_bytes: Some(512),
+            ..check(Method::Meta)
+        };
         let mut block = vec![0u8; 4096];
         check.stamp(4096, &mut block);
         assert_eq!(

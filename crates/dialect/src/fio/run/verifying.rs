@@ -41,7 +41,11 @@ struct ContestState {
 }
 
 impl Verifying {
-    pub(crate) fn of(asked: Option<Verification>, contest: Option<Contest>, core: &mut Core) -> Option<Verifying> {
+    pub(crate) fn of(
+        asked: Option<Verification>,
+        contest: Option<Contest>,
+        core: &mut Core,
+    ) -> Option<Verifying> {
         if asked.is_none() && contest.is_none() {
             return None;
         }

@@ -20,7 +20,8 @@ pub(crate) struct DisturbanceSnapshot {
 
 impl DisturbanceMeter {
     pub(crate) fn open(roots: &Roots) -> DisturbanceMeter {
-        let quotas = processor_counts(roots).into_iter().filter_map(|file| Gauge::open(file).ok()).collect();
+        let quotas =
+            processor_counts(roots).into_iter().filter_map(|file| Gauge::open(file).ok()).collect();
         let pressure: Option<Vec<Gauge>> =
             pressure_files(roots).into_iter().map(|file| Gauge::open(file).ok()).collect();
         DisturbanceMeter { quotas, pressure: pressure.unwrap_or_default() }
@@ -28,7 +29,9 @@ impl DisturbanceMeter {
 
     pub(crate) fn read(&self) -> DisturbanceSnapshot {
         let mut buffer = [0; READ_BYTES];
-        let mut text = |gauge: &Gauge| Some(String::from_utf8_lossy(gauge.read(&mut buffer).ok()?).into_owned());
+        let mut text = |gauge: &Gauge| {
+            Some(String::from_utf8_lossy(gauge.read(&mut buffer).ok()?).into_owned())
+        };
         DisturbanceSnapshot {
             quotas: self.quotas.iter().map(|gauge| quota(&text(gauge)?)).collect(),
             pressure: match &self.pressure[..] {
@@ -47,7 +50,10 @@ impl DisturbanceMeter {
 /// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). `None` without
 /// a quota.
 fn quota(text: &str) -> Option<[u64; 3]> {
-    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
+    let of = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    };
     let held = of("throttled_usec").map(|us: u64| us * 1000).or_else(|| of("throttled_time"))?;
     Some([of("nr_periods")?, of("nr_throttled")?, held])
 }
@@ -71,12 +77,17 @@ impl DisturbanceSnapshot {
                 [0, 1, 2].map(|field: usize| now[field].saturating_sub(then[field]));
             (periods > 0).then_some(QuotaUse { periods, throttled, throttled_ns })
         };
-        self.quotas.iter().zip(&before.quotas).filter_map(of).max_by_key(|quota| (quota.throttled_ns, quota.throttled))
+        self.quotas
+            .iter()
+            .zip(&before.quotas)
+            .filter_map(of)
+            .max_by_key(|quota| (quota.throttled_ns, quota.throttled))
     }
 
     pub(crate) fn pressure_since(&self, before: &DisturbanceSnapshot) -> Option<PressureUse> {
         let (now, then) = (self.pressure?, before.pressure?);
-        let since = |resource: usize, kind: usize| now[resource][kind].saturating_sub(then[resource][kind]);
+        let since =
+            |resource: usize, kind: usize| now[resource][kind].saturating_sub(then[resource][kind]);
         Some(PressureUse {
             cpu_some_ns: since(0, 0),
             memory_some_ns: since(1, 0),
@@ -121,10 +132,16 @@ mod tests {
 
     #[test]
     fn the_longest_throttled_group_and_pressure_are_reported() {
-        let some = |us: u64| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\nfull avg10=0.00 total=5\n");
+        let some = |us: u64| {
+            format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\nfull avg10=0.00 total=5\n")
+        };
         let (before, after) = snapshots(
             ["nr_periods 10\nnr_throttled 1\nthrottled_time 1000\n", "usage_usec 9\n", &some(100)],
-            ["nr_periods 120\nnr_throttled 106\nthrottled_time 8500001000\n", "usage_usec 99\n", &some(1100)],
+            [
+                "nr_periods 120\nnr_throttled 106\nthrottled_time 8500001000\n",
+                "usage_usec 99\n",
+                &some(1100),
+            ],
         );
         let quota = after.quota_since(&before).expect("version 1 counts");
         assert_eq!((quota.periods, quota.throttled, quota.throttled_ns), (110, 105, 8_500_000_000));
@@ -142,6 +159,10 @@ mod tests {
                 "",
             ],
         );
-        assert_eq!(after.quota_since(&before).map(|quota| quota.throttled_ns), Some(7000), "version 2");
+        assert_eq!(
+            after.quota_since(&before).map(|quota| quota.throttled_ns),
+            Some(7000),
+            "version 2"
+        );
     }
 }

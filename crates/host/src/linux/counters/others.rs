@@ -24,7 +24,8 @@ impl OtherPrograms {
         for name in files::entries(&roots.proc) {
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
             text.clear();
-            let read = File::open(roots.proc.join(name).join("stat")).and_then(|mut file| file.read_to_end(&mut text));
+            let read = File::open(roots.proc.join(name).join("stat"))
+                .and_then(|mut file| file.read_to_end(&mut text));
             if pid != std::process::id() && read.is_ok() {
                 ticks.extend(program_ticks(&text).map(|ticks| (pid, ticks)));
             }
@@ -40,7 +41,9 @@ impl OtherPrograms {
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
         // A program that started in between counts with all of its time; one that ended is missed.
-        let used = |(pid, ticks): (&u32, &u64)| ticks.saturating_sub(before.ticks.get(pid).copied().unwrap_or(0));
+        let used = |(pid, ticks): (&u32, &u64)| {
+            ticks.saturating_sub(before.ticks.get(pid).copied().unwrap_or(0))
+        };
         let used: u64 = self.ticks.iter().map(used).sum();
         let busy_ns = if used > 1 { used * self.tick_ns } else { 0 };
         IdleBaseline { busy_processors: busy_ns as f64 / observed_ns as f64, observed_ns }
@@ -52,7 +55,9 @@ fn program_ticks(stat: &[u8]) -> Option<u64> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
     // The name is in parentheses and may contain any byte.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
-    let mut fields = stat[after_name..].split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
+    let mut fields = stat[after_name..]
+        .split(|byte| byte.is_ascii_whitespace())
+        .filter(|field| !field.is_empty());
     let mut number = |skip: usize| std::str::from_utf8(fields.nth(skip)?).ok()?.parse::<u64>().ok();
     // state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt utime stime.
     let flags = number(6)?;

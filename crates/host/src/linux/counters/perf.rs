@@ -82,7 +82,8 @@ impl PerfCounter {
             breakpoint_type: 0,
             breakpoint_address: 0,
         };
-        let (this_thread, any_processor, no_group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
+        let (this_thread, any_processor, no_group): (libc::pid_t, libc::c_int, libc::c_int) =
+            (0, -1, -1);
         // SAFETY: the structure has the `size` that it states and outlives the call.
         let fd = unsafe {
             libc::syscall(
@@ -98,7 +99,8 @@ impl PerfCounter {
             return Err(reason(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)));
         }
         // SAFETY: the kernel returned this descriptor; we own it.
-        let mut counter = Self { file: unsafe { File::from_raw_fd(fd as i32) }, start: Reading::default() };
+        let mut counter =
+            Self { file: unsafe { File::from_raw_fd(fd as i32) }, start: Reading::default() };
         // Some virtual machines open the counter but never schedule it: reject one that counts
         // nothing in a loop.
         counter.start();
@@ -135,7 +137,8 @@ impl PerfCounter {
     fn raw(&mut self) -> Option<Reading> {
         let mut bytes = [0; 24];
         self.file.read_exact(&mut bytes).ok()?;
-        let field = |i: usize| u64::from_ne_bytes(bytes[i * 8..i * 8 + 8].try_into().expect("eight bytes"));
+        let field =
+            |i: usize| u64::from_ne_bytes(bytes[i * 8..i * 8 + 8].try_into().expect("eight bytes"));
         Some(Reading { count: field(0), enabled_ns: field(1), running_ns: field(2) })
     }
 
@@ -190,13 +193,16 @@ mod tests {
             Ok(counter) => counter,
             Err(reason) => {
                 // Missing hardware or kernel support cannot be fixed; a refused permission can.
-                let lacking = matches!(reason, PerfUnavailable::NoCounter | PerfUnavailable::NoKernelSupport);
+                let lacking =
+                    matches!(reason, PerfUnavailable::NoCounter | PerfUnavailable::NoKernelSupport);
                 let required = std::env::var("HALFPOWER_REQUIRE").as_deref() == Ok("all");
                 assert!(lacking || !required, "required, and counters can be had here: {reason}");
                 return eprintln!("skipped: {reason}");
             }
         };
-        let work = || std::hint::black_box((0..3_000_000u64).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
+        let work = || {
+            std::hint::black_box((0..3_000_000u64).fold(0, |sum, n| std::hint::black_box(sum ^ n)))
+        };
         counter.start();
         work();
         let alone = counter.read().unwrap();

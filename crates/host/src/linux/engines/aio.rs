@@ -68,7 +68,10 @@ impl<'f> Open<'f> for NativeAio<'f> {
         let mut context = 0u64;
         let most = entries.min(MAX_CONTEXT);
         // SAFETY: io_setup writes one context handle.
-        if unsafe { libc::syscall(libc::SYS_io_setup, most as libc::c_long, &mut context as *mut u64) } < 0 {
+        if unsafe {
+            libc::syscall(libc::SYS_io_setup, most as libc::c_long, &mut context as *mut u64)
+        } < 0
+        {
             return Err(io::Error::last_os_error());
         }
         Ok(NativeAio {
@@ -117,7 +120,12 @@ impl Session for NativeAio<'_> {
             let rest = &mut self.queued[start..];
             // SAFETY: every pointer refers to a block of `self.blocks`, which outlives the context.
             let taken = unsafe {
-                libc::syscall(libc::SYS_io_submit, self.context, rest.len() as libc::c_long, rest.as_mut_ptr())
+                libc::syscall(
+                    libc::SYS_io_submit,
+                    self.context,
+                    rest.len() as libc::c_long,
+                    rest.as_mut_ptr(),
+                )
             };
             if taken > 0 {
                 start += taken as usize;
@@ -141,7 +149,8 @@ impl Session for NativeAio<'_> {
                     // SAFETY: points to a block of `self.blocks`.
                     let data = unsafe { (*rest[0]).data };
                     self.free.push((data >> 32) as u32);
-                    self.refused.push(Completion { slot: data as u32, result: -code.unwrap_or(libc::EIO) });
+                    self.refused
+                        .push(Completion { slot: data as u32, result: -code.unwrap_or(libc::EIO) });
                     start += 1;
                 }
             }

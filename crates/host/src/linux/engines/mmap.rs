@@ -24,7 +24,8 @@ impl<'f> Open<'f> for Mapped<'f> {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
         let Setup { fds, end, writes, hint, .. } = setup;
         catch_bus_errors()?;
-        let files = fds.iter().map(|&fd| Mapping::new(fd, end, writes, hint)).collect::<io::Result<_>>()?;
+        let files =
+            fds.iter().map(|&fd| Mapping::new(fd, end, writes, hint)).collect::<io::Result<_>>()?;
         Ok(Mapped { fds, files })
     }
 }
@@ -43,7 +44,14 @@ impl Mapping {
         // speed changes.
         let base = unsafe {
             let file = BorrowedFd::borrow_raw(fd);
-            let base = mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | write, MapFlags::SHARED, file, 0)?;
+            let base = mm::mmap(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ | write,
+                MapFlags::SHARED,
+                file,
+                0,
+            )?;
             let _ = mm::madvise(base, len, advice);
             base
         };
@@ -103,7 +111,11 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
 
 /// Maps zeros over the page that failed, so the copy finishes and the request fails. Any other
 /// SIGBUS still ends the process.
-extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+extern "C" fn on_bus_error(
+    _signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
     let (start, len, _) = COPYING.get();
     // SAFETY: the kernel passes a valid structure to the handler.
     let address = unsafe { (*info).si_addr() } as usize;

@@ -50,7 +50,8 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
             register: self.memory != Memory::Pages,
             tally: self.reap.1,
         };
-        Q::open(setup).map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))
+        Q::open(setup)
+            .map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))
     }
 
     fn queued<Q: Open<'f> + Session>(mut self, engine: Engine) -> Result<Nanos> {
@@ -80,7 +81,9 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     fn blocking<B: Open<'f> + BlockingSession>(mut self, engine: Engine) -> Result<Nanos> {
         let session: B = self.open(engine)?;
         let Stream { source, arena, clock, halt, ready, reap, .. } = self;
-        from_the_start(ready, (halt, clock, reap.1), || serve_blocking(session, source, arena, clock, halt))
+        from_the_start(ready, (halt, clock, reap.1), || {
+            serve_blocking(session, source, arena, clock, halt)
+        })
     }
 }
 
@@ -94,7 +97,9 @@ fn from_the_start<T>(
     let before = waited_ns();
     ready.wait(halt, clock);
     let ended = serve();
-    tally.note_unserved(before.zip(waited_ns()).map_or(0, |(before, after)| after.saturating_sub(before)));
+    tally.note_unserved(
+        before.zip(waited_ns()).map_or(0, |(before, after)| after.saturating_sub(before)),
+    );
     ended
 }
 
@@ -158,11 +163,15 @@ pub(crate) fn run<S: RequestSource>(
 ) -> Result<Nanos> {
     // A stripe needs an asynchronous engine, even at depth 1, to use its members in parallel.
     let engine = match stream.stripe {
-        Some(_) if !engine.is_async() => available().into_iter().find(|engine| engine.is_async()).unwrap_or(engine),
+        Some(_) if !engine.is_async() => {
+            available().into_iter().find(|engine| engine.is_async()).unwrap_or(engine)
+        }
         _ => engine,
     };
     if stream.stripe.is_some() && !engine.is_async() {
-        return Err(Error::Unsupported("a stripe needs io_uring or libaio, and this kernel offers neither".into()));
+        return Err(Error::Unsupported(
+            "a stripe needs io_uring or libaio, and this kernel offers neither".into(),
+        ));
     }
     serve_through(engine, backend, stream)
 }

@@ -40,7 +40,11 @@ pub(super) fn discard(fds: &[RawFd], request: &Request) -> io::Result<()> {
     }
     let range = [request.offset, u64::from(request.len)];
     // SAFETY: BLKDISCARD reads two numbers, offset and length.
-    if unsafe { libc::ioctl(raw, BLKDISCARD, range.as_ptr()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if unsafe { libc::ioctl(raw, BLKDISCARD, range.as_ptr()) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// `_IO(0x12, 119)` of `linux/fs.h`.

@@ -76,5 +76,9 @@ unsafe fn call(number: libc::c_long, fd: RawFd, at: *mut u8, len: u32, offset: u
             libc::pwrite(fd, at.cast(), len as usize, offset as libc::off_t)
         }
     };
-    if result < 0 { -std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) } else { result as i32 }
+    if result < 0 {
+        -std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+    } else {
+        result as i32
+    }
 }

@@ -46,8 +46,11 @@ impl<'f> Open<'f> for Ring<'f> {
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.
-        let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0 as libc::c_uint, parameters.as_mut_ptr()) };
-        let permitted = result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
+        let result = unsafe {
+            libc::syscall(libc::SYS_io_uring_setup, 0 as libc::c_uint, parameters.as_mut_ptr())
+        };
+        let permitted =
+            result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
         let locked = getrlimit(Resource::Memlock).current;
         permitted && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(MIN_RING).is_ok())
     }
@@ -114,10 +117,12 @@ impl Queue {
     #[inline(never)]
     fn wait_within(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
-            Wait::Several(completions) if self.ring.has_min_wait() => {
-                self.ring.submit_and_wait_within(completions, &TICK_TIME, (REAP_WAIT_NS / 1000) as u32)
+            Wait::Several(completions) if self.ring.has_min_wait() => self
+                .ring
+                .submit_and_wait_within(completions, &TICK_TIME, (REAP_WAIT_NS / 1000) as u32),
+            Wait::Several(completions) => {
+                self.ring.submit_and_wait_within(completions, &REAP_TIME, 0)
             }
-            Wait::Several(completions) => self.ring.submit_and_wait_within(completions, &REAP_TIME, 0),
             Wait::For(ns) => self.ring.submit_and_wait_within(1, &TimeLimit::new(ns as u32), 0),
             Wait::One => self.ring.submit_and_wait(1),
         }
@@ -182,7 +187,13 @@ impl Session for Ring<'_> {
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
         let &Request { op, offset, len, slot, .. } = request;
         let of_file = self.transfers.of_file(op == Op::Write, file);
-        self.queue.push(Entry { offset, address: at as usize as u64, len, data: u64::from(slot), ..of_file });
+        self.queue.push(Entry {
+            offset,
+            address: at as usize as u64,
+            len,
+            data: u64::from(slot),
+            ..of_file
+        });
     }
 
     fn set_priority(&mut self, bits: u16) {
@@ -253,7 +264,9 @@ impl Session for NoOps {
 
     #[inline(always)]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        self.queue.ring.reap(|one| take(Completion { slot: one.data as u32, result: (one.data >> 32) as i32 }));
+        self.queue.ring.reap(|one| {
+            take(Completion { slot: one.data as u32, result: (one.data >> 32) as i32 })
+        });
     }
 
     #[inline(always)]

@@ -143,13 +143,18 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
     let start = number(dir.join("start")).unwrap_or(0) * SECTOR_BYTES;
     put(&mut layer, "start_bytes", Some(start.to_string()));
     put(&mut layer, "size_bytes", size_bytes(dir).map(|bytes| bytes.to_string()));
-    put(&mut layer, "alignment_offset", text(dir.join("alignment_offset")).filter(|offset| offset != "0"));
+    put(
+        &mut layer,
+        "alignment_offset",
+        text(dir.join("alignment_offset")).filter(|offset| offset != "0"),
+    );
     let queue = dir.parent().unwrap_or(dir).join("queue");
     let limit = |file: &str| number(queue.join(file)).filter(|&bytes| bytes > 0);
     let physical = limit("physical_block_size");
     // A bridge may report its maximum transfer here (65535 sectors); a real stripe is a multiple of
     // a page.
-    let stripe = limit("optimal_io_size").filter(|&stripe| stripe.is_multiple_of(4096) && Some(stripe) > physical);
+    let stripe = limit("optimal_io_size")
+        .filter(|&stripe| stripe.is_multiple_of(4096) && Some(stripe) > physical);
     let yes_no = |multiple: u64| if start.is_multiple_of(multiple) { "yes" } else { "no" };
     for (key, multiple) in [
         ("aligned_to_physical_block", physical),
@@ -160,8 +165,11 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
         put(&mut layer, key, multiple.map(|multiple| yes_no(multiple).to_owned()));
     }
     put(&mut layer, "optimal_io_size", stripe.map(|stripe| stripe.to_string()));
-    layer.facts.partition =
-        Some(PartitionFacts { start_bytes: start, physical_block_bytes: physical, stripe_bytes: stripe });
+    layer.facts.partition = Some(PartitionFacts {
+        start_bytes: start,
+        physical_block_bytes: physical,
+        stripe_bytes: stripe,
+    });
     if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
         layer.facts.warnings.push(format!(
             "{name} starts at {}, not a multiple of the disk's {} physical block: every aligned request straddles two blocks; start it at 1 MiB",
@@ -175,7 +183,8 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
         ));
     }
     if let Some(stripe) = stripe.filter(|&stripe| !start.is_multiple_of(stripe)) {
-        let (start, stripe, first) = (show_size(start), show_size(stripe), show_size(start.next_multiple_of(stripe)));
+        let (start, stripe, first) =
+            (show_size(start), show_size(stripe), show_size(start.next_multiple_of(stripe)));
         layer.facts.warnings.push(format!(
             "{name} starts at {start}, not a multiple of {disk}'s {stripe} stripe (optimal_io_size): a full-stripe request straddles two, and with parity each is read before it is written; start it at {first}"
         ));
@@ -185,7 +194,8 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
 
 fn loop_device(name: &str, dir: &Path) -> Described {
     let file = text(dir.join("loop/backing_file"));
-    let backing = file.as_deref().map(|file| PathBuf::from(file.strip_suffix(" (deleted)").unwrap_or(file)));
+    let backing =
+        file.as_deref().map(|file| PathBuf::from(file.strip_suffix(" (deleted)").unwrap_or(file)));
     let direct = number(dir.join("loop/dio")) == Some(1);
     let shown = backing.as_deref().map_or("no file".into(), |file| file.display().to_string());
     let mut layer = with_queue(LayerKind::Loop, format!("{name} on {shown}"), dir);
@@ -216,7 +226,11 @@ fn md(name: &str, dir: &Path) -> Described {
         _ => None,
     };
     layer.facts.array = Some(ArrayFacts {
-        data_members: disks.parse::<u64>().ok().zip(parity).and_then(|(disks, parity)| disks.checked_sub(parity)),
+        data_members: disks
+            .parse::<u64>()
+            .ok()
+            .zip(parity)
+            .and_then(|(disks, parity)| disks.checked_sub(parity)),
         chunk_bytes: number(md.join("chunk_size")).filter(|&bytes| bytes > 0),
         missing: number(md.join("degraded")).unwrap_or(0),
     });
@@ -241,7 +255,9 @@ fn md(name: &str, dir: &Path) -> Described {
             "{name} runs degraded, with {missing} of its {disks} disks missing; see: mdadm --detail /dev/{name}"
         ));
     }
-    if let Some(action) = text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen") {
+    if let Some(action) =
+        text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen")
+    {
         layer.facts.warnings.push(format!(
             "{name} is running a {action}, which takes disk bandwidth; wait until it ends, see: cat /proc/mdstat"
         ));
@@ -281,7 +297,9 @@ fn mapped(name: &str, dir: &Path) -> Described {
     );
     put(&mut layer, "members", Some(members.join(" ")));
     if kind == "VDO" {
-        layer.facts.warnings.push(format!("{own} compresses and deduplicates: measure it with incompressible data"));
+        layer.facts.warnings.push(format!(
+            "{own} compresses and deduplicates: measure it with incompressible data"
+        ));
     }
     Described { class: Class::Volume { members }, layer }
 }
@@ -314,10 +332,9 @@ fn disk(name: &str, dir: &Path) -> Described {
         put("max_comp_streams", text(dir.join("max_comp_streams")));
         put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
         shown = format!("{name} (compressed RAM disk)");
-        layer
-            .facts
-            .warnings
-            .push(format!("{name} is compressed main memory, not a disk: its rates are not those of a disk"));
+        layer.facts.warnings.push(format!(
+            "{name} is compressed main memory, not a disk: its rates are not those of a disk"
+        ));
     }
     let device = dir.join("device");
     // SCSI pads its strings; virtio's vendor is a meaningless number.
@@ -325,7 +342,8 @@ fn disk(name: &str, dir: &Path) -> Described {
     let model = text(device.join("model")).or_else(|| text(device.join("name")));
     if let Some(model) = &model {
         // "ATA" is the translation layer's name, not a vendor.
-        let maker = vendor.as_deref().filter(|vendor| *vendor != "ATA" && !model.starts_with(vendor));
+        let maker =
+            vendor.as_deref().filter(|vendor| *vendor != "ATA" && !model.starts_with(vendor));
         let model = maker.map_or(model.clone(), |maker| format!("{maker} {model}"));
         shown = format!("{name} ({model})");
         put("model", Some(model));

@@ -26,7 +26,9 @@ fn system(roots: &Roots) -> String {
     let mut words = vec![word("ostype").unwrap_or_else(|| "Linux".into())];
     words.extend(word("osrelease"));
     // Linux 6.1 and later report the architecture.
-    words.extend(word("arch").or_else(|| roots.is_this_machine().then(|| std::env::consts::ARCH.to_owned())));
+    words.extend(
+        word("arch").or_else(|| roots.is_this_machine().then(|| std::env::consts::ARCH.to_owned())),
+    );
     words.join(" ")
 }
 
@@ -39,8 +41,10 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
 
 /// The CPU model; on ARM, the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
-    let board =
-        || text(roots.sys.join("firmware/devicetree/base/model")).map(|model| model.trim_end_matches('\0').to_owned());
+    let board = || {
+        text(roots.sys.join("firmware/devicetree/base/model"))
+            .map(|model| model.trim_end_matches('\0').to_owned())
+    };
     ["model name", "cpu model", "cpu", "Model", "Hardware"]
         .iter()
         .find_map(|name| cpu_field(cpuinfo, name).map(str::to_owned))
@@ -50,8 +54,11 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
 
 /// Online, from a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
-    let listed = text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
-    listed.unwrap_or_else(|| cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32)
+    let listed =
+        text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
+    listed.unwrap_or_else(|| {
+        cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32
+    })
 }
 
 fn count_of_list(list: &str) -> Option<u32> {
@@ -72,7 +79,8 @@ pub fn page_bytes() -> usize {
 }
 
 fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
-    let kilobytes = |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok();
+    let kilobytes =
+        |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok();
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
@@ -98,13 +106,18 @@ pub(crate) fn own_limit_left() -> Option<u64> {
 
 /// Such as `KVM (Amazon EC2 m5.large), container (docker)`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> Option<String> {
-    let seen: Vec<String> = [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();
+    let seen: Vec<String> =
+        [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();
     (!seen.is_empty()).then(|| seen.join(", "))
 }
 
 fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let dmi = |name: &str| text(roots.sys.join("class/dmi/id").join(name));
-    let product = [dmi("sys_vendor"), dmi("product_name")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let product = [dmi("sys_vendor"), dmi("product_name")]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ");
     let known = [
         ("QEMU", "KVM or QEMU"),
         ("KVM", "KVM"),
@@ -121,20 +134,23 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
     ];
     // The cpuid flag proves a hypervisor. DMI strings name it, but bare-metal cloud machines have
     // them too.
-    let flagged =
-        cpu_field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    let flagged = cpu_field(cpuinfo, "flags")
+        .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     let xen = text(roots.sys.join("hypervisor/type"));
     if !flagged
         && xen.is_none()
-        && !(cpu_field(cpuinfo, "flags").is_none() && known.iter().any(|(mark, _)| product.contains(mark)))
+        && !(cpu_field(cpuinfo, "flags").is_none()
+            && known.iter().any(|(mark, _)| product.contains(mark)))
     {
         return None;
     }
-    let named =
-        xen.or_else(|| known.iter().find(|(mark, _)| product.contains(mark)).map(|(_, name)| (*name).to_owned()));
+    let named = xen.or_else(|| {
+        known.iter().find(|(mark, _)| product.contains(mark)).map(|(_, name)| (*name).to_owned())
+    });
     // Without DMI (microVMs), the clock source and the virtio bus indicate a hypervisor.
     let clock =
-        text(roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource")).unwrap_or_default();
+        text(roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource"))
+            .unwrap_or_default();
     let guessed = || match () {
         () if clock.contains("kvm-clock") => Some("KVM".to_owned()),
         () if clock.contains("hyperv") => Some("Hyper-V".to_owned()),
@@ -154,7 +170,8 @@ fn container(roots: &Roots) -> Option<String> {
         return Some("container (podman)".into());
     }
     let environment = std::fs::read(roots.proc.join("1/environ")).unwrap_or_default();
-    let told = environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(b"container="));
+    let told =
+        environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(b"container="));
     if let Some(kind) = told.filter(|kind| !kind.is_empty()) {
         return Some(format!("container ({})", String::from_utf8_lossy(kind)));
     }
@@ -188,28 +205,48 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     ] {
         put(name, text(roots.proc.join("sys").join(name.replace('.', "/"))));
     }
-    put("free_page_reporting", super::super::free_page_reporting::reclaims_free_memory(roots).then(|| "on".to_owned()));
+    put(
+        "free_page_reporting",
+        super::super::free_page_reporting::reclaims_free_memory(roots).then(|| "on".to_owned()),
+    );
     put("cpu_quota", throttle::processor_quota(roots).map(|quota| format!("{quota:.2}")));
     let cpu = roots.sys.join("devices/system/cpu");
     put("cpufreq.governor", of_all_processors(&cpu, "cpufreq/scaling_governor"));
     put("cpufreq.driver", of_all_processors(&cpu, "cpufreq/scaling_driver"));
-    put("cpufreq.energy_performance_preference", of_all_processors(&cpu, "cpufreq/energy_performance_preference"));
-    let boost = match (number(cpu.join("cpufreq/boost")), number(cpu.join("intel_pstate/no_turbo"))) {
+    put(
+        "cpufreq.energy_performance_preference",
+        of_all_processors(&cpu, "cpufreq/energy_performance_preference"),
+    );
+    let boost = match (number(cpu.join("cpufreq/boost")), number(cpu.join("intel_pstate/no_turbo")))
+    {
         (Some(0), _) | (_, Some(1)) => Some("off"),
         (Some(_), _) | (_, Some(0)) => Some("on"),
         _ => None,
     };
     put("cpufreq.boost", boost.map(str::to_owned));
     put("smt", text(cpu.join("smt/control")));
-    put("cpuidle.driver", text(cpu.join("cpuidle/current_driver")).filter(|driver| driver != "none"));
+    put(
+        "cpuidle.driver",
+        text(cpu.join("cpuidle/current_driver")).filter(|driver| driver != "none"),
+    );
     let memory = roots.sys.join("kernel/mm");
-    put("transparent_hugepage", text(memory.join("transparent_hugepage/enabled")).map(|list| chosen(&list).to_owned()));
+    put(
+        "transparent_hugepage",
+        text(memory.join("transparent_hugepage/enabled")).map(|list| chosen(&list).to_owned()),
+    );
     put(
         "transparent_hugepage.shmem",
-        text(memory.join("transparent_hugepage/shmem_enabled")).map(|list| chosen(&list).to_owned()),
+        text(memory.join("transparent_hugepage/shmem_enabled"))
+            .map(|list| chosen(&list).to_owned()),
     );
-    put("numa_nodes", Some(numa_nodes(roots)).filter(|&nodes| nodes > 0).map(|nodes| nodes.to_string()));
-    put("clocksource", text(roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource")));
+    put(
+        "numa_nodes",
+        Some(numa_nodes(roots)).filter(|&nodes| nodes > 0).map(|nodes| nodes.to_string()),
+    );
+    put(
+        "clocksource",
+        text(roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource")),
+    );
     put(
         "iommu",
         link_name(roots.sys.join("class/iommu/dmar0/device/subsystem"))
@@ -232,23 +269,34 @@ fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     match counts.len() {
         0 => None,
         1 => counts.into_keys().next(),
-        _ => Some(counts.iter().map(|(value, count)| format!("{value} on {count}")).collect::<Vec<_>>().join(", ")),
+        _ => Some(
+            counts
+                .iter()
+                .map(|(value, count)| format!("{value} on {count}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
     }
 }
 
 fn numa_nodes(roots: &Roots) -> usize {
-    let is_node = |name: &&String| name.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let is_node =
+        |name: &&String| name.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok());
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
 /// `off` if disabled at boot, otherwise the number of mitigations: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
-    let told = command_line.split_whitespace().filter_map(|word| word.strip_prefix("mitigations=")).next_back();
+    let told = command_line
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("mitigations="))
+        .next_back();
     let active: Vec<String> = names(cpu.join("vulnerabilities"))
         .into_iter()
         .filter(|name| {
-            text(cpu.join("vulnerabilities").join(name)).is_some_and(|state| state.starts_with("Mitigation"))
+            text(cpu.join("vulnerabilities").join(name))
+                .is_some_and(|state| state.starts_with("Mitigation"))
         })
         .collect();
     match (told, active.is_empty()) {
@@ -276,8 +324,11 @@ mod tests {
         let facts = machine_facts(&Roots::default());
         assert!(facts.system.starts_with("Linux "), "{}", facts.system);
         // SAFETY: sysconf has no preconditions.
-        assert_eq!(i64::from(facts.processors), unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) });
-        let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) };
+        assert_eq!(i64::from(facts.processors), unsafe {
+            libc::sysconf(libc::_SC_NPROCESSORS_ONLN)
+        });
+        let pages =
+            unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) };
         assert_eq!(facts.memory_bytes, pages as u64);
         assert!(facts.settings.contains_key("vm.dirty_ratio"), "{:?}", facts.settings);
     }

@@ -73,11 +73,14 @@ struct Pages {
 impl Pages {
     fn of(vmstat: &str) -> Option<Pages> {
         let count = |name: &str| {
-            vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+            vmstat.lines().find_map(|line| {
+                line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok()
+            })
         };
         let dirty = count("nr_dirty")?.saturating_add(count("nr_writeback")?) as f64;
-        let held_from =
-            count("nr_dirty_threshold")?.saturating_add(count("nr_dirty_background_threshold")?) as f64 / 2.0;
+        let held_from = count("nr_dirty_threshold")?
+            .saturating_add(count("nr_dirty_background_threshold")?) as f64
+            / 2.0;
         (held_from > 0.0).then_some(Pages { dirty, held_from })
     }
 
@@ -101,12 +104,21 @@ mod tests {
         let percent = |text: &str| Pages::of(text).map(|pages| pages.percent());
         assert_eq!(percent(&vmstat(275)), Some(50.0));
         assert_eq!(percent(&vmstat(800)), Some(120.0));
-        assert_eq!(percent("nr_dirty 5\nnr_writeback 1\n"), None, "thresholds that are not reported");
         assert_eq!(
-            percent("nr_dirty 5\nnr_writeback 1\nnr_dirty_threshold 0\nnr_dirty_background_threshold 0\n"),
+            percent("nr_dirty 5\nnr_writeback 1\n"),
+            None,
+            "thresholds that are not reported"
+        );
+        assert_eq!(
+            percent(
+                "nr_dirty 5\nnr_writeback 1\nnr_dirty_threshold 0\nnr_dirty_background_threshold 0\n"
+            ),
             None
         );
-        assert!(dirty_percent(&Roots::default()).is_some_and(|percent| (0.0..1000.0).contains(&percent)));
+        assert!(
+            dirty_percent(&Roots::default())
+                .is_some_and(|percent| (0.0..1000.0).contains(&percent))
+        );
     }
 
     #[test]
@@ -139,7 +151,11 @@ mod tests {
             std::fs::write(proc.path().join("vmstat"), text).unwrap();
             dirty_percent(&roots)
         };
-        assert_eq!((look(200), added.exists()), (Some(50.0), false), "without permission the count is not refreshed");
+        assert_eq!(
+            (look(200), added.exists()),
+            (Some(50.0), false),
+            "without permission the count is not refreshed"
+        );
         std::fs::create_dir_all(added.parent().unwrap()).unwrap();
         std::fs::write(&added, "").unwrap();
         let asked = || std::fs::read_to_string(&added).unwrap();

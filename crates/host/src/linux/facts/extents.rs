@@ -56,13 +56,24 @@ const SYNC: u32 = 0x1;
 /// At most `room` extents; `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
-    let file =
-        file.or_else(|_| std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)).ok()?;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOATIME)
+        .open(path);
+    let file = file
+        .or_else(|_| {
+            std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+        })
+        .ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let head = Fiemap { length: u64::MAX, flags, extent_count: room.min(LOOKED_AT) as u32, ..Fiemap::default() };
+    let head = Fiemap {
+        length: u64::MAX,
+        flags,
+        extent_count: room.min(LOOKED_AT) as u32,
+        ..Fiemap::default()
+    };
     let mut map = Box::new(Map { head, extents: [Extent::default(); LOOKED_AT] });
     // SAFETY: the kernel writes the header and at most `extent_count` extents after it. Both fit,
     // and live until the call returns.
@@ -89,7 +100,8 @@ pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
         let all = &map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)];
-        let placed: Vec<Extent> = all.iter().filter(|one| one.flags & NOWHERE == 0).copied().collect();
+        let placed: Vec<Extent> =
+            all.iter().filter(|one| one.flags & NOWHERE == 0).copied().collect();
         (!placed.is_empty()).then_some(placed)
     };
     Some(overlap(&placed(one)?, &placed(other)?))
@@ -101,7 +113,8 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
             && a.physical < b.physical.saturating_add(b.length)
             && b.physical < a.physical.saturating_add(a.length)
     };
-    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b))).filter(|(a, b)| overlaps(a, b));
+    let pairs =
+        one.iter().flat_map(|a| other.iter().map(move |b| (a, b))).filter(|(a, b)| overlaps(a, b));
     pairs.fold(Common::Nothing, |so_far, (a, b)| match so_far {
         Common::Own => Common::Own,
         _ if a.flags & b.flags & SHARED != 0 => Common::Shared,
@@ -112,7 +125,9 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
 /// The largest contiguous piece on the device: first byte and length.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
-    pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
+    pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)])
+        .into_iter()
+        .max_by_key(|piece| piece.1)
 }
 
 fn pieces(extents: &[Extent]) -> Vec<(u64, u64)> {
@@ -132,18 +147,38 @@ mod tests {
 
     #[test]
     fn adjacent_extents_are_one_piece() {
-        let extent = |physical, length, flags| Extent { physical, length, flags, ..Extent::default() };
-        let all = [extent(4096, 8192, 0), extent(12_288, 4096, 1), extent(1 << 20, 4096, 0), extent(0, 1 << 30, 0x800)];
-        assert_eq!(pieces(&all), [(4096, 12_288), (1 << 20, 4096)], "unwritten space holds nothing");
+        let extent =
+            |physical, length, flags| Extent { physical, length, flags, ..Extent::default() };
+        let all = [
+            extent(4096, 8192, 0),
+            extent(12_288, 4096, 1),
+            extent(1 << 20, 4096, 0),
+            extent(0, 1 << 30, 0x800),
+        ];
+        assert_eq!(
+            pieces(&all),
+            [(4096, 12_288), (1 << 20, 4096)],
+            "unwritten space holds nothing"
+        );
     }
 
     #[test]
     fn only_reflink_copies_share_extents() {
-        let extent = |logical, physical, flags| Extent { logical, physical, length: 8192, flags, ..Extent::default() };
+        let extent = |logical, physical, flags| Extent {
+            logical,
+            physical,
+            length: 8192,
+            flags,
+            ..Extent::default()
+        };
         let file = [extent(0, 1 << 20, 0), extent(8192, 1 << 22, 0x800)];
         assert_eq!(overlap(&file, &file), Common::Own);
         assert_eq!(overlap(&file, &[extent(0, 1 << 21, 0)]), Common::Nothing);
-        assert_eq!(overlap(&file, &[extent(4096, 1 << 20, 0)]), Common::Nothing, "other bytes of it");
+        assert_eq!(
+            overlap(&file, &[extent(4096, 1 << 20, 0)]),
+            Common::Nothing,
+            "other bytes of it"
+        );
         let copy = [extent(0, 1 << 20, SHARED)];
         assert_eq!(overlap(&copy, &copy), Common::Shared);
         assert_eq!(overlap(&[copy[0], file[1]], &[copy[0], file[1]]), Common::Own);

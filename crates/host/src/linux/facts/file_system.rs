@@ -19,7 +19,8 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
         settings.insert("block_bytes".into(), block_bytes.to_string());
     }
     settings.extend(calls.extents.map(|count| ("extents".to_owned(), count.to_string())));
-    settings.extend(calls.free_percent().map(|free| ("free_percent".to_owned(), format!("{free:.0}"))));
+    settings
+        .extend(calls.free_percent().map(|free| ("free_percent".to_owned(), format!("{free:.0}"))));
     if let Some(means) = direct_means(&mount.fs_type) {
         settings.insert("direct_io_means".into(), means.into());
     }
@@ -52,7 +53,9 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
 fn direct_means(fs_type: &str) -> Option<&'static str> {
     Some(match fs_type {
         "nfs" | "nfs4" => "past this computer's cache; the server's cache still serves it",
-        "cifs" | "smb3" => "past this computer's cache (cache=none for the file); the server's cache still serves it",
+        "cifs" | "smb3" => {
+            "past this computer's cache (cache=none for the file); the server's cache still serves it"
+        }
         "ceph" => "past this computer's cache; the storage daemons' caches still serve it",
         "9p" | "virtiofs" => "past this computer's cache; the host's cache still serves it",
         "zfs" => "before OpenZFS 2.3 nothing: its own cache (ARC) serves it all the same",
@@ -68,27 +71,44 @@ fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let pool = mount.source.split('/').next().filter(|_| mount.fs_type == "zfs")?;
     let state = text(roots.proc.join("spl/kstat/zfs").join(pool).join("state"));
     Some(Layer {
-        settings: state.map(|state| ("state".to_owned(), state.to_lowercase())).into_iter().collect(),
+        settings: state
+            .map(|state| ("state".to_owned(), state.to_lowercase()))
+            .into_iter()
+            .collect(),
         ..Layer::new(LayerKind::Volume, format!("{pool} (ZFS pool)"))
     })
 }
 
 /// Mount options that affect results, each by name and all as `mount`, and the facts for decisions.
 fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
-    let mut settings =
-        BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
+    let mut settings = BTreeMap::from([
+        ("mount".to_owned(), mount.options.join(",")),
+        ("source".to_owned(), mount.source.clone()),
+    ]);
     let mut put = |name: &str, value: String| settings.insert(name.to_owned(), value);
-    let atime = ["noatime", "relatime"].into_iter().find(|option| mount.has_option(option)).unwrap_or("strictatime");
+    let atime = ["noatime", "relatime"]
+        .into_iter()
+        .find(|option| mount.has_option(option))
+        .unwrap_or("strictatime");
     put("atime", atime.into());
-    for flag in ["lazytime", "sync", "dirsync", "nodatacow", "nodatasum", "autodefrag", "ssd", "dax"] {
+    for flag in
+        ["lazytime", "sync", "dirsync", "nodatacow", "nodatasum", "autodefrag", "ssd", "dax"]
+    {
         if mount.has_option(flag) {
             put(flag, "yes".into());
         }
     }
-    // `discard`, `discard=async`, `compress=zstd:3`, `compress-force=lzo`, f2fs's `compress_algorithm=lz4`, ...
-    let value =
-        |name: &str| mount.option(name).map(|value| if value.is_empty() { "yes".to_owned() } else { value.to_owned() });
-    if let Some(kind) = value("compress").or_else(|| value("compress-force")).or_else(|| value("compress_algorithm")) {
+    // `discard`, `discard=async`, `compress=zstd:3`, `compress-force=lzo`, f2fs's
+    // `compress_algorithm=lz4`, ...
+    let value = |name: &str| {
+        mount
+            .option(name)
+            .map(|value| if value.is_empty() { "yes".to_owned() } else { value.to_owned() })
+    };
+    if let Some(kind) = value("compress")
+        .or_else(|| value("compress-force"))
+        .or_else(|| value("compress_algorithm"))
+    {
         put("compress", kind);
     }
     // Only a file system on a block device discards blocks and orders writes. btrfs is on one,
@@ -98,9 +118,19 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
         put("discard", value("discard").unwrap_or_else(|| "no".into()));
         put("barrier", if no_barriers { "no" } else { "yes" }.into());
     }
-    for name in
-        ["data", "commit", "stripe", "sunit", "swidth", "logbsize", "allocsize", "rsize", "wsize", "size", "huge"]
-    {
+    for name in [
+        "data",
+        "commit",
+        "stripe",
+        "sunit",
+        "swidth",
+        "logbsize",
+        "allocsize",
+        "rsize",
+        "wsize",
+        "size",
+        "huge",
+    ] {
         if let Some(value) = mount.option(name).filter(|value| !value.is_empty()) {
             put(name, value.to_owned());
         }
@@ -114,7 +144,12 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
 }
 
 /// `/proc/fs/ext4/DEVICE/options` lists the active options, including defaults.
-fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, facts: &mut FileSystemFacts) {
+fn ext(
+    roots: &Roots,
+    mount: &Mount,
+    settings: &mut BTreeMap<String, String>,
+    facts: &mut FileSystemFacts,
+) {
     let Some(device) = members(roots, mount).into_iter().next() else { return };
     let told = text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
     for line in told.lines() {
@@ -129,9 +164,8 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, fa
             "data" | "commit" | "barrier" => settings.insert(name.to_owned(), value.to_owned()),
             "stripe" if value != "0" => settings.insert(name.to_owned(), value.to_owned()),
             "nobarrier" => settings.insert("barrier".into(), "no".into()),
-            "delalloc" | "nodelalloc" => {
-                settings.insert("delalloc".into(), if name == "delalloc" { "yes" } else { "no" }.into())
-            }
+            "delalloc" | "nodelalloc" => settings
+                .insert("delalloc".into(), if name == "delalloc" { "yes" } else { "no" }.into()),
             _ => None,
         };
     }
@@ -170,8 +204,9 @@ fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
 }
 
 fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
-    let (dir, devices) =
-        btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;
+    let (dir, devices) = btrfs(roots, mount)
+        .filter(|_| mount.fs_type == "btrfs")
+        .filter(|(_, devices)| devices.len() > 1)?;
     // The active profile has a directory below allocation/data; during a balance there are several.
     let profile = |kind: &str| {
         let profiles: Vec<String> = names(dir.join("allocation").join(kind))

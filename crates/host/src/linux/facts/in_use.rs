@@ -21,7 +21,10 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
         for (_, mount_point) in mounted.iter().filter(|(device, _)| *device == part) {
             told.push(format!("{part} is mounted on {mount_point}"));
         }
-        if swaps.iter().any(|swap| layers::device_of_node(roots, swap).is_some_and(|device| device == part)) {
+        if swaps
+            .iter()
+            .any(|swap| layers::device_of_node(roots, swap).is_some_and(|device| device == part))
+        {
             told.push(format!("{part} is swap space in use"));
         }
         let dir = block::directory(roots, &part);
@@ -64,7 +67,12 @@ impl Uses {
 }
 
 /// `is_written`: it is open for writing anywhere, if known.
-pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
+pub(crate) fn uses(
+    roots: &Roots,
+    spaces: &Namespaces,
+    path: &Path,
+    is_written: Option<bool>,
+) -> Uses {
     let mut uses = Uses::default();
     if roots.is_this_machine() && !roots.sys.join("class/block").exists() {
         let why = "loop devices and volumes may be on it: /sys is not mounted (mount -t sysfs sysfs /sys)";
@@ -77,7 +85,9 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
         held.extend(held_by(roots, spaces, &name));
         if let Some(disk) = &disk {
             let whole = mounted(roots, spaces).into_iter().find(|(device, _)| device == disk);
-            held.extend(whole.map(|(device, mount_point)| format!("{device} is mounted on {mount_point}")));
+            held.extend(
+                whole.map(|(device, mount_point)| format!("{device} is mounted on {mount_point}")),
+            );
             held.extend(loops_over_a_partition(roots, disk, &name));
         }
         if held.is_empty() && roots.is_this_machine() && held_exclusively(path) {
@@ -91,12 +101,16 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
         uses_of_file(roots, spaces, &file, &mut uses);
         for one in Loop::all(roots) {
             // No writer has the file open, so no writable loop device uses it.
-            let writes_elsewhere = is_written == Some(false) && spaces.is_plain(&file) && !one.is_read_only;
+            let writes_elsewhere =
+                is_written == Some(false) && spaces.is_plain(&file) && !one.is_read_only;
             let sameness = one.is_on(spaces, &file);
             if !(writes_elsewhere && sameness == Sameness::Unknown) {
                 let held = format!("it is what the loop device {} is on", one.name);
                 uses.note(sameness, held, || {
-                    format!("the loop device {} may be on it: no path leads to that device's file", one.name)
+                    format!(
+                        "the loop device {} may be on it: no path leads to that device's file",
+                        one.name
+                    )
                 });
             }
         }
@@ -125,7 +139,8 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
         let is_over = one.bytes.start < own.end && own.start < one.bytes.end;
         is_over && one.device(roots).is_some_and(|on| on == disk)
     });
-    over.map(|one| format!("{disk} is what the loop device {} is on, over {name}", one.name)).collect()
+    over.map(|one| format!("{disk} is what the loop device {} is on, over {name}", one.name))
+        .collect()
 }
 
 /// Uses of a loop device's backing file, other than that loop device.
@@ -136,11 +151,15 @@ fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
         let others = held_by(roots, spaces, &other.name);
         let held = others.is_empty() && held_exclusively(&roots.dev.join(&other.name));
         let held = held.then(|| format!("{} is held exclusively", other.name));
-        uses.held.extend(others.into_iter().chain(held).map(|use_| format!("{use_}, over the same file")));
+        uses.held.extend(
+            others.into_iter().chain(held).map(|use_| format!("{use_}, over the same file")),
+        );
     }
     if let Some(below) = own.device(roots) {
         let itself = format!("is what the loop device {name} is on");
-        uses.held.extend(held_by(roots, spaces, &below).into_iter().filter(|use_| !use_.ends_with(&itself)));
+        uses.held.extend(
+            held_by(roots, spaces, &below).into_iter().filter(|use_| !use_.ends_with(&itself)),
+        );
     } else if let Some(file) = own.file(spaces) {
         uses_of_file(roots, spaces, &file, uses);
     }
@@ -176,19 +195,27 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
 /// The kernel refuses to share the device: mounted (perhaps in another namespace), part of a
 /// volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
-    let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);
+    let is_device =
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
+    let opened =
+        OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
 /// Other processes that write a file or device, or serve a file system from it. `is_written` as in
 /// [`uses`]; `Some(false)` usually saves the search.
-pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
+pub(crate) fn users(
+    roots: &Roots,
+    spaces: &Namespaces,
+    path: &Path,
+    is_written: Option<bool>,
+) -> Uses {
     let mut uses = Uses::default();
     let Ok(own) = Seen::of(path) else { return uses };
     let is_fuse = |mount: &&Mount| mount.fs_type.starts_with("fuse");
     // A file on FUSE belongs to its server.
-    let served = spaces.mounts().iter().any(is_fuse) && !spaces.mount_of(&own).is_some_and(|mount| is_fuse(&mount));
+    let served = spaces.mounts().iter().any(is_fuse)
+        && !spaces.mount_of(&own).is_some_and(|mount| is_fuse(&mount));
     if is_written == Some(false) && spaces.is_plain(&own) && !served {
         return uses;
     }
@@ -200,17 +227,20 @@ pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written:
             // Sockets, pipes and the like have no path.
             leads_to.is_absolute().then_some((file, leads_to))
         };
-        let files: Vec<(String, PathBuf)> = names(directory.join("fd")).into_iter().filter_map(of).collect();
+        let files: Vec<(String, PathBuf)> =
+            names(directory.join("fd")).into_iter().filter_map(of).collect();
         // A server may open the file it serves read-only.
         let serves = served && files.iter().any(|(_, leads_to)| leads_to == Path::new("/dev/fuse"));
         let sameness = |(file, _): &(String, PathBuf)| {
             let sameness = spaces.compare(&own, &Seen::of(&directory.join("fd").join(file)).ok()?);
-            let is_use =
-                sameness != Sameness::Different && (serves || is_for_writing(&directory.join("fdinfo").join(file)));
+            let is_use = sameness != Sameness::Different
+                && (serves || is_for_writing(&directory.join("fdinfo").join(file)));
             is_use.then_some(sameness)
         };
         let all: Vec<Sameness> = files.iter().filter_map(sameness).collect();
-        let Some(found) = [Sameness::Same, Sameness::Unknown].into_iter().find(|one| all.contains(one)) else {
+        let Some(found) =
+            [Sameness::Same, Sameness::Unknown].into_iter().find(|one| all.contains(one))
+        else {
             continue;
         };
         let name = text(directory.join("comm")).unwrap_or_default();
@@ -232,7 +262,10 @@ pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written:
 /// From `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
-    let flags = info.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    let flags = info
+        .lines()
+        .find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
     // O_PATH allows neither reads nor writes.
-    flags.is_some_and(|flags| flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_RDONLY)
+    flags
+        .is_some_and(|flags| flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_RDONLY)
 }

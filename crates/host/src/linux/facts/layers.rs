@@ -52,7 +52,8 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
         Some(name) => walk.sits_on(&name),
         // `/dev/null` has no layers.
         None if roots.is_this_machine()
-            && std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device()) =>
+            && std::fs::metadata(path)
+                .is_ok_and(|metadata| metadata.file_type().is_char_device()) =>
         {
             walk.under.in_memory = true;
         }
@@ -88,7 +89,9 @@ pub(super) fn name_of_number(roots: &Roots, dev_t: (u32, u32)) -> Option<String>
 
 pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     if roots.is_this_machine() {
-        let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device())?;
+        let metadata = std::fs::metadata(path)
+            .ok()
+            .filter(|metadata| metadata.file_type().is_block_device())?;
         return name_of_number(roots, (libc::major(metadata.rdev()), libc::minor(metadata.rdev())));
     }
     // A recorded tree has no device nodes, but has symbolic links to them (`/dev/mapper/x ->
@@ -132,8 +135,21 @@ fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
 }
 
 fn network(mount: &Mount) -> BTreeMap<String, String> {
-    let told = ["vers", "proto", "addr", "rsize", "wsize", "nconnect", "cache", "multichannel", "trans", "msize"];
-    let value = |name: &&str| Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()));
+    let told = [
+        "vers",
+        "proto",
+        "addr",
+        "rsize",
+        "wsize",
+        "nconnect",
+        "cache",
+        "multichannel",
+        "trans",
+        "msize",
+    ];
+    let value = |name: &&str| {
+        Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()))
+    };
     told.iter().filter_map(value).collect()
 }
 
@@ -153,12 +169,21 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(roots: &'a Roots) -> Self {
-        Self { roots, under: Under::default(), visited: Vec::new(), share: Share::ALL, in_turn: false, loops: 0 }
+        Self {
+            roots,
+            under: Under::default(),
+            visited: Vec::new(),
+            share: Share::ALL,
+            in_turn: false,
+            loops: 0,
+        }
     }
 
     fn finish(mut self) -> Under {
         let number = |device: &BlockDevice| {
-            super::number(block::directory(self.roots, &device.name).join("queue/physical_block_size"))
+            super::number(
+                block::directory(self.roots, &device.name).join("queue/physical_block_size"),
+            )
         };
         let of_disk = |device: &BlockDevice| {
             number(device).or_else(|| {
@@ -184,14 +209,15 @@ impl<'a> Walk<'a> {
         self.add(told.layer);
         match mount.fs_type.as_str() {
             "overlay" => self.overlay(mount),
-            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs"
-            | "fuse.s3fs" | "fuse.rclone" => self.add(Layer {
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs"
+            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.s3fs" | "fuse.rclone" => self.add(Layer {
                 settings: network(mount),
                 ..Layer::new(LayerKind::Network, format!("{} to {}", mount.fs_type, mount.source))
             }),
             _ => {
                 let members = file_system::members(self.roots, mount);
-                let level = told.volume.as_ref().and_then(|volume| volume.settings.get("data")).cloned();
+                let level =
+                    told.volume.as_ref().and_then(|volume| volume.settings.get("data")).cloned();
                 self.add_all(told.volume);
                 let whole = self.share;
                 self.share = whole.times(member_share(level.as_deref(), members.len(), false));
@@ -205,10 +231,13 @@ impl<'a> Walk<'a> {
 
     /// The upper directory, which receives writes; without one, the lowest, with most files.
     fn overlay(&mut self, mount: &Mount) {
-        let below =
-            mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
+        let below = mount
+            .option("upperdir")
+            .or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
         // In a container these are paths of the host, and may not exist here.
-        let found = below.map(Path::new).and_then(|dir| Some((dir, mounts::mount_of(self.roots, dir).ok()?)));
+        let found = below
+            .map(Path::new)
+            .and_then(|dir| Some((dir, mounts::mount_of(self.roots, dir).ok()?)));
         match found {
             Some((dir, mount)) if mount.fs_type != "overlay" => self.file_system(&mount, dir),
             _ => self.under.warnings.push(format!(
@@ -284,7 +313,10 @@ impl<'a> Walk<'a> {
                 self.add(described.layer);
                 self.count(&device);
                 self.loops += 1;
-                match backing.as_deref().and_then(|path| Some((path, mounts::mount_of_file_at(self.roots, path)?))) {
+                match backing
+                    .as_deref()
+                    .and_then(|path| Some((path, mounts::mount_of_file_at(self.roots, path)?)))
+                {
                     Some((path, mount)) => match device_of_node(self.roots, path) {
                         Some(name) => self.device(&name),
                         None => self.file_system(&mount, path),
@@ -318,12 +350,17 @@ impl<'a> Walk<'a> {
     fn block_device(&self, name: &str) -> Option<BlockDevice> {
         let numbers = super::text(block::directory(self.roots, name).join("dev"))?;
         let (major, minor) = numbers.split_once(':')?;
-        Some(BlockDevice { name: name.to_owned(), dev_t: (major.parse().ok()?, minor.parse().ok()?) })
+        Some(BlockDevice {
+            name: name.to_owned(),
+            dev_t: (major.parse().ok()?, minor.parse().ok()?),
+        })
     }
 
     /// Disks on one bus share its layer.
     fn add(&mut self, layer: Layer) {
-        if let Some(known) = self.under.layers.iter_mut().find(|known| self.in_turn && known.is_same(&layer)) {
+        if let Some(known) =
+            self.under.layers.iter_mut().find(|known| self.in_turn && known.is_same(&layer))
+        {
             known.share = known.share.at_least(self.share);
             return;
         }

@@ -15,8 +15,9 @@ pub(super) fn links(disk: &Path) -> Vec<Layer> {
     // A multipath NVMe namespace is below its subsystem, which links to a controller per path.
     let parent = disk.parent().unwrap_or(disk);
     if file_name(parent).starts_with("nvme-subsys") {
-        for controller in
-            names(parent).iter().filter(|name| name.starts_with("nvme") && parent.join(name).join("transport").exists())
+        for controller in names(parent)
+            .iter()
+            .filter(|name| name.starts_with("nvme") && parent.join(name).join("transport").exists())
         {
             if let Ok(path) = parent.join(controller).canonicalize() {
                 links.climb(&path);
@@ -41,14 +42,16 @@ impl Links {
             if name == "devices" {
                 break;
             }
-            if let Some(transport) =
-                text(dir.join("transport")).filter(|transport| transport != "pcie" && dir.join("cntlid").exists())
+            if let Some(transport) = text(dir.join("transport"))
+                .filter(|transport| transport != "pcie" && dir.join("cntlid").exists())
             {
                 self.plain(
                     format!("NVMe over {transport}"),
                     [("device", Some(name)), ("address", text(dir.join("address")))],
                 );
-            } else if name.starts_with("ata") && name[3..].bytes().all(|digit| digit.is_ascii_digit()) && name.len() > 3
+            } else if name.starts_with("ata")
+                && name[3..].bytes().all(|digit| digit.is_ascii_digit())
+                && name.len() > 3
             {
                 self.sata(dir);
             } else if name.starts_with("end_device-") || name.starts_with("expander-") {
@@ -63,8 +66,15 @@ impl Links {
                 .filter(|bus| matches!(bus.as_str(), "virtio" | "xen" | "vmbus" | "mmc"))
             {
                 let paravirtual = bus != "mmc";
-                self.plain(bus, [("device", Some(name)), ("driver", link_name(dir.join("driver")))]);
-                self.layers.iter_mut().rev().take(1).for_each(|layer| layer.facts.paravirtual = paravirtual);
+                self.plain(
+                    bus,
+                    [("device", Some(name)), ("driver", link_name(dir.join("driver")))],
+                );
+                self.layers
+                    .iter_mut()
+                    .rev()
+                    .take(1)
+                    .for_each(|layer| layer.facts.paravirtual = paravirtual);
             }
         }
     }
@@ -98,11 +108,14 @@ impl Links {
 
     /// Adds a PCI Express link if it is narrower than all below. Returns the narrowest so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
-        let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
+        let (Some(speed), Some(width)) =
+            (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
         else {
             return narrowest;
         };
-        let Some(rate) = pcie_lane_bytes_per_s(&speed).map(|lane| lane * width as f64).filter(|&rate| rate > 0.0)
+        let Some(rate) = pcie_lane_bytes_per_s(&speed)
+            .map(|lane| lane * width as f64)
+            .filter(|&rate| rate > 0.0)
         else {
             return narrowest;
         };
@@ -111,11 +124,13 @@ impl Links {
         }
         let name = format!("PCIe {} x{width}", pcie_generation(&speed));
         let mut settings = BTreeMap::from([("address".to_owned(), file_name(dir))]);
-        for key in ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"] {
+        for key in ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"]
+        {
             settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
         }
-        let most =
-            text(dir.join("max_link_speed")).zip(number(dir.join("max_link_width"))).and_then(|(speed, width)| {
+        let most = text(dir.join("max_link_speed"))
+            .zip(number(dir.join("max_link_width")))
+            .and_then(|(speed, width)| {
                 Some((
                     pcie_lane_bytes_per_s(&speed)? * width as f64,
                     format!("PCIe {} x{width}", pcie_generation(&speed)),
@@ -138,7 +153,10 @@ impl Links {
             let dir = port.join(&link).join("ata_link").join(&link);
             let Some(speed) = text(dir.join("sata_spd")) else { continue };
             let Some(gbps) = leading_number(&speed) else { continue };
-            let mut settings = BTreeMap::from([("sata_spd".to_owned(), speed), ("port".to_owned(), file_name(port))]);
+            let mut settings = BTreeMap::from([
+                ("sata_spd".to_owned(), speed),
+                ("port".to_owned(), file_name(port)),
+            ]);
             for key in ["hw_sata_spd_limit", "sata_spd_limit"] {
                 settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
             }
@@ -181,8 +199,11 @@ impl Links {
             let linkrate = settings.get("negotiated_linkrate").cloned().unwrap_or_default();
             let width = if phys > 1 { format!(" x{phys}") } else { String::new() };
             // An expander speaks SATA to a SATA disk; the coding is the same.
-            let protocols = text(device.join("sas_device").join(file_name(device)).join("target_port_protocols"));
-            let kind = if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
+            let protocols = text(
+                device.join("sas_device").join(file_name(device)).join("target_port_protocols"),
+            );
+            let kind =
+                if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
             let warning = slower.map(|(gbps, possible)| {
                 format!(
                     "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: check the cable, the backplane and the disk",
@@ -190,15 +211,25 @@ impl Links {
                 )
             });
             let formula = format!("{kind}: {}", all_of(&each));
-            self.push(format!("{kind} {linkrate}/s{width}"), Some((rate, formula)), warning, settings);
+            self.push(
+                format!("{kind} {linkrate}/s{width}"),
+                Some((rate, formula)),
+                warning,
+                settings,
+            );
         }
     }
 
     fn usb(&mut self, dir: &Path) {
-        let Some(mbps) = text(dir.join("speed")).as_deref().and_then(leading_number) else { return };
-        let mut settings =
-            BTreeMap::from([("speed_mbit_per_s".to_owned(), mbps.to_string()), ("port".to_owned(), file_name(dir))]);
-        settings.extend(text(dir.join("version")).map(|version| ("usb_version".to_owned(), version)));
+        let Some(mbps) = text(dir.join("speed")).as_deref().and_then(leading_number) else {
+            return;
+        };
+        let mut settings = BTreeMap::from([
+            ("speed_mbit_per_s".to_owned(), mbps.to_string()),
+            ("port".to_owned(), file_name(dir)),
+        ]);
+        settings
+            .extend(text(dir.join("version")).map(|version| ("usb_version".to_owned(), version)));
         let warning = (mbps <= 480.0).then(|| {
             format!(
                 "the USB device {} runs at {mbps} Mbit/s: use a USB 3 port and cable if it has USB 3",
@@ -239,7 +270,10 @@ fn pcie_formula(speed: &str, width: u64) -> String {
     let transfers = leading_number(speed).unwrap_or(0.0);
     let lanes = if width == 1 { "lane" } else { "lanes" };
     let generation = pcie_generation(speed);
-    format!("PCIe {generation} x{width}: {transfers} GT/s x {width} {lanes} x {}", pcie_code(transfers).1)
+    format!(
+        "PCIe {generation} x{width}: {transfers} GT/s x {width} {lanes} x {}",
+        pcie_code(transfers).1
+    )
 }
 
 fn pcie_generation(speed: &str) -> &'static str {
@@ -290,7 +324,9 @@ mod tests {
 
     #[test]
     fn advertised_rates_as_the_standards_have_them() {
-        let near = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 0.001, "{value} is not {wanted}");
+        let near = |value: f64, wanted: f64| {
+            assert!((value / wanted - 1.0).abs() < 0.001, "{value} is not {wanted}")
+        };
         near(pcie_lane_bytes_per_s("2.5 GT/s PCIe").unwrap(), 250e6);
         near(pcie_lane_bytes_per_s("8.0 GT/s PCIe").unwrap(), 984.6e6);
         near(4.0 * pcie_lane_bytes_per_s("16.0 GT/s PCIe").unwrap(), 7.877e9);
@@ -303,6 +339,9 @@ mod tests {
         assert_eq!(pcie_formula("2.5 GT/s PCIe", 1), "PCIe 1.0 x1: 2.5 GT/s x 1 lane x 8/10");
         assert_eq!(all_of(&[12.0; 4]), "12 Gbit/s x 4 phys x 8/10");
         assert_eq!(all_of(&[6.0, 12.0]), "6 Gbit/s x 8/10 + 12 Gbit/s x 8/10");
-        assert_eq!((pcie_generation("32.0 GT/s PCIe"), pcie_generation("2.5 GT/s")), ("5.0", "1.0"));
+        assert_eq!(
+            (pcie_generation("32.0 GT/s PCIe"), pcie_generation("2.5 GT/s")),
+            ("5.0", "1.0")
+        );
     }
 }

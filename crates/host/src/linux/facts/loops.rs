@@ -27,7 +27,8 @@ impl Loop {
             let dir = roots.sys.join("class/block").join(&name);
             // A partition of a loop device has no such file.
             let path = text(dir.join("loop/backing_file"))?;
-            let numbers = if roots.is_this_machine() { numbers_of(&roots.dev.join(&name)) } else { None };
+            let numbers =
+                if roots.is_this_machine() { numbers_of(&roots.dev.join(&name)) } else { None };
             let value = |file: &str| number(dir.join(file)).unwrap_or(0);
             let (start, limit) = (value("loop/offset"), value("loop/sizelimit"));
             let end = if limit == 0 { u64::MAX } else { start.saturating_add(limit) };
@@ -56,7 +57,9 @@ impl Loop {
         let numbers = self.numbers.map(|(numbers, _)| numbers);
         // The kernel appends this to the name of a removed or replaced file.
         let shown = self.path.to_str()?;
-        let path = Path::new(shown.strip_suffix(" (deleted)").filter(|_| numbers.is_some()).unwrap_or(shown));
+        let path = Path::new(
+            shown.strip_suffix(" (deleted)").filter(|_| numbers.is_some()).unwrap_or(shown),
+        );
         spaces.find(path, numbers)
     }
 
@@ -112,5 +115,6 @@ fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
     let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &mut info) };
     // The kernel uses the C library's dev_t encoding for all but very large minors.
     let number = |device: u64| (libc::major(device), libc::minor(device));
-    (result == 0).then_some((Numbers { dev: number(info.dev), inode: info.inode }, number(info.rdev)))
+    (result == 0)
+        .then_some((Numbers { dev: number(info.dev), inode: info.inode }, number(info.rdev)))
 }

@@ -27,7 +27,9 @@ pub use foreseen::foreseen;
 pub use in_use::{device_in_use, holders};
 pub(crate) use in_use::{users, uses};
 pub(crate) use layers::join;
-pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};
+pub use layers::{
+    BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device,
+};
 pub(crate) use mounts::mount_on;
 pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
 pub(crate) use same_data::Namespaces;
@@ -59,7 +61,12 @@ impl Roots {
     /// `calls` has the statvfs and FIEMAP results for a path (`block_bytes=4096 blocks=100
     /// available=40 extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
-        Self { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev"), calls: Some(dir.join("calls")) }
+        Self {
+            proc: dir.join("proc"),
+            sys: dir.join("sys"),
+            dev: dir.join("dev"),
+            calls: Some(dir.join("calls")),
+        }
     }
 
     fn is_this_machine(&self) -> bool {
@@ -103,7 +110,8 @@ fn link_name(path: impl AsRef<Path>) -> Option<String> {
 
 /// Sorted; empty without the directory.
 pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
-    let mut names: Vec<String> = files::entries(dir.as_ref()).map(|name| name.to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> =
+        files::entries(dir.as_ref()).map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

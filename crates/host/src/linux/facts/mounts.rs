@@ -51,7 +51,9 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
         let path = path.canonicalize().map_err(Error::io("cannot find", path))?;
-        if let Some(mount) = mount_id(CWD, &path).and_then(|id| mounts.iter().find(|mount| mount.id == id)) {
+        if let Some(mount) =
+            mount_id(CWD, &path).and_then(|id| mounts.iter().find(|mount| mount.id == id))
+        {
             return Ok(mount.clone());
         }
         return at(mounts, &path).ok_or_else(|| no_mount(&path));
@@ -106,7 +108,10 @@ fn at(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
 }
 
 fn no_mount(path: &Path) -> Error {
-    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "it is not on a mount visible to this process");
+    let source = std::io::Error::new(
+        std::io::ErrorKind::NotFound,
+        "it is not on a mount visible to this process",
+    );
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
@@ -154,9 +159,9 @@ pub(super) fn unescape(field: &str) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let escape = bytes.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\').and_then(|digits| {
-            digits
-                .iter()
-                .try_fold(0u32, |sum, digit| matches!(digit, b'0'..=b'7').then(|| sum * 8 + u32::from(digit - b'0')))
+            digits.iter().try_fold(0u32, |sum, digit| {
+                matches!(digit, b'0'..=b'7').then(|| sum * 8 + u32::from(digit - b'0'))
+            })
         });
         match escape.and_then(|code| u8::try_from(code).ok()) {
             Some(byte) => {
@@ -197,10 +202,15 @@ mod tests {
 
     #[test]
     fn the_longest_and_last_mount_wins() {
-        let line = |id: u32, point: &str| parse(&format!("{id} 1 8:{id} / {point} rw - ext4 /dev/x{id} rw")).unwrap();
+        let line = |id: u32, point: &str| {
+            parse(&format!("{id} 1 8:{id} / {point} rw - ext4 /dev/x{id} rw")).unwrap()
+        };
         let mounts = vec![line(1, "/"), line(2, "/data"), line(3, "/data/deep"), line(4, "/data")];
         let id = |path: &str| at(mounts.clone(), Path::new(path)).unwrap().id;
-        assert_eq!((id("/data/file"), id("/data/deep/file"), id("/database"), id("/data")), (4, 3, 1, 4));
+        assert_eq!(
+            (id("/data/file"), id("/data/deep/file"), id("/database"), id("/data")),
+            (4, 3, 1, 4)
+        );
     }
 
     #[test]
@@ -210,7 +220,12 @@ mod tests {
         assert_eq!((proc.fs_type.as_str(), proc.dev_t.0), ("proc", 0));
         let file = std::fs::File::open("/proc/self/status").unwrap();
         assert_eq!(mount_of_file(&roots, std::os::fd::AsFd::as_fd(&file)).unwrap(), proc);
-        assert!(mount_of(&roots, Path::new("/no/such/place")).unwrap_err().to_string().contains("/no/such/place"));
+        assert!(
+            mount_of(&roots, Path::new("/no/such/place"))
+                .unwrap_err()
+                .to_string()
+                .contains("/no/such/place")
+        );
     }
 
     proptest! {

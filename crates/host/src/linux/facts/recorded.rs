@@ -23,7 +23,9 @@ impl Calls {
 
     pub(super) fn free_percent(&self) -> Option<f64> {
         // ramfs, and tmpfs without a limit, report zero blocks.
-        self.blocks.filter(|(all, _)| *all > 0).map(|(all, available)| available as f64 / all as f64 * 100.0)
+        self.blocks
+            .filter(|(all, _)| *all > 0)
+            .map(|(all, available)| available as f64 / all as f64 * 100.0)
     }
 }
 
@@ -38,14 +40,17 @@ fn of_this_machine(path: &Path) -> Calls {
 
 /// The record of a path, or of its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
-    let lines =
-        record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));
+    let lines = record.lines().filter_map(|line| {
+        line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}")))
+    });
     let above = lines.filter(|(_, own)| path.starts_with(own));
-    let Some((values, own)) = above.max_by_key(|(_, own)| Path::new(own).components().count()) else {
+    let Some((values, own)) = above.max_by_key(|(_, own)| Path::new(own).components().count())
+    else {
         return Calls::default();
     };
     let value = |name: &str| {
-        let of_name = |one: &str| one.split_once('=').filter(|(key, _)| *key == name)?.1.parse::<u64>().ok();
+        let of_name =
+            |one: &str| one.split_once('=').filter(|(key, _)| *key == name)?.1.parse::<u64>().ok();
         values.split_whitespace().find_map(of_name)
     };
     let small = |name: &str| value(name).and_then(|value| u32::try_from(value).ok());
@@ -69,7 +74,10 @@ mod tests {
             (Some(4096), Some(40.0), None)
         );
         let file = told("/var/a file");
-        assert_eq!((file.block_bytes, file.free_percent(), file.extents), (Some(512), None, Some(3)));
+        assert_eq!(
+            (file.block_bytes, file.free_percent(), file.extents),
+            (Some(512), None, Some(3))
+        );
         assert_eq!(of_record("", Path::new("/")), Calls::default());
     }
 }

@@ -50,7 +50,8 @@ impl Seen {
             is_file: kind == FileType::RegularFile,
             is_block_device: kind == FileType::BlockDevice,
             size: found.stx_size,
-            born: has(StatxFlags::BTIME).then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
+            born: has(StatxFlags::BTIME)
+                .then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
             changed: (found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
             mount: if has(StatxFlags::MNT_ID) { found.stx_mnt_id } else { 0 },
         })
@@ -78,9 +79,13 @@ pub(crate) struct Namespaces(Vec<Namespace>);
 impl Namespaces {
     /// This process's own first.
     pub(crate) fn visible(roots: &Roots) -> Namespaces {
-        let mut all = vec![Namespace { root: "/".into(), mounts: mounts::all_mounts(roots).unwrap_or_default() }];
+        let mut all = vec![Namespace {
+            root: "/".into(),
+            mounts: mounts::all_mounts(roots).unwrap_or_default(),
+        }];
         if roots.is_this_machine() {
-            let of = |process: &str| std::fs::read_link(roots.proc.join(process).join("ns/mnt")).ok();
+            let of =
+                |process: &str| std::fs::read_link(roots.proc.join(process).join("ns/mnt")).ok();
             let mut known = vec![of("self")];
             for process in processes(roots) {
                 let namespace = of(&process);
@@ -100,7 +105,12 @@ impl Namespaces {
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
-        for (at, mount) in self.0.iter().enumerate().flat_map(|(at, one)| one.mounts().map(move |mount| (at, mount))) {
+        for (at, mount) in self
+            .0
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| one.mounts().map(move |mount| (at, mount)))
+        {
             if known.insert((mount.dev_t, &mount.source)) || at == 0 {
                 all.push(mount);
             }
@@ -206,11 +216,13 @@ fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
 }
 
 /// File systems that store their own data without a block device number.
-const OWN_DATA: [&str; 8] = ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
+const OWN_DATA: [&str; 8] =
+    ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
 fn is_plain(dev: (u32, u32), mount: Option<&Mount>) -> bool {
     let fs_type = mount.map(|mount| mount.fs_type.as_str());
-    fs_type != Some("overlay") && (dev.0 != 0 || fs_type.is_some_and(|kind| OWN_DATA.contains(&kind)))
+    fs_type != Some("overlay")
+        && (dev.0 != 0 || fs_type.is_some_and(|kind| OWN_DATA.contains(&kind)))
 }
 
 pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {

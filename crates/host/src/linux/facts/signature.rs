@@ -95,7 +95,9 @@ impl Medium {
         found.extend(self.zfs());
         // A FAT or NTFS boot sector ends like an MBR, and a GPT has a protective MBR.
         let explained = found.iter().any(|name| {
-            ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"].iter().any(|kind| name.contains(kind))
+            ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"]
+                .iter()
+                .any(|kind| name.contains(kind))
         });
         if !explained {
             found.extend(self.mbr());
@@ -109,7 +111,8 @@ impl Medium {
         if superblock[0x38..0x3a] != [0x53, 0xef] {
             return None;
         }
-        let word = |at: usize| u32::from_le_bytes(superblock[at..at + 4].try_into().expect("four bytes"));
+        let word =
+            |at: usize| u32::from_le_bytes(superblock[at..at + 4].try_into().expect("four bytes"));
         let (compatible, incompatible, read_only_compatible) = (word(0x5c), word(0x60), word(0x64));
         const HAS_JOURNAL: u32 = 0x4;
         const JOURNAL_DEVICE: u32 = 0x8;
@@ -117,7 +120,8 @@ impl Medium {
         // files.
         const EXT3_INCOMPATIBLE: u32 = 0x2 | 0x4 | 0x10;
         const EXT3_READ_ONLY_COMPATIBLE: u32 = 0x1 | 0x2 | 0x4;
-        let later = incompatible & !EXT3_INCOMPATIBLE != 0 || read_only_compatible & !EXT3_READ_ONLY_COMPATIBLE != 0;
+        let later = incompatible & !EXT3_INCOMPATIBLE != 0
+            || read_only_compatible & !EXT3_READ_ONLY_COMPATIBLE != 0;
         if incompatible & JOURNAL_DEVICE != 0 {
             return Some("a journal of an ext file system");
         }
@@ -154,7 +158,8 @@ impl Medium {
         labels.into_iter().flatten().find_map(|label| {
             (0..128).find_map(|slot| {
                 let told = u64::from_le_bytes(self.read(label + (128 << 10) + slot * 1024)?);
-                (told == UBERBLOCK_MAGIC || told.swap_bytes() == UBERBLOCK_MAGIC).then_some("a member of a ZFS pool")
+                (told == UBERBLOCK_MAGIC || told.swap_bytes() == UBERBLOCK_MAGIC)
+                    .then_some("a member of a ZFS pool")
             })
         })
     }

@@ -16,9 +16,9 @@ struct Limits {
 /// The mount point of a version-1 controller, if it shows the root group.
 pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     let mounts = mounts::all_mounts(roots).ok()?;
-    let mount = mounts
-        .into_iter()
-        .find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/"))?;
+    let mount = mounts.into_iter().find(|mount| {
+        mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/")
+    })?;
     Some(roots.resolve(&mount.mount_point))
 }
 
@@ -27,7 +27,8 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     let device = format!("{}:{}", dev_t.0, dev_t.1);
     let mut layers = Vec::new();
     for (group, dir) in groups_v2(roots) {
-        let limits = text(dir.join("io.max")).map(|limits| limits_v2(&limits, &device)).unwrap_or_default();
+        let limits =
+            text(dir.join("io.max")).map(|limits| limits_v2(&limits, &device)).unwrap_or_default();
         layers.extend(layer(limits, &group, &device, "io.max"));
     }
     layers.extend(cost(roots, &device));
@@ -47,26 +48,42 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let (_, root) = groups_v2(roots).pop()?;
     let line = |file: &str| {
         let lines = text(root.join(file))?;
-        let own = lines.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))?.to_owned();
+        let own =
+            lines.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))?.to_owned();
         let pairs = own.split_whitespace().filter_map(|word| word.split_once('='));
-        Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>())
+        Some(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect::<BTreeMap<_, _>>(),
+        )
     };
-    let quality = line("io.cost.qos").filter(|one| one.get("enable").is_some_and(|on| on == "1"))?;
+    let quality =
+        line("io.cost.qos").filter(|one| one.get("enable").is_some_and(|on| on == "1"))?;
     let model = line("io.cost.model").unwrap_or_default();
     let most = quality.get("max").and_then(|max| max.parse::<f64>().ok()).unwrap_or(100.0) / 100.0;
-    let rate = |name: &str| model.get(name)?.parse::<f64>().ok().map(|rate| rate * most).filter(|&rate| rate > 0.0);
+    let rate = |name: &str| {
+        model.get(name)?.parse::<f64>().ok().map(|rate| rate * most).filter(|&rate| rate > 0.0)
+    };
     let mut settings = BTreeMap::from([("device".to_owned(), device.to_owned())]);
-    settings.extend(rate("wbps").map(|rate| ("write_bytes_per_s".to_owned(), format!("{rate:.0}"))));
+    settings
+        .extend(rate("wbps").map(|rate| ("write_bytes_per_s".to_owned(), format!("{rate:.0}"))));
     settings.extend(rate("wrandiops").map(|rate| ("write_iops".to_owned(), format!("{rate:.0}"))));
     for name in ["rseqiops", "rrandiops", "wseqiops", "wrandiops"] {
         settings.extend(model.get(name).map(|value| (format!("model_{name}"), value.clone())));
     }
     settings.extend(quality.into_iter().map(|(name, value)| (format!("qos_{name}"), value)));
-    let facts = ThrottleFacts { write_bytes_per_s: rate("wbps"), write_iops: rate("wrandiops"), random_only: true };
+    let facts = ThrottleFacts {
+        write_bytes_per_s: rate("wbps"),
+        write_iops: rate("wrandiops"),
+        random_only: true,
+    };
     Some(Layer {
         facts: LayerFacts { throttle: Some(facts), ..LayerFacts::default() },
         advertised_bytes_per_s: rate("rbps"),
-        advertised_formula: Some(format!("io.cost.model's rbps and wbps x io.cost.qos's max of {:.0} %", most * 100.0)),
+        advertised_formula: Some(format!(
+            "io.cost.model's rbps and wbps x io.cost.qos's max of {:.0} %",
+            most * 100.0
+        )),
         // For random requests. Sequential ones cost less, so they may exceed this before they reach
         // the byte limit.
         advertised_iops: rate("rrandiops"),
@@ -79,8 +96,10 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     if limits == Limits::default() {
         return None;
     }
-    let mut settings =
-        BTreeMap::from([("cgroup".to_owned(), group.to_owned()), ("device".to_owned(), device.to_owned())]);
+    let mut settings = BTreeMap::from([
+        ("cgroup".to_owned(), group.to_owned()),
+        ("device".to_owned(), device.to_owned()),
+    ]);
     for (name, limit) in [
         ("read_bytes_per_s", limits.read_bytes_per_s),
         ("write_bytes_per_s", limits.write_bytes_per_s),
@@ -118,7 +137,9 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
 /// This process's group and every visible ancestor: each limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
-    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else { return Vec::new() };
+    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else {
+        return Vec::new();
+    };
     let Some(own) = own_group(roots, str::is_empty) else { return Vec::new() };
     visible(roots, &mount, &own)
 }
@@ -126,10 +147,14 @@ fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
 /// As [`groups_v2`], for one controller.
 fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
-    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller)) else {
+    let Some(mount) =
+        mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller))
+    else {
         return Vec::new();
     };
-    let Some(own) = own_group(roots, |controllers| controllers.split(',').any(|name| name == controller)) else {
+    let Some(own) =
+        own_group(roots, |controllers| controllers.split(',').any(|name| name == controller))
+    else {
         return Vec::new();
     };
     visible(roots, &mount, &own)
@@ -139,15 +164,20 @@ fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
 pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
         let stat = text(dir.join("memory.stat")).unwrap_or_default();
-        let cached = stat.lines().find_map(|line| line.strip_prefix(cached)?.trim().parse::<u64>().ok()).unwrap_or(0);
-        Some(number(dir.join(limit))?.saturating_sub(number(dir.join(used))?.saturating_sub(cached)))
+        let cached = stat
+            .lines()
+            .find_map(|line| line.strip_prefix(cached)?.trim().parse::<u64>().ok())
+            .unwrap_or(0);
+        Some(
+            number(dir.join(limit))?.saturating_sub(number(dir.join(used))?.saturating_sub(cached)),
+        )
     };
     let v2 = groups_v2(roots)
         .into_iter()
         .filter_map(|(_, dir)| left(&dir, "memory.max", "memory.current", "inactive_file "));
-    let v1 = groups_v1(roots, "memory")
-        .into_iter()
-        .filter_map(|(_, dir)| left(&dir, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "));
+    let v1 = groups_v1(roots, "memory").into_iter().filter_map(|(_, dir)| {
+        left(&dir, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
+    });
     v2.chain(v1).collect()
 }
 
@@ -161,8 +191,10 @@ pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
-        let of_group =
-            own.as_ref().map(|(_, dir)| dir.join(format!("{resource}.pressure"))).filter(|file| file.exists());
+        let of_group = own
+            .as_ref()
+            .map(|(_, dir)| dir.join(format!("{resource}.pressure")))
+            .filter(|file| file.exists());
         of_group.unwrap_or_else(|| roots.proc.join("pressure").join(resource))
     })
 }
@@ -178,7 +210,9 @@ pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
         let quota = number(dir.join("cpu.cfs_quota_us"))?;
         Some(quota as f64 / number(dir.join("cpu.cfs_period_us"))? as f64)
     });
-    v2.chain(v1).filter(|processors| processors.is_finite() && *processors > 0.0).min_by(f64::total_cmp)
+    v2.chain(v1)
+        .filter(|processors| processors.is_finite() && *processors > 0.0)
+        .min_by(f64::total_cmp)
 }
 
 /// The directory of `own`, and its ancestors up to the mount point.
@@ -190,7 +224,12 @@ fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, Path
     own_dir
         .ancestors()
         .take_while(|dir| dir.starts_with(&top))
-        .map(|dir| (format!("/{}", dir.strip_prefix(&top).unwrap_or(Path::new("")).display()), dir.to_path_buf()))
+        .map(|dir| {
+            (
+                format!("/{}", dir.strip_prefix(&top).unwrap_or(Path::new("")).display()),
+                dir.to_path_buf(),
+            )
+        })
         .collect()
 }
 
@@ -198,7 +237,10 @@ fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, Path
 /// Documentation/admin-guide/cgroup-v2.rst).
 fn limits_v2(file: &str, device: &str) -> Limits {
     let mut limits = Limits::default();
-    let Some(line) = file.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')) else { return limits };
+    let Some(line) = file.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))
+    else {
+        return limits;
+    };
     for (key, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
         let place = match key {
             "rbps" => &mut limits.read_bytes_per_s,
@@ -217,7 +259,9 @@ fn limits_v2(file: &str, device: &str) -> Limits {
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {
         let lines = text(dir.join(file))?;
-        lines.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')?.trim().parse().ok())
+        lines
+            .lines()
+            .find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')?.trim().parse().ok())
     };
     Limits {
         read_bytes_per_s: limit("blkio.throttle.read_bps_device"),
@@ -233,7 +277,8 @@ mod tests {
 
     #[test]
     fn limits_of_version_2() {
-        let file = "8:160 rbps=1 wbps=1 riops=1 wiops=1\n8:16 rbps=2097152 wbps=max riops=max wiops=120\n";
+        let file =
+            "8:160 rbps=1 wbps=1 riops=1 wiops=1\n8:16 rbps=2097152 wbps=max riops=max wiops=120\n";
         let limits = limits_v2(file, "8:16");
         assert_eq!((limits.read_bytes_per_s, limits.write_iops), (Some(2_097_152), Some(120)));
         assert_eq!((limits.write_bytes_per_s, limits.read_iops), (None, None));

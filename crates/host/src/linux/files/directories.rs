@@ -11,14 +11,17 @@ use std::path::PathBuf;
 pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let here = [PathBuf::from(".")];
     let directories = if directories.is_empty() { &here[..] } else { directories };
-    let names: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
+    let names: Vec<String> =
+        directories.iter().map(|directory| directory.display().to_string()).collect();
     let mut all = TargetFacts {
         name: names.join(", "),
         kind: TargetKind::Directory,
         size_bytes: sys::free_bytes(&directories[0]).ok().flatten().unwrap_or(0),
         writable: true,
         direct: false,
-        direct_refused: Some("files are created, read and deleted as a whole, through the file-system cache".into()),
+        direct_refused: Some(
+            "files are created, read and deleted as a whole, through the file-system cache".into(),
+        ),
         direct_align_bytes: 1,
         physical_block_bytes: 0,
         block_bytes: 0,
@@ -35,8 +38,12 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         all.physical_block_bytes = all.physical_block_bytes.max(under.physical_block_bytes);
         all.block_bytes = all.block_bytes.max(under.block_bytes);
         all.in_memory |= under.in_memory;
-        let devices =
-            under.devices.counted.into_iter().map(|device| device.name).filter(|name| !all.devices.contains(name));
+        let devices = under
+            .devices
+            .counted
+            .into_iter()
+            .map(|device| device.name)
+            .filter(|name| !all.devices.contains(name));
         all.devices.extend(devices.collect::<Vec<_>>());
         let own = 1.0 / directories.len() as f64;
         let own = Share { reads: own, writes: own };

@@ -43,7 +43,9 @@ pub(super) fn remove(
         let (shown, more) = (tree.others.len().min(SHOWN), tree.others.len().saturating_sub(SHOWN));
         let names = tree.others[..shown].join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        return Err(not_empty(&format!("halfpower did not make all that is in it ({names}{more})")));
+        return Err(not_empty(&format!(
+            "halfpower did not make all that is in it ({names}{more})"
+        )));
     }
     Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
@@ -71,7 +73,9 @@ impl Tree<'_> {
                 continue;
             }
             let removed = match kind(directory, name, entry.file_type())? {
-                FileType::RegularFile if is_number(name.to_bytes()) => unlink(directory, name, AtFlags::empty())?,
+                FileType::RegularFile if is_number(name.to_bytes()) => {
+                    unlink(directory, name, AtFlags::empty())?
+                }
                 FileType::Directory if is_top && is_subdirectory(name.to_bytes()) => {
                     self.remove_below(directory, name)?
                 }
@@ -97,7 +101,11 @@ impl Tree<'_> {
             return Ok(false);
         }
         let others = self.others.len();
-        self.empty(&File::open(sys::path_of(&below))?, &format!("{}/", name.to_string_lossy()), false)?;
+        self.empty(
+            &File::open(sys::path_of(&below))?,
+            &format!("{}/", name.to_string_lossy()),
+            false,
+        )?;
         Ok(self.others.len() > others || unlink(directory, name, AtFlags::REMOVEDIR)?)
     }
 }
@@ -122,13 +130,15 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
-    let mount = mount.ok_or_else(|| io::Error::other("the kernel does not say on which mount it is"))?;
+    let mount =
+        mount.ok_or_else(|| io::Error::other("the kernel does not say on which mount it is"))?;
     Ok((mount, file.metadata()?.dev()))
 }
 
 /// As [`super::worker::Name::file`] writes it.
 fn is_number(name: &[u8]) -> bool {
-    std::str::from_utf8(name).is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
+    std::str::from_utf8(name)
+        .is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
 }
 
 /// As [`super::worker::Name::directory`] writes it.
@@ -166,7 +176,9 @@ mod tests {
         make();
         fs::write(here.path().join("elsewhere"), "the user's").unwrap();
         fs::create_dir_all(at.join("s0/s2")).unwrap();
-        for (name, text) in [("notes.txt", "a"), ("s1/thesis", "b"), ("s0/s2/7", "c"), ("01", "d"), ("s1/+1", "e")] {
+        for (name, text) in
+            [("notes.txt", "a"), ("s1/thesis", "b"), ("s0/s2/7", "c"), ("01", "d"), ("s1/+1", "e")]
+        {
             fs::write(at.join(name), text).unwrap();
         }
         symlink(here.path().join("elsewhere"), at.join("8")).unwrap();

@@ -3,7 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [u8]) -> io::Result<()> {
+pub(super) fn write(
+    file: &mut File,
+    content: &[u8],
+    call: usize,
+    buffer: &mut [u8],
+) -> io::Result<()> {
     let size = buffer.len();
     let mut held = 0;
     for mut piece in content.chunks(call) {
@@ -24,7 +29,13 @@ pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [
 
 /// In calls of `call` bytes through `buffer` into `into`, which holds one call. Returns the bytes
 /// read.
-pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], buffer: &mut [u8]) -> io::Result<u64> {
+pub(super) fn read(
+    file: &mut File,
+    bytes: u64,
+    call: usize,
+    into: &mut [u8],
+    buffer: &mut [u8],
+) -> io::Result<u64> {
     let (mut from, mut to) = (0, 0);
     let mut done = 0;
     while done < bytes {

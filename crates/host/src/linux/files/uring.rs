@@ -70,8 +70,11 @@ impl Chain {
         sync: bool,
     ) -> io::Result<()> {
         // Offset -1 is the file position: the start of a new file, the end of an appended one.
-        let pieces = content.chunks(block).map(|piece| transfer(true, piece.as_ptr(), piece.len() as u64, u64::MAX));
-        let flush = sync.then(|| Entry { data: OTHER, ..Entry::of_file(Opcode::Fsync, false, SLOT) });
+        let pieces = content
+            .chunks(block)
+            .map(|piece| transfer(true, piece.as_ptr(), piece.len() as u64, u64::MAX));
+        let flush =
+            sync.then(|| Entry { data: OTHER, ..Entry::of_file(Opcode::Fsync, false, SLOT) });
         let moved = self.run(open(room, name, flags), pieces.chain(flush))?;
         if moved == content.len() as u64 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
@@ -94,8 +97,11 @@ impl Chain {
 
     pub(super) fn unlink(&mut self, room: RawFd, name: &CStr) -> io::Result<()> {
         let mut progress = Progress::default();
-        let entry =
-            Entry { address: name.as_ptr() as usize as u64, data: OTHER, ..Entry::of_fd(Opcode::UnlinkAt, room) };
+        let entry = Entry {
+            address: name.as_ptr() as usize as u64,
+            data: OTHER,
+            ..Entry::of_fd(Opcode::UnlinkAt, room)
+        };
         self.push(entry.into())?;
         self.finish(1, &mut progress)?;
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
@@ -104,7 +110,8 @@ impl Chain {
     /// Opens, performs the pieces in order, closes; returns the bytes moved. The caller owns names
     /// and buffers until this returns.
     fn run(&mut self, open: FileEntry, pieces: impl Iterator<Item = Entry>) -> io::Result<u64> {
-        let mut entries = [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();
+        let mut entries =
+            [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();
         let mut progress = Progress::default();
         while entries.peek().is_some() && progress.error.is_none() && !progress.short {
             let mut pushed = 0;
@@ -113,7 +120,11 @@ impl Chain {
             {
                 pushed += 1;
                 let last = pushed == ENTRIES || entries.peek().is_none();
-                self.push(if last { entry } else { FileEntry { entry: entry.entry.linked(), ..entry } })?;
+                self.push(if last {
+                    entry
+                } else {
+                    FileEntry { entry: entry.entry.linked(), ..entry }
+                })?;
             }
             self.finish(pushed, &mut progress)?;
         }
@@ -125,7 +136,11 @@ impl Chain {
     }
 
     fn push(&mut self, entry: FileEntry) -> io::Result<()> {
-        if self.ring.push_file(entry) { Ok(()) } else { Err(io::Error::other("the submission ring is full")) }
+        if self.ring.push_file(entry) {
+            Ok(())
+        } else {
+            Err(io::Error::other("the submission ring is full"))
+        }
     }
 
     fn finish(&mut self, requests: u32, progress: &mut Progress) -> io::Result<()> {
@@ -150,12 +165,20 @@ fn transfer(writes: bool, at: *const u8, len: u64, offset: u64) -> Entry {
 }
 
 fn open(room: RawFd, name: &CStr, flags: i32) -> FileEntry {
-    let of_name =
-        Entry { address: name.as_ptr() as usize as u64, len: 0o666, data: OPEN, ..Entry::of_fd(Opcode::OpenAt, room) };
+    let of_name = Entry {
+        address: name.as_ptr() as usize as u64,
+        len: 0o666,
+        data: OPEN,
+        ..Entry::of_fd(Opcode::OpenAt, room)
+    };
     FileEntry { entry: of_name, flags: flags as u32, slot: Some(SLOT) }
 }
 
 fn close() -> FileEntry {
     // The slot must be the only file: descriptor 0 with a slot means no descriptor.
-    FileEntry { entry: Entry { data: CLOSE, ..Entry::of_fd(Opcode::Close, 0) }, flags: 0, slot: Some(SLOT) }
+    FileEntry {
+        entry: Entry { data: CLOSE, ..Entry::of_fd(Opcode::Close, 0) },
+        flags: 0,
+        slot: Some(SLOT),
+    }
 }

@@ -64,11 +64,16 @@ pub struct FileWorker {
 }
 
 impl FileWorker {
-    pub(super) fn new(directories: Arc<Vec<WorkDirectory>>, spec: &AreaSpec) -> Result<Self, FileError> {
+    pub(super) fn new(
+        directories: Arc<Vec<WorkDirectory>>,
+        spec: &AreaSpec,
+    ) -> Result<Self, FileError> {
         let chain = match spec.engine {
             FileEngine::IoUring => {
-                let refused =
-                    |error: io::Error| FileError::Engine { engine: spec.engine.name(), why: error.to_string() };
+                let refused = |error: io::Error| FileError::Engine {
+                    engine: spec.engine.name(),
+                    why: error.to_string(),
+                };
                 Some(uring::Chain::new().map_err(refused)?)
             }
             _ => None,
@@ -90,7 +95,9 @@ impl FileWorker {
 
     fn path(&self, file: FileId) -> PathBuf {
         let mut name = self.name;
-        self.directories[file.location as usize].path.join(text(name.file(file, self.subdirectories)))
+        self.directories[file.location as usize]
+            .path
+            .join(text(name.file(file, self.subdirectories)))
     }
 
     fn named<T>(&self, result: io::Result<T>, act: FileAct, file: FileId) -> Result<T, FileError> {
@@ -110,11 +117,20 @@ impl FileWorker {
         if let Some(chain) = &mut self.chain {
             let name = self.name.file(file, self.subdirectories);
             let directory = self.directories[file.location as usize].fd();
-            return chain.write(directory, name, flags, content, self.write_call, self.sync != FileSync::None);
+            return chain.write(
+                directory,
+                name,
+                flags,
+                content,
+                self.write_call,
+                self.sync != FileSync::None,
+            );
         }
         let mut open = self.open_file(file, flags)?;
         match self.engine {
-            FileEngine::Stdio => stdio::write(&mut open, content, self.write_call, &mut self.buffer)?,
+            FileEngine::Stdio => {
+                stdio::write(&mut open, content, self.write_call, &mut self.buffer)?
+            }
             _ => content.chunks(self.write_call).try_for_each(|piece| open.write_all(piece))?,
         }
         if self.sync != FileSync::None {
@@ -122,7 +138,11 @@ impl FileWorker {
         }
         // A network file system may report a full disk only at close. SAFETY: we own the descriptor
         // and give it up here.
-        if unsafe { libc::close(open.into_raw_fd()) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if unsafe { libc::close(open.into_raw_fd()) } < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
     }
 
     fn read_whole(&mut self, file: FileId, bytes: u64) -> io::Result<u64> {
@@ -183,7 +203,11 @@ impl FileWork for FileWorker {
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError> {
         let result = self.read_whole(file, bytes);
         let got = self.named(result, FileAct::Read, file)?;
-        if got == bytes { Ok(()) } else { Err(FileError::Size { path: self.path(file), expected: bytes, got }) }
+        if got == bytes {
+            Ok(())
+        } else {
+            Err(FileError::Size { path: self.path(file), expected: bytes, got })
+        }
     }
 
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError> {
@@ -199,8 +223,9 @@ impl FileWork for FileWorker {
     fn stat(&mut self, file: FileId) -> Result<u64, FileError> {
         let name = self.name.file(file, self.subdirectories);
         let handle = &self.directories[file.location as usize].handle;
-        let result =
-            statat(handle, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| stat.st_size as u64).map_err(io::Error::from);
+        let result = statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map(|stat| stat.st_size as u64)
+            .map_err(io::Error::from);
         self.named(result, FileAct::Stat, file)
     }
 
@@ -211,7 +236,8 @@ impl FileWork for FileWorker {
 
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError> {
         let mut new = Name::default();
-        let (old, new) = (self.name.file(from, self.subdirectories), new.file(to, self.subdirectories));
+        let (old, new) =
+            (self.name.file(from, self.subdirectories), new.file(to, self.subdirectories));
         let directory = |file: FileId| &self.directories[file.location as usize].handle;
         let result = renameat(directory(from), old, directory(to), new).map_err(io::Error::from);
         let result = result.and_then(|()| self.sync_directory(to));
@@ -223,8 +249,10 @@ impl FileWork for FileWorker {
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
         let directory = &self.directories[location as usize];
         let mut name = Name::default();
-        let below = if self.subdirectories { text(name.directory(subdirectory)) } else { Path::new(".") };
-        let listed = open_directory(&directory.handle, below).and_then(|opened| count_entries(&opened, &mut self.into));
+        let below =
+            if self.subdirectories { text(name.directory(subdirectory)) } else { Path::new(".") };
+        let listed = open_directory(&directory.handle, below)
+            .and_then(|opened| count_entries(&opened, &mut self.into));
         listed.map_err(|error| FileError::of(FileAct::List, directory.path.join(below), error))
     }
 }

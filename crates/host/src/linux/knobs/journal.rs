@@ -57,7 +57,9 @@ pub enum JournalError {
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
     /// No state directory.
-    #[error("no directory for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
+    #[error(
+        "no directory for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}"
+    )]
     NoPlace,
     #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
@@ -172,8 +174,8 @@ struct Document {
 
 impl Document {
     fn parse(text: impl io::Read) -> Result<Document, String> {
-        let document: Document =
-            serde_json::from_reader(text).map_err(|error| format!("not a journal of settings: {error}"))?;
+        let document: Document = serde_json::from_reader(text)
+            .map_err(|error| format!("not a journal of settings: {error}"))?;
         if document.version != VERSION {
             return Err(format!(
                 "a journal of version {}, but this halfpower reads version {VERSION}",
@@ -208,7 +210,9 @@ pub fn state_directory() -> Option<PathBuf> {
     }
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let state = named("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
-    let home = || named("HOME").map(PathBuf::from).and_then(absolute).map(|home| home.join(".local/state"));
+    let home = || {
+        named("HOME").map(PathBuf::from).and_then(absolute).map(|home| home.join(".local/state"))
+    };
     Some(state.or_else(home)?.join("halfpower"))
 }
 
@@ -217,7 +221,10 @@ fn named(name: &str) -> Option<OsString> {
 }
 
 fn boot_id(roots: &Roots) -> String {
-    fs::read_to_string(roots.resolve(Path::new("/proc/sys/kernel/random/boot_id"))).unwrap_or_default().trim().into()
+    fs::read_to_string(roots.resolve(Path::new("/proc/sys/kernel/random/boot_id")))
+        .unwrap_or_default()
+        .trim()
+        .into()
 }
 
 impl Journal {
@@ -227,8 +234,13 @@ impl Journal {
     /// # Errors
     /// The directory or the lock cannot be created; another program holds the lock; an old journal
     /// cannot be read or restored.
-    pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
-        let (opened, made) = Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
+    pub fn begin(
+        directory: &Path,
+        roots: &Roots,
+        told: &mut Vec<String>,
+    ) -> Result<Journal, JournalError> {
+        let (opened, made) =
+            Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
         if !made.is_empty() || named(STATE_VARIABLE).is_none() {
             // Regardless of the umask or an earlier version.
             opened.set_mode(PRIVATE).map_err(failed("set the permissions of", directory))?;
@@ -272,9 +284,15 @@ impl Journal {
     /// Atomically, to stable storage.
     pub fn write(&self, roots: &Roots, entries: &[Entry]) -> Result<(), JournalError> {
         let path = self.path();
-        let document =
-            Document { version: VERSION, pid: std::process::id(), boot_id: boot_id(roots), entries: entries.to_vec() };
-        let text = serde_json::to_vec_pretty(&document).map_err(io::Error::other).map_err(failed("write", &path))?;
+        let document = Document {
+            version: VERSION,
+            pid: std::process::id(),
+            boot_id: boot_id(roots),
+            entries: entries.to_vec(),
+        };
+        let text = serde_json::to_vec_pretty(&document)
+            .map_err(io::Error::other)
+            .map_err(failed("write", &path))?;
         let (new, named) = (self.directory.path().join(UNFINISHED), OsStr::new(UNFINISHED));
         let _ = self.directory.remove(named);
         let mut file = self.directory.create(named, 0o600).map_err(failed("make", &new))?;
@@ -287,7 +305,9 @@ impl Journal {
     pub fn remove(&self) -> Result<(), JournalError> {
         let path = self.path();
         match self.directory.remove(OsStr::new(JOURNAL)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed("remove", &path)(error))
+            }
             _ => self.sync_directory(),
         }
     }
@@ -299,7 +319,8 @@ impl Journal {
     fn recover(&self, roots: &Roots) -> Result<Vec<String>, JournalError> {
         let document = read(&self.directory)?;
         let same_boot = document.boot_id == boot_id(roots);
-        let entries: Vec<Entry> = document.entries.into_iter().filter(|entry| same_boot || entry.persistent).collect();
+        let entries: Vec<Entry> =
+            document.entries.into_iter().filter(|entry| same_boot || entry.persistent).collect();
         let put_back = put_back(roots, &entries);
         let mut told = Vec::new();
         if put_back.changed > 0 {
@@ -327,7 +348,8 @@ fn is_there(directory: &Directory, name: &str) -> bool {
 fn read(directory: &Directory) -> Result<Document, JournalError> {
     let path = directory.path().join(JOURNAL);
     let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
-    let file = directory.open_regular(OsStr::new(JOURNAL)).map_err(|error| unusable(error.to_string()))?;
+    let file =
+        directory.open_regular(OsStr::new(JOURNAL)).map_err(|error| unusable(error.to_string()))?;
     let metadata = file.metadata().map_err(failed("read", &path))?;
     // It is applied with our privileges, so no other user may have written it.
     if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
@@ -370,10 +392,14 @@ pub fn recover() -> Vec<String> {
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
             return Vec::new();
         }
-        Err(error) => return vec![failed("look for a journal of settings in", directory)(error).to_string()],
+        Err(error) => {
+            return vec![failed("look for a journal of settings in", directory)(error).to_string()];
+        }
     };
     let mut left = TRIES;
     let journal = loop {
@@ -384,9 +410,13 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
         left -= 1;
         match (Journal::locked(directory.clone()), read(&directory)) {
             (Ok(journal), _) => break journal,
-            (Err(JournalError::Busy { holder, .. }), Ok(document)) if holder.is(document.pid) => return Vec::new(),
+            (Err(JournalError::Busy { holder, .. }), Ok(document)) if holder.is(document.pid) => {
+                return Vec::new();
+            }
             (Err(JournalError::Busy { .. }), _) if left > 0 => std::thread::sleep(PAUSE),
-            (Err(JournalError::Busy { path, holder }), document) => return vec![unlocked(&path, &holder, document)],
+            (Err(JournalError::Busy { path, holder }), document) => {
+                return vec![unlocked(&path, &holder, document)];
+            }
             (Err(error), _) => return vec![error.to_string()],
         }
     };
@@ -402,7 +432,8 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
 /// For settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
-    let mut names: Vec<String> = entries.iter().map(|entry| format!("{} of {}", entry.knob, entry.of)).collect();
+    let mut names: Vec<String> =
+        entries.iter().map(|entry| format!("{} of {}", entry.knob, entry.of)).collect();
     names.dedup();
     format!(
         "settings that a killed tune left changed cannot be put back: {} is locked by {holder}, which is not that tune; \

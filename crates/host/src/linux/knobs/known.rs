@@ -18,12 +18,15 @@ pub(super) enum Values {
 
 impl Values {
     fn allow(self, value: &str) -> bool {
-        let only = |more: &str| !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || more.contains(c));
+        let only = |more: &str| {
+            !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || more.contains(c))
+        };
         match self {
             Values::Number => value == "-1" || value.parse::<u64>().is_ok(),
             Values::Words(words) => words.contains(&value),
             Values::Name => {
-                !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+                !value.is_empty()
+                    && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
             }
             Values::Processors => only(",-"),
         }
@@ -41,25 +44,30 @@ impl Values {
 
 /// `None` if the tables lack the place.
 fn known(place: &Place) -> Option<(String, Values)> {
-    let is_plain = place.path().components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let is_plain = place
+        .path()
+        .components()
+        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if !is_plain || !place.path().is_absolute() {
         return None;
     }
     match place {
-        Place::File(file) => {
-            queue::known(file).map(|(name, values)| (name.to_owned(), values)).or_else(|| system::known(file))
-        }
+        Place::File(file) => queue::known(file)
+            .map(|(name, values)| (name.to_owned(), values))
+            .or_else(|| system::known(file)),
         mount => Some(mounted::known(mount)),
     }
 }
 
 /// Rejects an entry that tune cannot have written; the error is a sentence.
 pub(super) fn check(entry: &Entry) -> Result<(), String> {
-    let strange = |place: &Place| format!("{} is not a setting that tune changes", place.path().display());
+    let strange =
+        |place: &Place| format!("{} is not a setting that tune changes", place.path().display());
     let Some((name, values)) = known(&entry.place).filter(|(name, _)| *name == entry.knob) else {
         return Err(strange(&entry.place));
     };
-    if let Some(value) = entry.ours.iter().chain([&entry.before]).find(|value| !values.allow(value)) {
+    if let Some(value) = entry.ours.iter().chain([&entry.before]).find(|value| !values.allow(value))
+    {
         return Err(format!("{name} of {}: '{value}' is not {}", entry.of, values.what()));
     }
     if let Some((place, value)) = &entry.undo {
@@ -69,7 +77,9 @@ pub(super) fn check(entry: &Entry) -> Result<(), String> {
         }
     }
     match &entry.identity {
-        Some((file, _)) if !queue::is_identity(file) => Err(format!("{} identifies no drive", file.display())),
+        Some((file, _)) if !queue::is_identity(file) => {
+            Err(format!("{} identifies no drive", file.display()))
+        }
         _ => Ok(()),
     }
 }

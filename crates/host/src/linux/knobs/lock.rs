@@ -36,7 +36,9 @@ impl Lock {
     pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
         for _ in 0..ATTEMPTS {
             let file = match directory.create(name, 0o600) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => directory.open_to_append(name)?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    directory.open_to_append(name)?
+                }
                 made => made?,
             };
             let metadata = file.metadata()?;
@@ -83,7 +85,11 @@ impl Holder {
         let mut takers = Vec::new();
         for line in fs::read_to_string("/proc/locks").unwrap_or_default().lines() {
             // A process that waits for the lock has an arrow instead of the kind.
-            let [_, "FLOCK", _, _, pid, place, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
+            let [_, "FLOCK", _, _, pid, place, ..] =
+                line.split_whitespace().collect::<Vec<_>>()[..]
+            else {
+                continue;
+            };
             let Ok(pid) = pid.parse::<u32>() else { continue };
             // Some file systems show a different device there.
             let is_same_inode = place.rsplit(':').next() == Some(own.ino().to_string().as_str());
@@ -92,8 +98,10 @@ impl Holder {
             }
         }
         if takers.is_empty() {
-            let others = files::entries(Path::new("/proc")).filter_map(|name| name.to_str()?.parse::<u32>().ok());
-            takers = others.filter(|pid| *pid != std::process::id() && has_open(*pid, file)).collect();
+            let others = files::entries(Path::new("/proc"))
+                .filter_map(|name| name.to_str()?.parse::<u32>().ok());
+            takers =
+                others.filter(|pid| *pid != std::process::id() && has_open(*pid, file)).collect();
         }
         takers.dedup();
         Ok(Holder { processes: takers.into_iter().map(described).collect() })
@@ -135,7 +143,12 @@ impl fmt::Display for Holder {
             return f.write_str("a process that cannot be seen from here");
         }
         for (index, (pid, _, name)) in self.processes.iter().enumerate() {
-            write!(f, "{}process {pid} ({})", if index > 0 { ", " } else { "" }, machine::text::printable(name))?;
+            write!(
+                f,
+                "{}process {pid} ({})",
+                if index > 0 { ", " } else { "" },
+                machine::text::printable(name)
+            )?;
         }
         Ok(())
     }

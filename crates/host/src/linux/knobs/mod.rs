@@ -58,9 +58,18 @@ fn safe(_present: &str, _value: &str) -> Option<String> {
 
 impl HostKnob {
     /// Without values to try; `None` if no place can be read.
-    fn at(roots: &Roots, name: &str, of: String, about: &str, places: Vec<Place>, keeper: Keeper) -> Option<HostKnob> {
-        let places: Vec<(Place, String)> =
-            places.into_iter().filter_map(|place| place.read(roots).ok().map(|value| (place, value))).collect();
+    fn at(
+        roots: &Roots,
+        name: &str,
+        of: String,
+        about: &str,
+        places: Vec<Place>,
+        keeper: Keeper,
+    ) -> Option<HostKnob> {
+        let places: Vec<(Place, String)> = places
+            .into_iter()
+            .filter_map(|place| place.read(roots).ok().map(|value| (place, value)))
+            .collect();
         let mut values: Vec<&str> = places.iter().map(|(_, value)| value.as_str()).collect();
         values.dedup();
         let knob = Knob {
@@ -73,7 +82,15 @@ impl HostKnob {
             resets: Vec::new(),
         };
         let found = !places.is_empty();
-        found.then_some(HostKnob { knob, places, keeper, risk: safe, undo: None, persistent: false, identity: None })
+        found.then_some(HostKnob {
+            knob,
+            places,
+            keeper,
+            risk: safe,
+            undo: None,
+            persistent: false,
+            identity: None,
+        })
     }
 
     /// Leaves out the current one and duplicates.
@@ -97,7 +114,13 @@ impl HostKnob {
             value: value.into(),
             risk: (self.risk)(&self.knob.present, value),
             keep: self.keep(value),
-            command: Some(self.places.iter().map(|(place, _)| command(place, value)).collect::<Vec<_>>().join(" && ")),
+            command: Some(
+                self.places
+                    .iter()
+                    .map(|(place, _)| command(place, value))
+                    .collect::<Vec<_>>()
+                    .join(" && "),
+            ),
             put_back: Some(put_back.join(" && ")),
             option: None,
         }
@@ -108,12 +131,16 @@ impl HostKnob {
         match &self.keeper {
             Keeper::Udev { devices, attribute } => {
                 let rule = |device: &String| {
-                    let line = format!("ACTION==\"add|change\", KERNEL==\"{device}\", ATTR{{{attribute}}}=\"{value}\"");
+                    let line = format!(
+                        "ACTION==\"add|change\", KERNEL==\"{device}\", ATTR{{{attribute}}}=\"{value}\""
+                    );
                     keep("/etc/udev/rules.d/60-halfpower.rules", line)
                 };
                 devices.iter().map(rule).collect()
             }
-            Keeper::Sysctl(name) => vec![keep("/etc/sysctl.d/60-halfpower.conf", format!("{name} = {value}"))],
+            Keeper::Sysctl(name) => {
+                vec![keep("/etc/sysctl.d/60-halfpower.conf", format!("{name} = {value}"))]
+            }
             Keeper::Fstab { at, prefix } => {
                 let place = format!("/etc/fstab, options of {}", at.display());
                 vec![keep(&place, format!("{prefix}{value}"))]
@@ -151,7 +178,11 @@ pub fn may_set() -> bool {
 
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 fn command(place: &Place, value: &str) -> String {
@@ -168,8 +199,10 @@ fn command(place: &Place, value: &str) -> String {
 /// # Errors
 /// A path cannot be inspected.
 pub fn find(roots: &Roots, paths: &[&Path]) -> machine::Result<Vec<HostKnob>> {
-    let under: Vec<Under> =
-        paths.iter().map(|path| super::facts::under(roots, path)).collect::<machine::Result<_>>()?;
+    let under: Vec<Under> = paths
+        .iter()
+        .map(|path| super::facts::under(roots, path))
+        .collect::<machine::Result<_>>()?;
     let mut knobs = queue::knobs(roots, &under);
     knobs.extend(mounted::knobs(roots, paths));
     knobs.extend(system::knobs(roots, &under));

@@ -69,14 +69,18 @@ pub(super) fn knobs(roots: &Roots, paths: &[&Path]) -> Vec<HostKnob> {
     let mut mounts: Vec<Mount> = Vec::new();
     for path in paths {
         // A device node's mount is unrelated to the device.
-        let on_files = mount_of(roots, path).ok().filter(|mount| ON_BLOCKS.contains(&mount.fs_type.as_str()));
-        if let Some(mount) =
-            on_files.filter(|one| !one.has_option("ro") && !mounts.iter().any(|known| known.id == one.id))
+        let on_files =
+            mount_of(roots, path).ok().filter(|mount| ON_BLOCKS.contains(&mount.fs_type.as_str()));
+        if let Some(mount) = on_files
+            .filter(|one| !one.has_option("ro") && !mounts.iter().any(|known| known.id == one.id))
         {
             mounts.push(mount);
         }
     }
-    mounts.iter().flat_map(|mount| ROWS.iter().filter_map(|row| of_row(roots, mount, row))).collect()
+    mounts
+        .iter()
+        .flat_map(|mount| ROWS.iter().filter_map(|row| of_row(roots, mount, row)))
+        .collect()
 }
 
 fn of_row(roots: &Roots, mount: &Mount, row: &Row) -> Option<HostKnob> {
@@ -86,7 +90,8 @@ fn of_row(roots: &Roots, mount: &Mount, row: &Row) -> Option<HostKnob> {
     let at = &mount.mount_point;
     let keeper = Keeper::Fstab { at: at.clone(), prefix: row.prefix };
     let of = at.display().to_string();
-    let mut knob = HostKnob::at(roots, row.name, of, row.about, vec![(row.place)(at.clone())], keeper)?;
+    let mut knob =
+        HostKnob::at(roots, row.name, of, row.about, vec![(row.place)(at.clone())], keeper)?;
     knob.knob.matters = row.matters;
     knob.risk = row.risk;
     Some(knob.with_values(row.values.iter().map(|&value| value.to_owned())))

@@ -24,7 +24,9 @@ impl Place {
     /// Path of the file or of the mount point.
     pub fn path(&self) -> &Path {
         match self {
-            Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => path,
+            Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => {
+                path
+            }
         }
     }
 
@@ -42,7 +44,8 @@ impl Place {
                     .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
             }
             Place::Discard(at) => {
-                Ok(if mount(roots, at)?.has_option("discard") { "discard" } else { "nodiscard" }.into())
+                Ok(if mount(roots, at)?.has_option("discard") { "discard" } else { "nodiscard" }
+                    .into())
             }
         }
     }
@@ -147,7 +150,13 @@ fn remount(at: &Path, flags: libc::c_ulong, data: &str) -> io::Result<()> {
     let data = CString::new(data)?;
     // SAFETY: both strings end with a NUL and outlive the call; a remount ignores source and type.
     let done = unsafe {
-        libc::mount(std::ptr::null(), at.as_ptr(), std::ptr::null(), libc::MS_REMOUNT | flags, data.as_ptr().cast())
+        libc::mount(
+            std::ptr::null(),
+            at.as_ptr(),
+            std::ptr::null(),
+            libc::MS_REMOUNT | flags,
+            data.as_ptr().cast(),
+        )
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -163,7 +163,12 @@ const PARAMETERS: [Parameter; 6] = [
         about: "ms to wait for the next request of the same program",
         values: &["0", "8"],
     },
-    Parameter { scheduler: "bfq", name: "low_latency", about: "interactive programs go first", values: &["0", "1"] },
+    Parameter {
+        scheduler: "bfq",
+        name: "low_latency",
+        about: "interactive programs go first",
+        values: &["0", "1"],
+    },
 ];
 
 fn whole(roots: &Roots, name: &str) -> String {
@@ -193,11 +198,15 @@ fn file_of(device: &str, file: &str) -> Place {
 pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     let rest = file.strip_prefix(DEVICES).ok()?.to_str()?;
     match rest.split('/').collect::<Vec<_>>()[..] {
-        [_, "queue", name] => ROWS.iter().find(|row| row.name == name).map(|row| (row.name, row.values)),
+        [_, "queue", name] => {
+            ROWS.iter().find(|row| row.name == name).map(|row| (row.name, row.values))
+        }
         [_, "queue", "iosched", name] => {
             PARAMETERS.iter().find(|one| one.name == name).map(|one| (one.name, Values::Number))
         }
-        [_, "device", "scsi_disk", _, CACHE_TYPE] => Some((CACHE_TYPE, Values::Words(&CACHE_TYPES))),
+        [_, "device", "scsi_disk", _, CACHE_TYPE] => {
+            Some((CACHE_TYPE, Values::Words(&CACHE_TYPES)))
+        }
         _ => None,
     }
 }
@@ -211,7 +220,8 @@ pub(super) fn is_identity(file: &Path) -> bool {
 const CACHE_TYPE: &str = "cache_type";
 
 /// The modes that the kernel shows (drivers/scsi/sd.c).
-const CACHE_TYPES: [&str; 4] = ["write through", "none", "write back", "write back, no read (daft)"];
+const CACHE_TYPES: [&str; 4] =
+    ["write through", "none", "write back", "write back, no read (daft)"];
 
 fn choices(roots: &Roots, place: &Place) -> Vec<String> {
     let list = text(roots.resolve(place.path())).unwrap_or_default();
@@ -219,7 +229,8 @@ fn choices(roots: &Roots, place: &Place) -> Vec<String> {
 }
 
 pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
-    let mut knobs: Vec<HostKnob> = ROWS.iter().filter_map(|row| of_row(roots, under, row)).collect();
+    let mut knobs: Vec<HostKnob> =
+        ROWS.iter().filter_map(|row| of_row(roots, under, row)).collect();
     let disks = devices(roots, under, On::Disks);
     let parameters: Vec<HostKnob> =
         PARAMETERS.iter().filter_map(|parameter| of_parameter(roots, &disks, parameter)).collect();
@@ -243,7 +254,11 @@ fn of_row(roots: &Roots, under: &[Under], row: &Row) -> Option<HostKnob> {
     knob.knob.resets = row.resets.iter().map(|&name| name.to_owned()).collect();
     knob.risk = row.risk;
     let present = knob.knob.present.clone();
-    let queue = Queue { present: &present, choices: list, attribute: &|name| text(first.join("queue").join(name)) };
+    let queue = Queue {
+        present: &present,
+        choices: list,
+        attribute: &|name| text(first.join("queue").join(name)),
+    };
     let values: Vec<String> = match row.values {
         Values::Words(words) => words.iter().map(|&word| word.to_owned()).collect(),
         Values::Name => queue.choices.clone(),
@@ -253,13 +268,15 @@ fn of_row(roots: &Roots, under: &[Under], row: &Row) -> Option<HostKnob> {
 }
 
 fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Option<HostKnob> {
-    let scheduler =
-        |disk: &&String| file_of(disk, "queue/scheduler").read(roots).is_ok_and(|value| value == parameter.scheduler);
+    let scheduler = |disk: &&String| {
+        file_of(disk, "queue/scheduler").read(roots).is_ok_and(|value| value == parameter.scheduler)
+    };
     let disks: Vec<String> = disks.iter().filter(scheduler).cloned().collect();
     let attribute = format!("queue/iosched/{}", parameter.name);
     let places = disks.iter().map(|disk| file_of(disk, &attribute)).collect();
     let keeper = Keeper::Udev { devices: disks.clone(), attribute };
-    let knob = HostKnob::at(roots, parameter.name, disks.join(", "), parameter.about, places, keeper)?;
+    let knob =
+        HostKnob::at(roots, parameter.name, disks.join(", "), parameter.about, places, keeper)?;
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
@@ -270,8 +287,10 @@ fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");
     let scsi = names(roots.resolve(&directory)).into_iter().next()?;
     let place = Place::File(directory.join(&scsi).join(CACHE_TYPE));
-    let keeper =
-        Keeper::Udev { devices: vec![disk.clone()], attribute: format!("device/scsi_disk/{scsi}/{CACHE_TYPE}") };
+    let keeper = Keeper::Udev {
+        devices: vec![disk.clone()],
+        attribute: format!("device/scsi_disk/{scsi}/{CACHE_TYPE}"),
+    };
     let about = "the drive's own write cache";
     let mut knob = HostKnob::at(roots, CACHE_TYPE, disk.clone(), about, vec![place], keeper)?;
     knob.knob.matters = Matters::Writes;

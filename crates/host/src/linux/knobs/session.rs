@@ -36,8 +36,11 @@ impl Session {
     ) -> std::result::Result<Session, JournalError> {
         let journal = Journal::begin(directory, roots, told)?;
         let is_tried = |values: &Vec<String>| !values.is_empty();
-        let reset: Vec<&String> =
-            knobs.iter().filter(|(_, values)| is_tried(values)).flat_map(|(knob, _)| &knob.knob.resets).collect();
+        let reset: Vec<&String> = knobs
+            .iter()
+            .filter(|(_, values)| is_tried(values))
+            .flat_map(|(knob, _)| &knob.knob.resets)
+            .collect();
         let mut entries: Vec<Entry> = Vec::new();
         let mut numbered = Vec::new();
         for (knob, values) in knobs {
@@ -48,7 +51,8 @@ impl Session {
                 let of_knob = knob.entries(values).into_iter();
                 entries.extend(of_knob.map(|entry| Entry { reset_by_another: is_reset, ..entry }));
             }
-            numbered.push(Numbered { entries: from..entries.len(), resets: knob.knob.resets.clone() });
+            numbered
+                .push(Numbered { entries: from..entries.len(), resets: knob.knob.resets.clone() });
         }
         // Refuse an entry that could not be restored after a kill.
         if let Some(why) = entries.iter().find_map(|entry| super::known::check(entry).err()) {
@@ -68,7 +72,8 @@ impl Session {
     /// knob, which keeps that value.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
-        let reset: Vec<String> = wanted.iter().flat_map(|(knob, _)| self.knobs[*knob].resets.clone()).collect();
+        let reset: Vec<String> =
+            wanted.iter().flat_map(|(knob, _)| self.knobs[*knob].resets.clone()).collect();
         // Restore first: a scheduler before its parameters, which belong to the scheduler that
         // stays.
         for knob in (0..self.knobs.len()).filter(|&knob| !is_wanted(knob)) {
@@ -91,7 +96,11 @@ impl Session {
         let wanted = value.unwrap_or(&entry.before).to_owned();
         let Some(known) = &self.now[index] else {
             // Leave a foreign value alone: runs with it say nothing about our values.
-            return if value.is_some() { Err(self.foreign(index, "somebody else's value")) } else { Ok(()) };
+            return if value.is_some() {
+                Err(self.foreign(index, "somebody else's value"))
+            } else {
+                Ok(())
+            };
         };
         if *known == wanted && !entry.reset_by_another {
             return Ok(());
@@ -119,7 +128,10 @@ impl Session {
         }
         let what = format!("{} of {}", entry.knob, entry.of);
         // The kernel altered the value, so it is not the one requested, but ours to undo.
-        let (place, before) = entry.undo.as_ref().map_or((&entry.place, &entry.before), |(place, text)| (place, text));
+        let (place, before) = entry
+            .undo
+            .as_ref()
+            .map_or((&entry.place, &entry.before), |(place, text)| (place, text));
         let undone = place.write(&self.roots, before).and_then(|()| entry.place.read(&self.roots));
         self.now[index] = Some(undone.unwrap_or_else(|_| now.clone()));
         Err(Error::Unsupported(format!("{what}: the kernel changed {wanted} to {now}")))
@@ -127,7 +139,10 @@ impl Session {
 
     fn foreign(&self, index: usize, found: &str) -> Error {
         let entry = &self.entries[index];
-        Error::Unsupported(format!("{} of {}: somebody else set it to {found}; left unchanged", entry.knob, entry.of))
+        Error::Unsupported(format!(
+            "{} of {}: somebody else set it to {found}; left unchanged",
+            entry.knob, entry.of
+        ))
     }
 
     /// Restores everything and removes the journal. Returns sentences about settings that were not

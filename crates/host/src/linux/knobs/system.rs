@@ -100,20 +100,28 @@ const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const HUGE: [&str; 3] = ["always", "madvise", "never"];
 
 pub(super) fn known(file: &Path) -> Option<(String, Values)> {
-    let parts =
-        |root: &str| -> Option<Vec<&str>> { Some(file.strip_prefix(root).ok()?.to_str()?.split('/').collect()) };
+    let parts = |root: &str| -> Option<Vec<&str>> {
+        Some(file.strip_prefix(root).ok()?.to_str()?.split('/').collect())
+    };
     if file == Path::new(HUGE_PAGES) {
         return Some(("transparent_hugepage".into(), Values::Words(&HUGE)));
     }
     if let Some([name]) = parts(VM).as_deref() {
-        return PARAMETERS.iter().any(|one| one.name == *name).then(|| (format!("vm.{name}"), Values::Number));
+        return PARAMETERS
+            .iter()
+            .any(|one| one.name == *name)
+            .then(|| (format!("vm.{name}"), Values::Number));
     }
     if let Some([number, "smp_affinity_list"]) = parts("/proc/irq").as_deref() {
         return is_numbered(number, "").then(|| ("irq_affinity".into(), Values::Processors));
     }
     match parts(PROCESSORS)?[..] {
-        [cpu, "cpufreq", "scaling_governor"] if is_numbered(cpu, "cpu") => Some(("governor".into(), Values::Name)),
-        [cpu, "cpuidle", state, "disable"] if is_numbered(cpu, "cpu") && is_numbered(state, "state") => {
+        [cpu, "cpufreq", "scaling_governor"] if is_numbered(cpu, "cpu") => {
+            Some(("governor".into(), Values::Name))
+        }
+        [cpu, "cpuidle", state, "disable"]
+            if is_numbered(cpu, "cpu") && is_numbered(state, "state") =>
+        {
             Some(("no_deep_idle".into(), Values::Number))
         }
         _ => None,
@@ -129,9 +137,11 @@ pub(super) fn undo_of(place: &Place) -> Option<Place> {
 fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
     let name = format!("vm.{}", parameter.name);
     let keeper = Keeper::Sysctl(name.clone());
-    let mut knob = HostKnob::at(roots, &name, ALL.into(), parameter.about, vec![vm(parameter.name)], keeper)?;
+    let mut knob =
+        HostKnob::at(roots, &name, ALL.into(), parameter.about, vec![vm(parameter.name)], keeper)?;
     // This percentage has no effect because the byte limit applies.
-    if knob.knob.present == "0" && parameter.instead.is_none() && parameter.name.ends_with("_ratio") {
+    if knob.knob.present == "0" && parameter.instead.is_none() && parameter.name.ends_with("_ratio")
+    {
         return None;
     }
     if let Some(ratio) = parameter.instead
@@ -149,7 +159,14 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
 fn huge_pages(roots: &Roots) -> Option<HostKnob> {
     let place = Place::File(HUGE_PAGES.into());
     let about = "which memory uses huge pages";
-    let knob = HostKnob::at(roots, "transparent_hugepage", ALL.into(), about, vec![place], Keeper::Tmpfiles)?;
+    let knob = HostKnob::at(
+        roots,
+        "transparent_hugepage",
+        ALL.into(),
+        about,
+        vec![place],
+        Keeper::Tmpfiles,
+    )?;
     Some(knob.with_values(HUGE.map(str::to_owned)))
 }
 
@@ -160,7 +177,9 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
         .filter(|name| is_numbered(name, "cpu"))
         .map(|name| root.join(name).join("cpufreq"))
         .collect();
-    let known = processors.iter().find_map(|one| text(roots.resolve(&one.join("scaling_available_governors"))));
+    let known = processors
+        .iter()
+        .find_map(|one| text(roots.resolve(&one.join("scaling_available_governors"))));
     let places = processors.iter().map(|one| Place::File(one.join("scaling_governor"))).collect();
     let about = "how the processors choose their frequency";
     let knob = HostKnob::at(roots, "governor", ALL.into(), about, places, Keeper::Tmpfiles)?;
@@ -173,10 +192,14 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
 fn idle(roots: &Roots) -> Option<HostKnob> {
     let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();
-    for processor in names(roots.resolve(&root)).into_iter().filter(|name| is_numbered(name, "cpu")) {
+    for processor in names(roots.resolve(&root)).into_iter().filter(|name| is_numbered(name, "cpu"))
+    {
         let states = root.join(processor).join("cpuidle");
-        for state in names(roots.resolve(&states)).into_iter().filter(|name| is_numbered(name, "state")) {
-            let latency = text(roots.resolve(&states.join(&state).join("latency"))).and_then(|text| text.parse().ok());
+        for state in
+            names(roots.resolve(&states)).into_iter().filter(|name| is_numbered(name, "state"))
+        {
+            let latency = text(roots.resolve(&states.join(&state).join("latency")))
+                .and_then(|text| text.parse().ok());
             if latency.is_some_and(|us: u64| us >= DEEP_US) {
                 places.push(Place::File(states.join(&state).join("disable")));
             }
@@ -188,26 +211,42 @@ fn idle(roots: &Roots) -> Option<HostKnob> {
 }
 
 fn is_numbered(name: &str, what: &str) -> bool {
-    name.strip_prefix(what).is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
+    name.strip_prefix(what)
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }
 
 fn interrupts(roots: &Roots, under: &[Under]) -> Option<HostKnob> {
     let mut numbers: Vec<String> = Vec::new();
-    let devices: Vec<&str> =
-        under.iter().flat_map(|one| &one.devices.counted).map(|device| device.name.as_str()).collect();
+    let devices: Vec<&str> = under
+        .iter()
+        .flat_map(|one| &one.devices.counted)
+        .map(|device| device.name.as_str())
+        .collect();
     for device in &devices {
         // The adapter is the closest parent directory of the device with interrupts.
         let directory = device_directory(roots, device);
-        let adapter = directory.ancestors().map(|above| names(above.join("msi_irqs"))).find(|irqs| !irqs.is_empty());
+        let adapter = directory
+            .ancestors()
+            .map(|above| names(above.join("msi_irqs")))
+            .find(|irqs| !irqs.is_empty());
         for number in adapter.unwrap_or_default() {
             if !numbers.contains(&number) {
                 numbers.push(number);
             }
         }
     }
-    let places = numbers.iter().map(|number| Place::File(format!("/proc/irq/{number}/smp_affinity_list").into()));
+    let places = numbers
+        .iter()
+        .map(|number| Place::File(format!("/proc/irq/{number}/smp_affinity_list").into()));
     let about = "CPUs that handle the adapter's interrupts";
-    let knob = HostKnob::at(roots, "irq_affinity", devices.join(", "), about, places.collect(), Keeper::Tmpfiles)?;
+    let knob = HostKnob::at(
+        roots,
+        "irq_affinity",
+        devices.join(", "),
+        about,
+        places.collect(),
+        Keeper::Tmpfiles,
+    )?;
     let online = text(roots.resolve(&PathBuf::from("/sys/devices/system/cpu/online")))?;
     Some(knob.with_values(["0".to_owned(), online]))
 }

@@ -24,7 +24,11 @@ fn only_leftovers_of_dead_runs_are_removed() {
     }
     assert_eq!(remove_leftovers(directory.path()), (1, 4));
     assert!(!dead_path.exists() && alive.path.exists());
-    assert_eq!(remove_leftovers(&directory.path().join("restored")), (0, 0), "a copy of the user's stays");
+    assert_eq!(
+        remove_leftovers(&directory.path().join("restored")),
+        (0, 0),
+        "a copy of the user's stays"
+    );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 7);
 }
 
@@ -148,7 +152,8 @@ fn a_changed_kept_file_belongs_to_the_user() {
     ];
     for (what, change) in changes {
         for directory in directories() {
-            let (path, other) = (directory.path().join("testfile.dat"), directory.path().join("other"));
+            let (path, other) =
+                (directory.path().join("testfile.dat"), directory.path().join("other"));
             keep(&path, b"kept");
             assert_eq!(kept_bytes(&path), Some(4));
             change(&path, &other);
@@ -196,7 +201,13 @@ fn a_forged_mark_is_refused() {
     fs::write(&path, "the user's").unwrap();
     let file = fs::File::open(&path).unwrap();
     for text in ["", "kept", "halfpower kept 1 10 0.000000000 0.000000000"] {
-        rustix::fs::fsetxattr(&file, "user.halfpower", text.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
+        rustix::fs::fsetxattr(
+            &file,
+            "user.halfpower",
+            text.as_bytes(),
+            rustix::fs::XattrFlags::empty(),
+        )
+        .unwrap();
         assert!(kept(&path).is_none(), "{text:?}");
     }
 }

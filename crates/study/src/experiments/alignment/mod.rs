@@ -33,13 +33,16 @@ fn grid(setting: &StudyContext) -> Grid {
     for shift in SHIFTS {
         if !shift.is_multiple_of(align) {
             let [shift, align] = [shift, align].map(|bytes| show_size(u64::from(bytes)));
-            grid.notes.push(format!("a shift of {shift} is not a multiple of {align}, which direct I/O needs here"));
+            grid.notes.push(format!(
+                "a shift of {shift} is not a multiple of {align}, which direct I/O needs here"
+            ));
             continue;
         }
         for op in setting.ops() {
             for (request, depth) in REQUESTS.into_iter().filter(|(request, _)| *request >= align) {
                 let deep = setting.deep(op, request, depth);
-                let workload = Workload { offset_bytes: u64::from(shift), pattern: Pattern::Random, ..deep };
+                let workload =
+                    Workload { offset_bytes: u64::from(shift), pattern: Pattern::Random, ..deep };
                 grid.add(curve(op, request, depth), shift, workload, Rank::Core);
             }
         }
@@ -60,9 +63,13 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             match aligned.change_to(&worst) {
                 Effect::By(change) if change < 0.0 => {
                     let request = show_size(u64::from(request));
-                    let who =
-                        if depth == 1 { format!("{op}s of {request}") } else { format!("{depth} {op}s of {request}") };
-                    let loss = format!("lose {} when misaligned by {}", percent(-change), size(worst.x));
+                    let who = if depth == 1 {
+                        format!("{op}s of {request}")
+                    } else {
+                        format!("{depth} {op}s of {request}")
+                    };
+                    let loss =
+                        format!("lose {} when misaligned by {}", percent(-change), size(worst.x));
                     match harmed.iter_mut().find(|(known, _)| *known == loss) {
                         Some((_, all)) => *all += &format!(" and {who}"),
                         None => harmed.push((loss, who)),
@@ -71,18 +78,29 @@ fn conclude(found: &Found<'_>) -> Conclusion {
                 Effect::Unsure => unsure += 1,
                 _ => unharmed += 1,
             }
-            let title = format!("Align requests: {} off, they are slower ({})", size(worst.x), series.name);
+            let title =
+                format!("Align requests: {} off, they are slower ({})", size(worst.x), series.name);
             let setting = "offsets that are multiples of the request size";
-            conclusion.comparisons.push(Comparison::new(Change::Alignment, worst, *aligned, title, setting));
+            conclusion.comparisons.push(Comparison::new(
+                Change::Alignment,
+                worst,
+                *aligned,
+                title,
+                setting,
+            ));
         }
     }
     let capital = |text: &str| format!("{}{}", text[..1].to_uppercase(), &text[1..]);
-    let mut losses: Vec<String> = harmed.iter().map(|(loss, who)| format!("{} {loss}.", capital(who))).collect();
+    let mut losses: Vec<String> =
+        harmed.iter().map(|(loss, who)| format!("{} {loss}.", capital(who))).collect();
     match (losses.is_empty(), unharmed, unsure) {
         (_, 0, 0) => {}
-        (true, _, 0) => losses.push("Alignment makes no difference: misaligned requests lose less than 5 %.".into()),
+        (true, _, 0) => losses
+            .push("Alignment makes no difference: misaligned requests lose less than 5 %.".into()),
         (true, 0, _) => losses.push(format!("Whether alignment matters is undecided: {UNEVEN}.")),
-        (true, ..) => losses.push(format!("Alignment makes no difference in the decided cases; elsewhere {UNEVEN}.")),
+        (true, ..) => losses.push(format!(
+            "Alignment makes no difference in the decided cases; elsewhere {UNEVEN}."
+        )),
         (false, _, 0) => losses.push("The other requests lose nothing.".into()),
         (false, ..) => losses.push(format!("For the other requests {UNEVEN}.")),
     }

@@ -12,7 +12,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-const STATES: [Allocation; 4] = [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
+const STATES: [Allocation; 4] =
+    [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
 
 const DEPTHS: [u32; 2] = [1, 8];
 
@@ -30,7 +31,10 @@ fn grid(setting: &StudyContext) -> Grid {
     if !setting.facts.writable {
         return Grid::skipped("the target is only read");
     }
-    if !matches!(setting.facts.kind, TargetKind::TestFile | TargetKind::Stripe | TargetKind::Simulated) {
+    if !matches!(
+        setting.facts.kind,
+        TargetKind::TestFile | TargetKind::Stripe | TargetKind::Simulated
+    ) {
         return Grid::skipped("other allocation states need a directory as the target");
     }
     let mut grid = Grid::new(setting);
@@ -41,7 +45,8 @@ fn grid(setting: &StudyContext) -> Grid {
         for allocation in STATES {
             for depth in DEPTHS {
                 let deep = setting.deep(OpKind::Write, size, depth);
-                let workload = Workload { allocation, region_bytes: Some(setting.flushable(size)), ..deep };
+                let workload =
+                    Workload { allocation, region_bytes: Some(setting.flushable(size)), ..deep };
                 grid.add(curve(allocation, depth), size, workload, rank);
             }
         }
@@ -60,14 +65,22 @@ fn conclude(found: &Found<'_>) -> Conclusion {
                 "Write into space that was written before",
                 "preallocate the file, then overwrite it in place",
             ),
-            (Allocation::Reserved, "Reserve a file's space before writing it", "fallocate to the final size first"),
+            (
+                Allocation::Reserved,
+                "Reserve a file's space before writing it",
+                "fallocate to the final size first",
+            ),
         ] {
             let Some(after) = at(state, depth) else { continue };
             let title = format!("{words}, do not extend it as you write (64 KiB, depth {depth})");
             comparisons.push(Comparison::new(Change::Allocation, before, after, title, setting));
         }
     }
-    Conclusion { sentences: sentence(at).into_iter().collect(), comparisons, ..Conclusion::default() }
+    Conclusion {
+        sentences: sentence(at).into_iter().collect(),
+        comparisons,
+        ..Conclusion::default()
+    }
 }
 
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
@@ -93,9 +106,13 @@ fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
             .collect();
         match effects.as_slice() {
             [] => {}
-            [(one, _), (other, _)] if one == other => said.push(format!("{doing} {one}, at any depth")),
+            [(one, _), (other, _)] if one == other => {
+                said.push(format!("{doing} {one}, at any depth"))
+            }
             several => {
-                let each = several.iter().map(|(effect, depth)| format!("{effect} with {depth} outstanding"));
+                let each = several
+                    .iter()
+                    .map(|(effect, depth)| format!("{effect} with {depth} outstanding"));
                 said.push(format!("{doing} {}", each.collect::<Vec<_>>().join(" and ")));
             }
         }

@@ -33,7 +33,11 @@ pub(super) const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storag
 
 fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::default();
-    let read = Workload { buffering: Buffering::Buffered, cache: CacheState::Cold, ..setting.base(OpKind::Read) };
+    let read = Workload {
+        buffering: Buffering::Buffered,
+        cache: CacheState::Cold,
+        ..setting.base(OpKind::Read)
+    };
     for (size, rank) in setting.sizes() {
         if !setting.facts.in_memory {
             let cold = Workload { request_bytes: size, ..read.clone() };
@@ -59,7 +63,10 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     Conclusion {
         sentences: sentences(found),
         comparisons: comparisons(found),
-        figures: writes.and_then(|(_, point)| phases::figure(&found.entries[point])).into_iter().collect(),
+        figures: writes
+            .and_then(|(_, point)| phases::figure(&found.entries[point]))
+            .into_iter()
+            .collect(),
         ..Conclusion::default()
     }
 }
@@ -76,9 +83,15 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
     if let (Some(cold), Some(warm)) = (best(&cold), best(&warm)) {
         said.push(match cold.change_to(&warm) {
             Effect::By(more) if more > 0.0 => {
-                format!("A file in the cache reads {} as fast ({}).", times(more + 1.0), show_rate(warm.y))
+                format!(
+                    "A file in the cache reads {} as fast ({}).",
+                    times(more + 1.0),
+                    show_rate(warm.y)
+                )
             }
-            Effect::Unsure => format!("Whether a file in the cache reads faster is undecided: {UNEVEN}."),
+            Effect::Unsure => {
+                format!("Whether a file in the cache reads faster is undecided: {UNEVEN}.")
+            }
             _ => "A file in the cache reads no faster.".into(),
         });
     }
@@ -105,15 +118,18 @@ fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Optio
         .filter(|(one, _)| one.x >= 4096.0)
         .collect();
     let gain = |a: &Reading, b: &Reading| a.change_to(b).gain();
-    let of_cache: Vec<(f64, f64)> = pairs.iter().map_while(|(one, other)| Some((one.x, gain(other, one)?))).collect();
+    let of_cache: Vec<(f64, f64)> =
+        pairs.iter().map_while(|(one, other)| Some((one.x, gain(other, one)?))).collect();
     let of_direct: Vec<(f64, f64)> =
         pairs.iter().rev().map_while(|(one, other)| Some((one.x, gain(one, other)?))).collect();
     let times = |gain: f64| times(gain + 1.0);
     let small = match of_cache[..] {
         [] => None,
-        [(at, gain)] => {
-            Some(format!("at {} buffered {op}s are {} as fast as direct ones one at a time", size(at), times(gain)))
-        }
+        [(at, gain)] => Some(format!(
+            "at {} buffered {op}s are {} as fast as direct ones one at a time",
+            size(at),
+            times(gain)
+        )),
         [(first, gain), .., (last, _)] => Some(format!(
             "up to {} buffered {op}s beat direct ones one at a time: {} as fast at {}",
             size(last),
@@ -124,26 +140,34 @@ fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Optio
     let large = match of_direct[..] {
         [] => None,
         [(at, gain)] => Some(format!("at {} direct ones are {} as fast", size(at), times(gain))),
-        [(last, gain), .., (first, _)] => {
-            Some(format!("from {} on direct ones win: {} as fast at {}", size(first), times(gain), size(last)))
-        }
+        [(last, gain), .., (first, _)] => Some(format!(
+            "from {} on direct ones win: {} as fast at {}",
+            size(first),
+            times(gain),
+            size(last)
+        )),
     };
     let said = match (small, large) {
         (None, None) => return None,
         (Some(small), Some(large)) => format!("{small}; {large}"),
         (Some(one), None) => one,
-        (None, Some(large)) => large.replacen("direct ones", &format!("direct {op}s one at a time"), 1),
+        (None, Some(large)) => {
+            large.replacen("direct ones", &format!("direct {op}s one at a time"), 1)
+        }
     };
     Some(format!("{}{}.", said[..1].to_uppercase(), &said[1..]))
 }
 
 fn comparisons(found: &Found<'_>) -> Vec<Comparison> {
     let mut pairs: Vec<Comparison> =
-        Comparison::of_sizes(&found.curve(&COLD), "Read through the page cache").into_iter().collect();
+        Comparison::of_sizes(&found.curve(&COLD), "Read through the page cache")
+            .into_iter()
+            .collect();
     let [cold, hinted] = [COLD, HINTED].map(|curve| found.at(&curve, 65_536));
     if let (Some(cold), Some(direct)) = (cold, found.at(&unbuffered::READ, 65_536)) {
         let (before, after, title, setting) = if direct.y > cold.y {
-            let title = "Read past the page cache: single sequential reads of 64 KiB are faster direct";
+            let title =
+                "Read past the page cache: single sequential reads of 64 KiB are faster direct";
             (cold, direct, title, "direct reads (O_DIRECT)")
         } else {
             let title = "Let the page cache read ahead: single sequential reads are faster buffered than direct";
@@ -153,7 +177,13 @@ fn comparisons(found: &Found<'_>) -> Vec<Comparison> {
     }
     if let (Some(cold), Some(hinted)) = (cold, hinted) {
         let title = "Tell the page cache that you read sequentially";
-        pairs.push(Comparison::new(Change::Cache, cold, hinted, title, "posix_fadvise(POSIX_FADV_SEQUENTIAL)"));
+        pairs.push(Comparison::new(
+            Change::Cache,
+            cold,
+            hinted,
+            title,
+            "posix_fadvise(POSIX_FADV_SEQUENTIAL)",
+        ));
     }
     pairs
 }

@@ -18,7 +18,8 @@ pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     let flushed = sample.requests as f64 * request * 1e9 / sync_ns.max(1.0);
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };
     let flush = vec![value(last, flushed), value(last + sync_ns, flushed)];
-    let series = |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
+    let series =
+        |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
     Some(Figure {
         id: "phases".into(),
         title: "One buffered write over time: until the last return, then the flush".into(),
@@ -34,7 +35,8 @@ fn returned(sample: &Sample, request: f64) -> Vec<Value> {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64 * request;
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };
     let groups = sample.slice_rates.chunks_exact(group).enumerate();
-    let values: Vec<Value> = groups.map(|(index, rates)| value((index as f64 + 0.5) * width, mean(rates))).collect();
+    let values: Vec<Value> =
+        groups.map(|(index, rates)| value((index as f64 + 0.5) * width, mean(rates))).collect();
     if values.is_empty() {
         // Shorter than a slice: its mean.
         return vec![value(sample.measured_ns as f64 / 2.0, sample.returned_iops() * request)];

@@ -15,19 +15,28 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
 /// Queue depth: deep enough to wait for half of it at once.
 const DEPTH: u32 = 32;
 
-const COMPLETIONS: [(u32, Rank); 4] = [(1, Rank::Core), (4, Rank::Usual), (8, Rank::Core), (16, Rank::Usual)];
+const COMPLETIONS: [(u32, Rank); 4] =
+    [(1, Rank::Core), (4, Rank::Usual), (8, Rank::Core), (16, Rank::Usual)];
 
 static BY_COMPLETIONS: CurveSet = CurveSet::new(
     Axis::Completions,
     4,
-    &[FigureDesign::new("completions", "Random requests, by completions waited for at a time", Axis::Iops)],
+    &[FigureDesign::new(
+        "completions",
+        "Random requests, by completions waited for at a time",
+        Axis::Iops,
+    )],
 );
 
 /// One reading per operation: a polling program takes each completion as it arrives.
 static POLLING: CurveSet = CurveSet::new(
     Axis::Completions,
     5,
-    &[FigureDesign::new("polling", "Random requests of a program that polls for each completion", Axis::Iops)],
+    &[FigureDesign::new(
+        "polling",
+        "Random requests of a program that polls for each completion",
+        Axis::Iops,
+    )],
 );
 
 fn curve(op: OpKind) -> Curve {
@@ -47,7 +56,8 @@ fn grid(setting: &StudyContext) -> Grid {
     }
     let mut grid = Grid::new(setting);
     let request = setting.facts.direct_align_bytes.max(4096);
-    let waiting = |op, reap| Workload { pattern: Pattern::Random, reap, ..setting.deep(op, request, DEPTH) };
+    let waiting =
+        |op, reap| Workload { pattern: Pattern::Random, reap, ..setting.deep(op, request, DEPTH) };
     for (completions, rank) in COMPLETIONS {
         for op in setting.ops() {
             grid.add(curve(op), completions, waiting(op, Reap::AtLeast(completions)), rank);
@@ -68,25 +78,47 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let subject = format!("{} of {DEPTH} outstanding", plural(op));
         conclusion.sentences.push(match one.change_to(&best) {
             Effect::By(more) if more > 0.0 => {
-                format!("{subject}: waiting for {} completions at a time gains {}.", best.x, percent(more))
+                format!(
+                    "{subject}: waiting for {} completions at a time gains {}.",
+                    best.x,
+                    percent(more)
+                )
             }
-            Effect::Unsure => format!("{subject}: whether waiting for several at a time gains is undecided, {UNEVEN}."),
+            Effect::Unsure => format!(
+                "{subject}: whether waiting for several at a time gains is undecided, {UNEVEN}."
+            ),
             _ => format!("{subject}: waiting for several completions at a time gains nothing."),
         });
         let title = format!("Wait for {} completions at a time ({})", best.x, series.name);
-        let setting = format!("min_complete {} (io_uring_enter), or min_nr {0} (io_getevents)", best.x);
-        conclusion.comparisons.push(Comparison::new(Change::Completions, *one, best, title, setting));
+        let setting =
+            format!("min_complete {} (io_uring_enter), or min_nr {0} (io_getevents)", best.x);
+        conclusion.comparisons.push(Comparison::new(
+            Change::Completions,
+            *one,
+            best,
+            title,
+            setting,
+        ));
         let Some(&polled) = found.curve(&polling(op)).first() else { continue };
         conclusion.sentences.push(match one.change_to(&polled) {
             Effect::By(more) if more > 0.0 => {
-                format!("{subject}: polling gains {} over sleeping, and keeps a processor busy.", percent(more))
+                format!(
+                    "{subject}: polling gains {} over sleeping, and keeps a processor busy.",
+                    percent(more)
+                )
             }
             Effect::Unsure => format!("{subject}: whether polling gains is undecided, {UNEVEN}."),
             _ => format!("{subject}: polling for completions gains nothing."),
         });
         let title = format!("Poll for completions before sleeping ({})", series.name);
         let setting = "poll the completion queue for 100 us before a sleep".to_owned();
-        conclusion.comparisons.push(Comparison::new(Change::Completions, *one, polled, title, setting));
+        conclusion.comparisons.push(Comparison::new(
+            Change::Completions,
+            *one,
+            polled,
+            title,
+            setting,
+        ));
     }
     conclusion
 }

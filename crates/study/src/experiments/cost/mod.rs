@@ -28,8 +28,16 @@ static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
     2,
     &[
-        FigureDesign::new("cost_per_mib", "Processor time per MiB, by request size", Axis::CpuNsPerMib),
-        FigureDesign::new("cost_per_request", "Processor time per request, by request size", Axis::CpuNsPerRequest),
+        FigureDesign::new(
+            "cost_per_mib",
+            "Processor time per MiB, by request size",
+            Axis::CpuNsPerMib,
+        ),
+        FigureDesign::new(
+            "cost_per_request",
+            "Processor time per request, by request size",
+            Axis::CpuNsPerRequest,
+        ),
     ],
 );
 
@@ -50,7 +58,12 @@ fn grid(setting: &StudyContext) -> Grid {
         for op in setting.ops() {
             let (direct, buffered) = modes(op);
             if setting.direct() {
-                grid.add(curve(direct), size, Workload { request_bytes: size, ..setting.base(op) }, rank);
+                grid.add(
+                    curve(direct),
+                    size,
+                    Workload { request_bytes: size, ..setting.base(op) },
+                    rank,
+                );
             }
             if let Some(cached) = setting.resident(op, size) {
                 grid.add(curve(buffered), size, cached, rank);
@@ -74,8 +87,8 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 /// Whether direct or buffered requests use less processor time, from which size on, and how much at
 /// the best rate.
 fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Option<String> {
-    let [direct, buffered] =
-        [0, 1].map(|mode: usize| models[mode].iter().find(|model| model.whose == CostScope::Process));
+    let [direct, buffered] = [0, 1]
+        .map(|mode: usize| models[mode].iter().find(|model| model.whose == CostScope::Process));
     let cost = |model: &CostModel| {
         let per_mib = show_time(model.ns_per_byte * MIB as f64);
         format!("{} a request and {per_mib} a MiB", show_time(model.ns_per_request))
@@ -87,15 +100,23 @@ fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Opti
         }
         (None, None) => return None,
     };
-    let (request, byte) = (direct.ns_per_request - buffered.ns_per_request, buffered.ns_per_byte - direct.ns_per_byte);
+    let (request, byte) = (
+        direct.ns_per_request - buffered.ns_per_request,
+        buffered.ns_per_byte - direct.ns_per_byte,
+    );
     let knee = request / byte;
     let cheaper = match (request > 0.0, byte > 0.0) {
-        (true, true) => format!("Direct {op}s take less of the processor above {}", show_size_rounded(knee)),
-        (false, false) => format!("Direct {op}s take less of the processor below {}", show_size_rounded(knee)),
+        (true, true) => {
+            format!("Direct {op}s take less of the processor above {}", show_size_rounded(knee))
+        }
+        (false, false) => {
+            format!("Direct {op}s take less of the processor below {}", show_size_rounded(knee))
+        }
         (false, true) => format!("Direct {op}s take less of the processor at every size"),
         (true, false) => format!("Buffered {op}s take less of the processor at every size"),
     };
-    let mut said = format!("{cheaper}: {}, against {} for a file in the cache.", cost(direct), cost(buffered));
+    let mut said =
+        format!("{cheaper}: {}, against {} for a file in the cache.", cost(direct), cost(buffered));
     said.extend(saving(found, op, byte - request / LARGE));
     Some(said)
 }
@@ -109,8 +130,11 @@ fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
         return None;
     }
     let size = size(LARGE);
-    let saved =
-        format!(" Direct {op}s from {size} on save {} processors at {}", significant(processors, 2), show_rate(rate));
+    let saved = format!(
+        " Direct {op}s from {size} on save {} processors at {}",
+        significant(processors, 2),
+        show_rate(rate)
+    );
     let curves = if op == OpKind::Write {
         (&buffered::SYNCED, &unbuffered::WRITE)
     } else {
@@ -119,7 +143,10 @@ fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
     let (through, past) = (found.at(curves.0, LARGE), found.at(curves.1, LARGE));
     Some(match through.zip(past).map(|(through, past)| through.change_to(&past)) {
         Some(Effect::By(less)) if less < 0.0 => {
-            format!("{saved}; keep several outstanding, because single ones are {} slower.", percent(-less))
+            format!(
+                "{saved}; keep several outstanding, because single ones are {} slower.",
+                percent(-less)
+            )
         }
         Some(Effect::By(_) | Effect::Nothing) => format!("{saved}, and cost nothing."),
         Some(Effect::Unsure) | None => format!("{saved}."),

@@ -89,33 +89,55 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     {
         let sentence = match slow.1.change_to(&fast.1) {
             change @ Effect::By(_) => {
-                format!("With {depth} outstanding {} instead of {} {}.", fast.0, slow.0, effect(change))
+                format!(
+                    "With {depth} outstanding {} instead of {} {}.",
+                    fast.0,
+                    slow.0,
+                    effect(change)
+                )
             }
             Effect::Nothing => format!("The engine makes no difference with {depth} outstanding."),
             Effect::Unsure => format!("Whether the engine matters is undecided: {UNEVEN}."),
         };
         conclusion.sentences.push(sentence);
         conclusion.sentences.extend(cost_by_mechanism(found, depth, &engines));
-        let title = format!("Keep {depth} random reads outstanding by {}, not by {}", fast.0, slow.0);
+        let title =
+            format!("Keep {depth} random reads outstanding by {}, not by {}", fast.0, slow.0);
         let setting = format!("engine {}", fast.0);
-        conclusion.comparisons.push(Comparison::new(Change::Mechanism, slow.1, fast.1, title, setting));
+        conclusion.comparisons.push(Comparison::new(
+            Change::Mechanism,
+            slow.1,
+            fast.1,
+            title,
+            setting,
+        ));
     }
     conclusion
 }
 
 fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     let request = 4096.max(setting.facts.direct_align_bytes);
-    let base = Workload { request_bytes: request, pattern: Pattern::Random, ..setting.base(OpKind::Read) };
+    let base =
+        Workload { request_bytes: request, pattern: Pattern::Random, ..setting.base(OpKind::Read) };
     for &engine in &setting.engines {
         for (depth, rank) in DEPTHS {
-            if depth > engine.max_depth().min(MECHANISM_DEPTH) || (engine.has_workers() && depth == 1) {
+            if depth > engine.max_depth().min(MECHANISM_DEPTH)
+                || (engine.has_workers() && depth == 1)
+            {
                 continue;
             }
             let workload = if engine.is_mapped() {
                 // A mapping goes through the cache; with the cache dropped, each first touch is a
                 // read.
-                let cache = if setting.facts.in_memory { CacheState::AsIs } else { CacheState::Cold };
-                Workload { engine, buffering: Buffering::Buffered, cache, hint: Hint::Random, ..base.clone() }
+                let cache =
+                    if setting.facts.in_memory { CacheState::AsIs } else { CacheState::Cold };
+                Workload {
+                    engine,
+                    buffering: Buffering::Buffered,
+                    cache,
+                    hint: Hint::Random,
+                    ..base.clone()
+                }
             } else {
                 Workload { engine, depth, ..base.clone() }
             };
@@ -136,34 +158,48 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
 
 /// Processor cost per request of the cheapest and the most expensive of these engines, if they
 /// differ.
-fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)]) -> Option<String> {
+fn cost_by_mechanism(
+    found: &Found<'_>,
+    depth: u32,
+    engines: &[(Engine, Reading)],
+) -> Option<String> {
     let cost = |engine| {
         let readings = found.curve_by(&mechanism(engine), Axis::CpuNsPerRequest);
         Some((engine, readings.into_iter().find(|reading| reading.x == f64::from(depth))?))
     };
-    let mut costs: Vec<(Engine, Reading)> = engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
+    let mut costs: Vec<(Engine, Reading)> =
+        engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
     costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
     let (cheap, costly) = (costs.first()?, costs.last()?);
     cheap.1.change_to(&costly.1).gain()?;
     let (low, high) = (show_time(cheap.1.y), show_time(costly.1.y));
-    Some(format!("There a request costs {low} of processor time with {}, and {high} with {}.", cheap.0, costly.0))
+    Some(format!(
+        "There a request costs {low} of processor time with {}, and {high} with {}.",
+        cheap.0, costly.0
+    ))
 }
 
 /// The smallest depth for about the best rate, the need of depth 1, and the gain from greater
 /// depths.
 fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
-    let all: Vec<Reading> = curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();
+    let all: Vec<Reading> =
+        curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();
     let most = best(&all)?;
-    let good = |readings: &[Reading]| readings.iter().copied().find(|reading| reading.y >= ENOUGH * most.y);
+    let good = |readings: &[Reading]| {
+        readings.iter().copied().find(|reading| reading.y >= ENOUGH * most.y)
+    };
     let (depth, least) = curves
         .iter()
         .filter_map(|(depth, readings)| Some((*depth, good(readings)?)))
         .min_by(|a, b| (f64::from(a.0) * a.1.x).total_cmp(&(f64::from(b.0) * b.1.x)))?;
-    let reach = format!("{} reach {} with {} requests", plural(op), show_rate(least.y), size(least.x));
+    let reach =
+        format!("{} reach {} with {} requests", plural(op), show_rate(least.y), size(least.x));
     let mut said = match curves.first() {
         _ if depth == 1 => format!("{reach} one at a time"),
         Some((1, single)) => match good(single) {
-            Some(single) => format!("{reach}, {depth} outstanding; one at a time needs {}", size(single.x)),
+            Some(single) => {
+                format!("{reach}, {depth} outstanding; one at a time needs {}", size(single.x))
+            }
             None => {
                 let most = best(single)?;
                 format!(
@@ -182,8 +218,12 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
         .collect();
     if let Some(beyond) = best(&beyond) {
         match least.change_to(&beyond) {
-            Effect::By(more) if more > 0.0 => said += &format!("; more outstanding gain {}", percent(more)),
-            Effect::Unsure => said += &format!("; whether more outstanding gain is undecided, {UNEVEN}"),
+            Effect::By(more) if more > 0.0 => {
+                said += &format!("; more outstanding gain {}", percent(more))
+            }
+            Effect::Unsure => {
+                said += &format!("; whether more outstanding gain is undecided, {UNEVEN}")
+            }
             _ => said += "; more outstanding gain nothing",
         }
     }
@@ -196,6 +236,7 @@ fn deeper(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<Comparison> {
         Some(Reading { x: f64::from(*depth), ..*reading })
     };
     let by_depth: Vec<Reading> = curves.iter().filter_map(at_64k).collect();
-    let title = |depth: f64| format!("Keep {depth} sequential {op}s of 64 KiB outstanding, not one");
+    let title =
+        |depth: f64| format!("Keep {depth} sequential {op}s of 64 KiB outstanding, not one");
     Comparison::of_depths(&by_depth, title)
 }

@@ -22,7 +22,11 @@ const CACHED: f64 = 1.5;
 static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
     2,
-    &[FigureDesign::new("device_cache", "Service time of one direct read, by request size", Axis::ServiceNs)],
+    &[FigureDesign::new(
+        "device_cache",
+        "Service time of one direct read, by request size",
+        Axis::ServiceNs,
+    )],
 );
 
 fn curve(mode: ServiceMode) -> Curve {
@@ -49,7 +53,8 @@ fn grid(setting: &StudyContext) -> Grid {
 fn conclude(found: &Found<'_>) -> Conclusion {
     let modes = [ServiceMode::SameBlock, ServiceMode::NextBlock, ServiceMode::Miss];
     let [again, ahead, miss] = modes.map(|mode| found.at(&curve(mode), 4096));
-    let service_times = modes.into_iter().flat_map(|mode| models::service_times(found, &curve(mode), mode));
+    let service_times =
+        modes.into_iter().flat_map(|mode| models::service_times(found, &curve(mode), mode));
     Conclusion {
         service_times: service_times.collect(),
         sentences: miss.and_then(|miss| sentence(miss, again, ahead)).into_iter().collect(),
@@ -63,15 +68,23 @@ fn sentence(miss: Reading, again: Option<Reading>, ahead: Option<Reading>) -> Op
     let request = size(miss.x);
     let said = match (quicker(again), quicker(ahead)) {
         (Some(again), Some(ahead)) => {
-            format!("rereading a block is {again} as fast, and a sequential read after a pause {ahead}")
+            format!(
+                "rereading a block is {again} as fast, and a sequential read after a pause {ahead}"
+            )
         }
         (Some(again), None) => {
-            format!("rereading a block is {again} as fast; a sequential read after a pause is not faster")
+            format!(
+                "rereading a block is {again} as fast; a sequential read after a pause is not faster"
+            )
         }
         (None, Some(ahead)) => {
-            format!("a sequential read after a pause is {ahead} as fast; rereading a block is not faster")
+            format!(
+                "a sequential read after a pause is {ahead} as fast; rereading a block is not faster"
+            )
         }
-        (None, None) => "neither rereading a block nor a sequential read after a pause is faster".into(),
+        (None, None) => {
+            "neither rereading a block nor a sequential read after a pause is faster".into()
+        }
     };
     Some(format!("A random {request} read takes {}; {said}.", show_time(miss.y)))
 }

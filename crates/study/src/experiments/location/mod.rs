@@ -16,8 +16,11 @@ const POSITIONS: u64 = 9;
 
 const REQUEST: u32 = 256 << 10;
 
-static BY_POSITION: CurveSet =
-    CurveSet::new(Axis::Position, 3, &[FigureDesign::new("location", "256 KiB requests by position", Axis::BytesPerS)]);
+static BY_POSITION: CurveSet = CurveSet::new(
+    Axis::Position,
+    3,
+    &[FigureDesign::new("location", "256 KiB requests by position", Axis::BytesPerS)],
+);
 
 fn curve(op: OpKind) -> Curve {
     Curve::of(&BY_POSITION, op)
@@ -36,7 +39,8 @@ fn grid(setting: &StudyContext) -> Grid {
         let rank = if position % 2 == 0 { Rank::Core } else { Rank::Usual };
         for op in setting.ops() {
             let deep = setting.deep(op, REQUEST, 1);
-            let workload = Workload { region_start_bytes: start, region_bytes: Some(window), ..deep };
+            let workload =
+                Workload { region_start_bytes: start, region_bytes: Some(window), ..deep };
             grid.add(curve(op), position as f64 / (POSITIONS - 1) as f64, workload, rank);
         }
     }

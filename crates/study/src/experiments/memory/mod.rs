@@ -33,7 +33,12 @@ fn grid(setting: &StudyContext) -> Grid {
         for (size, rank) in setting.sizes() {
             let Some(workload) = setting.resident(op, size) else { continue };
             let core = matches!(size, 4096 | 65_536 | 1_048_576);
-            grid.add(resident(op), size, workload, if core { Rank::Core } else { rank.max(Rank::Usual) });
+            grid.add(
+                resident(op),
+                size,
+                workload,
+                if core { Rank::Core } else { rank.max(Rank::Usual) },
+            );
         }
     }
     grid
@@ -45,7 +50,8 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         Ok(rates) => sentences.extend(copies(rates)),
         Err(why) => sentences.push(format!("Memory could not be measured: {why}.")),
     }
-    for (op, subject) in [(OpKind::Read, "Page-cache reads"), (OpKind::Write, "Page-cache writes")] {
+    for (op, subject) in [(OpKind::Read, "Page-cache reads"), (OpKind::Write, "Page-cache writes")]
+    {
         sentences.extend(reach(subject, &found.curve(&resident(op)), show_rate));
     }
     let reads = found.curve(&resident(OpKind::Read));
@@ -58,8 +64,10 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 }
 
 fn copies(rates: &[MemoryUse]) -> Option<String> {
-    let mut copies: Vec<&MemoryUse> =
-        rates.iter().filter(|one| one.kind == "copy" && !one.rates_bytes_per_s.is_empty()).collect();
+    let mut copies: Vec<&MemoryUse> = rates
+        .iter()
+        .filter(|one| one.kind == "copy" && !one.rates_bytes_per_s.is_empty())
+        .collect();
     copies.sort_by_key(|one| one.threads);
     let rate = |one: &MemoryUse| show_rate(median(&one.rates_bytes_per_s));
     let (first, last) = (copies.first()?, copies.last()?);

@@ -69,7 +69,9 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             if number == 0 {
                 conclusion.sentences.extend(sentence(op, request, &readings));
             }
-            let title = |depth| format!("Keep {depth} random requests outstanding, not one ({})", of_size.name);
+            let title = |depth| {
+                format!("Keep {depth} random requests outstanding, not one ({})", of_size.name)
+            };
             conclusion.comparisons.extend(Comparison::of_depths(&readings, title));
         }
     }
@@ -82,8 +84,11 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     let rate = |reading: &Reading| per_second(reading.y);
     let most = curve.last()?;
     // The largest measured depth may still be below the optimum.
-    let beyond =
-        if good.x < most.x { format!("more gain {}", beyond(&good, curve)) } else { "more were not tried".into() };
+    let beyond = if good.x < most.x {
+        format!("more gain {}", beyond(&good, curve))
+    } else {
+        "more were not tried".into()
+    };
     Some(match one.change_to(&good) {
         Effect::By(more) if good.x > one.x => format!(
             "{subject} reach {} with {} outstanding, {} what one at a time gets; {beyond}.",
@@ -92,7 +97,11 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
             times(more + 1.0)
         ),
         Effect::Unsure if good.x > one.x => {
-            format!("{subject} seem to gain up to {} outstanding ({}), but {UNEVEN}.", good.x, rate(&good))
+            format!(
+                "{subject} seem to gain up to {} outstanding ({}), but {UNEVEN}.",
+                good.x,
+                rate(&good)
+            )
         }
         _ => format!("{subject} reach {} one at a time; more outstanding gain nothing.", rate(one)),
     })

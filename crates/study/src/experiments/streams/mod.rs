@@ -17,7 +17,11 @@ const COUNTS: [(u32, Rank); 5] =
 static BY_COUNT: CurveSet = CurveSet::new(
     Axis::Threads,
     2,
-    &[FigureDesign::new("streams", "Sequential streams of 64 KiB requests together, by their number", Axis::BytesPerS)],
+    &[FigureDesign::new(
+        "streams",
+        "Sequential streams of 64 KiB requests together, by their number",
+        Axis::BytesPerS,
+    )],
 );
 
 fn curve(op: OpKind) -> Curve {
@@ -41,13 +45,24 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let together = format!("{}: {} streams together get", plural(op), most.x);
         let rates = format!("{} against {}", show_rate(most.y), show_rate(one.y));
         let sentence = match one.change_to(most) {
-            Effect::By(more) if more >= 1.0 => format!("{together} {} what one gets ({rates}).", times(more + 1.0)),
-            Effect::By(more) if more > 0.0 => format!("{together} {} more than one ({rates}).", percent(more)),
-            Effect::By(less) => {
-                format!("{together} {} less than one: they disturb each other ({rates}).", percent(-less))
+            Effect::By(more) if more >= 1.0 => {
+                format!("{together} {} what one gets ({rates}).", times(more + 1.0))
             }
-            Effect::Nothing => format!("{together} as much as one ({}), and share it.", show_rate(most.y)),
-            Effect::Unsure => format!("{together} {}, one {}: {UNEVEN}.", show_rate(most.y), show_rate(one.y)),
+            Effect::By(more) if more > 0.0 => {
+                format!("{together} {} more than one ({rates}).", percent(more))
+            }
+            Effect::By(less) => {
+                format!(
+                    "{together} {} less than one: they disturb each other ({rates}).",
+                    percent(-less)
+                )
+            }
+            Effect::Nothing => {
+                format!("{together} as much as one ({}), and share it.", show_rate(most.y))
+            }
+            Effect::Unsure => {
+                format!("{together} {}, one {}: {UNEVEN}.", show_rate(most.y), show_rate(one.y))
+            }
         };
         (most.x > one.x).then_some(sentence)
     };

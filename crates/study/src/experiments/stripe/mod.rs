@@ -29,23 +29,38 @@ const CHUNKS: [(u64, Rank); 6] = [
 static MEMBERS: CurveSet = CurveSet::new(
     Axis::Members,
     3,
-    &[FigureDesign::new("stripe_members", "1 MiB requests, 8 outstanding, by the number of members", Axis::BytesPerS)],
+    &[FigureDesign::new(
+        "stripe_members",
+        "1 MiB requests, 8 outstanding, by the number of members",
+        Axis::BytesPerS,
+    )],
 );
 
-static ALONE: CurveSet =
-    CurveSet::new(Axis::Members, 3, &[FigureDesign::new("stripe_single", "Each member by itself", Axis::BytesPerS)]);
+static ALONE: CurveSet = CurveSet::new(
+    Axis::Members,
+    3,
+    &[FigureDesign::new("stripe_single", "Each member by itself", Axis::BytesPerS)],
+);
 
 static BY_CHUNK: CurveSet = CurveSet::new(
     Axis::ChunkBytes,
     3,
-    &[FigureDesign::new("stripe_chunk", "64 KiB requests, 8 outstanding, by stripe chunk", Axis::BytesPerS)],
+    &[FigureDesign::new(
+        "stripe_chunk",
+        "64 KiB requests, 8 outstanding, by stripe chunk",
+        Axis::BytesPerS,
+    )],
 )
 .with_half_power();
 
 static BY_DEPTH: CurveSet = CurveSet::new(
     Axis::Depth,
     3,
-    &[FigureDesign::new("stripe_depth", "64 KiB requests on a 64 KiB chunk, by depth", Axis::BytesPerS)],
+    &[FigureDesign::new(
+        "stripe_depth",
+        "64 KiB requests on a 64 KiB chunk, by depth",
+        Axis::BytesPerS,
+    )],
 )
 .with_half_power();
 
@@ -85,7 +100,8 @@ fn grid(setting: &StudyContext) -> Grid {
     let all = |chunk| Some(StripeShape { members: (0..count).collect(), chunk });
     for op in setting.ops() {
         for (chunk, rank) in CHUNKS.into_iter().filter(|(chunk, _)| *chunk >= setting.align()) {
-            grid.add(by_chunk(op), chunk as f64, setting.deep(op, 65_536, 8), rank).shape = all(chunk);
+            grid.add(by_chunk(op), chunk as f64, setting.deep(op, 65_536, 8), rank).shape =
+                all(chunk);
         }
         for depth in depths(count) {
             let deep = setting.deep(op, 65_536, depth);
@@ -124,9 +140,16 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             let [best_size, worst_size] = [best.x, worst.x].map(size);
             let title = format!("Stripe {op}s in chunks of {best_size}, not {worst_size}");
             let setting = format!("stripe chunk {best_size}");
-            conclusion.comparisons.push(Comparison::new(Change::Chunk, worst, best, title, setting));
+            conclusion.comparisons.push(Comparison::new(
+                Change::Chunk,
+                worst,
+                best,
+                title,
+                setting,
+            ));
         }
-        let title = |depth: f64| format!("Keep {depth} {op}s of 64 KiB outstanding on the stripe, not one");
+        let title =
+            |depth: f64| format!("Keep {depth} {op}s of 64 KiB outstanding on the stripe, not one");
         conclusion.comparisons.extend(Comparison::of_depths(&depths, title));
     }
     conclusion
@@ -152,14 +175,20 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
 /// MiB/s); the fourth adds nothing`. `None` if each adds something, or if the runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
-    let filled = |one: &Reading| one.y >= best.y * (1.0 - NOTICEABLE) && one.change_to(&best) == Effect::Nothing;
+    let filled = |one: &Reading| {
+        one.y >= best.y * (1.0 - NOTICEABLE) && one.change_to(&best) == Effect::Nothing
+    };
     let smallest = by_number.iter().position(filled)? + 1;
     let all = by_number.len();
     let every_number = by_number.iter().zip(1u32..).all(|(one, number)| one.x == f64::from(number));
     if smallest == all || !every_number {
         return None;
     }
-    let (verb, it) = if smallest == 1 { ("member fills", "they would share") } else { ("members fill", "they share") };
+    let (verb, it) = if smallest == 1 {
+        ("member fills", "they would share")
+    } else {
+        ("members fill", "they share")
+    };
     let rest = match all - smallest {
         1 => format!("the {} adds nothing", ordinal(all)),
         rest => format!("the other {} add nothing", count(rest)),
@@ -174,7 +203,10 @@ fn count(number: usize) -> String {
 }
 
 fn ordinal(number: usize) -> String {
-    let words = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    let words = [
+        "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+        "tenth",
+    ];
     words.get(number - 1).map_or_else(|| "last".to_owned(), ToString::to_string)
 }
 

@@ -40,7 +40,12 @@ fn grid(setting: &StudyContext) -> Grid {
             let through = Workload { buffering: Buffering::DirectDsync, ..write.clone() };
             grid.add(WRITE, size, write, rank);
             let corner = matches!(size, 4096 | 65_536 | 1_048_576);
-            grid.add(WRITE_THROUGH, size, through, if corner { rank } else { rank.max(Rank::Usual) });
+            grid.add(
+                WRITE_THROUGH,
+                size,
+                through,
+                if corner { rank } else { rank.max(Rank::Usual) },
+            );
         }
     }
     grid
@@ -48,7 +53,8 @@ fn grid(setting: &StudyContext) -> Grid {
 
 fn conclude(found: &Found<'_>) -> Conclusion {
     let [read, write, through] = [&READ, &WRITE, &WRITE_THROUGH].map(|series| found.curve(series));
-    let mut sentences: Vec<String> = reach("Single direct reads", &read, show_rate).into_iter().collect();
+    let mut sentences: Vec<String> =
+        reach("Single direct reads", &read, show_rate).into_iter().collect();
     sentences.extend(reach("Single direct writes", &write, show_rate));
     let mut comparisons: Vec<Comparison> = [
         (&read, "Read sequentially, past the cache,"),
@@ -61,9 +67,14 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     if let (Some(through), Some(plain)) = (found.at(&WRITE_THROUGH, 4096), found.at(&WRITE, 4096)) {
         sentences.push(match plain.change_to(&through) {
             Effect::By(less) if less < 0.0 => {
-                format!("Waiting for stable storage after each 4 KiB write costs {} of the rate.", percent(-less))
+                format!(
+                    "Waiting for stable storage after each 4 KiB write costs {} of the rate.",
+                    percent(-less)
+                )
             }
-            Effect::Unsure => format!("The cost of write-through for 4 KiB writes is undecided: {UNEVEN}."),
+            Effect::Unsure => {
+                format!("The cost of write-through for 4 KiB writes is undecided: {UNEVEN}.")
+            }
             _ => "Write-through costs 4 KiB writes nothing.".into(),
         });
         let title = "Do not write every 4 KiB through: gather them and flush once, where the last ones may be lost";
@@ -75,7 +86,9 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         (&WRITE, ServiceMode::DirectWrite),
         (&WRITE_THROUGH, ServiceMode::WriteThrough),
     ];
-    let service_times =
-        modes.into_iter().flat_map(|(series, mode)| models::service_times(found, series, mode)).collect();
+    let service_times = modes
+        .into_iter()
+        .flat_map(|(series, mode)| models::service_times(found, series, mode))
+        .collect();
     Conclusion { sentences, comparisons, service_times, ..Conclusion::default() }
 }

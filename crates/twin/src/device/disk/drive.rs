@@ -166,10 +166,9 @@ impl Model for DiskDrive {
         let buses = drives.buses.min(drives.count);
         let rate = drives.bus_kinds[&self.bus].advertised_bytes_per_s * f64::from(buses);
         // The data sheet gives the media rate of the outermost track.
-        let outer = self
-            .all_zones()
-            .first()
-            .map(|&(_, sectors)| sectors as f64 * SECTOR as f64 / (self.revolution() as f64 * 1e-9));
+        let outer = self.all_zones().first().map(|&(_, sectors)| {
+            sectors as f64 * SECTOR as f64 / (self.revolution() as f64 * 1e-9)
+        });
         let mut disks = drives.disks(outer);
         disks.settings.insert("write_cache".into(), if drives.wce { "on" } else { "off" }.into());
         disks.settings.insert("rotational".into(), "1".into());
@@ -179,10 +178,14 @@ impl Model for DiskDrive {
 
     fn scale_latency(&mut self, by: f64) {
         let f = &mut self.firmware;
-        let reads = [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us];
+        let reads =
+            [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us];
         let waits = [&mut f.queued_write_us, &mut f.queued_cycle_us, &mut f.attention_us];
-        let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us].into_iter().chain(waits);
-        for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.read_cycle_us]) {
+        let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us]
+            .into_iter()
+            .chain(waits);
+        for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.read_cycle_us])
+        {
             *time *= by;
         }
     }
@@ -209,20 +212,36 @@ impl Model for DiskDrive {
         if self.zones.iter().any(|&(cylinders, sectors)| cylinders == 0 || sectors == 0) {
             return problem("zones", "a zone has no cylinders or no sectors");
         }
-        if self.zone_law.is_some_and(|law| law.inner_sectors > law.outer_sectors || law.inner_zones == 0) {
-            return problem("zone_law", "inner_sectors must not exceed outer_sectors, and there must be inner zones");
+        if self
+            .zone_law
+            .is_some_and(|law| law.inner_sectors > law.outer_sectors || law.inner_zones == 0)
+        {
+            return problem(
+                "zone_law",
+                "inner_sectors must not exceed outer_sectors, and there must be inner zones",
+            );
         }
-        if self.seek.is_empty() || self.seek.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
+        if self.seek.is_empty()
+            || self.seek.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1)
+        {
             return problem("seek", "distances and times must ascend, and there must be one");
         }
-        if self.head_switch_ms > self.track_skew_ms || self.write_head_switch_ms > self.track_skew_ms {
-            return problem("track_skew_ms", "a head switch takes longer than the skew that hides it");
+        if self.head_switch_ms > self.track_skew_ms
+            || self.write_head_switch_ms > self.track_skew_ms
+        {
+            return problem(
+                "track_skew_ms",
+                "a head switch takes longer than the skew that hides it",
+            );
         }
         if self.track_skew_ms * 1e-3 >= 60.0 / self.rpm {
             return problem("track_skew_ms", "is more than a revolution");
         }
         if self.firmware.select_wait_us > self.firmware.read_recover_us {
-            return problem("firmware.select_wait_us", "is more than read_recover_us, of which it is a part");
+            return problem(
+                "firmware.select_wait_us",
+                "is more than read_recover_us, of which it is a part",
+            );
         }
         None
     }

@@ -78,7 +78,8 @@ impl Geometry {
 
     fn zone(&self, lba: u64) -> &Zone {
         // Most requests stay in the outer zones, and there are at most a dozen zones.
-        let beyond = self.zones.iter().position(|zone| zone.first_lba > lba).unwrap_or(self.zones.len());
+        let beyond =
+            self.zones.iter().position(|zone| zone.first_lba > lba).unwrap_or(self.zones.len());
         &self.zones[beyond - 1]
     }
 

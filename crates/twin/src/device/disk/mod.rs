@@ -123,13 +123,19 @@ struct Disk {
 impl Disk {
     fn new(drive: &DiskDrive, slot: Slot) -> Self {
         let (zones, revolution) = (drive.all_zones(), drive.revolution_of(slot.number));
-        let geometry =
-            Geometry::new(revolution, drive.heads, ms(drive.track_skew_ms), ms(drive.cylinder_skew_ms), &zones);
+        let geometry = Geometry::new(
+            revolution,
+            drive.heads,
+            ms(drive.track_skew_ms),
+            ms(drive.cylinder_skew_ms),
+            &zones,
+        );
         // Spindles are not synchronised.
         let geometry = geometry.turned((spread(slot.number) * revolution as f64) as Nanos);
         let points = drive.seek.iter().map(|&(cylinders, time)| (cylinders, ms(time))).collect();
         let settle = ms(drive.write_settle_ms);
-        let seek = Seek::new(points, settle, ms(drive.head_switch_ms), ms(drive.write_head_switch_ms));
+        let seek =
+            Seek::new(points, settle, ms(drive.head_switch_ms), ms(drive.write_head_switch_ms));
         Disk {
             geometry,
             seek,

@@ -33,11 +33,16 @@ struct Prefetch {
 impl Prefetch {
     /// When every block before `end` is in the cache.
     fn has(&self, geometry: &Geometry, end: u64) -> Nanos {
-        if end <= self.from { 0 } else { self.began + geometry.end(end) - geometry.start(self.from) }
+        if end <= self.from {
+            0
+        } else {
+            self.began + geometry.end(end) - geometry.start(self.from)
+        }
     }
 
     fn head(&self, geometry: &Geometry, now: Nanos) -> u64 {
-        geometry.reached(self.from, self.began, self.limit, now.max(self.began)).max(self.from + 1) - 1
+        geometry.reached(self.from, self.began, self.limit, now.max(self.began)).max(self.from + 1)
+            - 1
     }
 }
 
@@ -79,7 +84,14 @@ impl ReadCache {
         self.prefetch = None;
     }
 
-    pub(super) fn lookup(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos, sending: Nanos) -> Lookup {
+    pub(super) fn lookup(
+        &mut self,
+        geometry: &Geometry,
+        lba: u64,
+        end: u64,
+        now: Nanos,
+        sending: Nanos,
+    ) -> Lookup {
         self.clock += 1;
         if let Some(prefetch) = self.prefetch {
             let segment = self.segments[prefetch.segment];
@@ -149,26 +161,36 @@ impl ReadCache {
 
     /// The host read the blocks before `end`, which frees their space.
     pub(super) fn taken(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos) {
-        let filling =
-            self.prefetch.filter(|p| lba >= self.segments[p.segment].start && end <= p.limit).map(|p| p.segment);
+        let filling = self
+            .prefetch
+            .filter(|p| lba >= self.segments[p.segment].start && end <= p.limit)
+            .map(|p| p.segment);
         let held = || self.segments.iter().position(|s| lba >= s.start && end <= s.end);
         let Some(index) = filling.or_else(held) else { return };
         let segment = &mut self.segments[index];
         segment.taken = segment.taken.max(end);
         // A drive that keeps sent data keeps about a track of it.
-        let kept = if self.keeps { geometry.track_sectors(lba).min(self.segment_sectors / 2) } else { 0 };
+        let kept =
+            if self.keeps { geometry.track_sectors(lba).min(self.segment_sectors / 2) } else { 0 };
         let limit = (segment.taken + self.segment_sectors - kept).min(geometry.sectors());
-        let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.segment == index && !p.ending) else { return };
+        let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.segment == index && !p.ending)
+        else {
+            return;
+        };
         if limit > prefetch.limit {
             if prefetch.has(geometry, prefetch.limit) > now {
                 prefetch.limit = limit;
-            } else if limit - prefetch.limit >= geometry.track_sectors(prefetch.limit).min(self.segment_sectors / 2) {
+            } else if limit - prefetch.limit
+                >= geometry.track_sectors(prefetch.limit).min(self.segment_sectors / 2)
+            {
                 resume(geometry, prefetch, now);
                 prefetch.limit = limit;
             }
         }
         let filled = prefetch.limit;
-        segment.start = segment.start.max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
+        segment.start = segment
+            .start
+            .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
     /// Starts a segment; its first block is under the head at `began`.
@@ -179,12 +201,14 @@ impl ReadCache {
             self.segments.push(segment);
             self.segments.len() - 1
         } else {
-            let oldest = (0..self.segments.len()).min_by_key(|&i| self.segments[i].used).unwrap_or(0);
+            let oldest =
+                (0..self.segments.len()).min_by_key(|&i| self.segments[i].used).unwrap_or(0);
             self.segments[oldest] = segment;
             oldest
         };
         let limit = (lba + self.segment_sectors).max(end).min(geometry.sectors());
-        self.prefetch = Some(Prefetch { segment: index, from: lba, began, limit, wanted: end, ending: false });
+        self.prefetch =
+            Some(Prefetch { segment: index, from: lba, began, limit, wanted: end, ending: false });
     }
 
     /// The head leaves; the blocks read so far stay.

@@ -99,8 +99,10 @@ impl Device for Disk {
     }
 
     fn dirty(&self, before: Nanos) -> bool {
-        let cached = |work: &MediaWork| work.write && work.command.is_none() && work.since <= before;
-        self.pending.iter().any(cached) || matches!(&self.media, Media::Busy(work, _) if cached(work))
+        let cached =
+            |work: &MediaWork| work.write && work.command.is_none() && work.since <= before;
+        self.pending.iter().any(cached)
+            || matches!(&self.media, Media::Busy(work, _) if cached(work))
     }
 
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)> {
@@ -123,19 +125,25 @@ impl Disk {
     /// Sends the command; returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
-        let Some(index) = self.selecting.pop_front() else { return (now, Wake::device(DISCONNECTED)) };
+        let Some(index) = self.selecting.pop_front() else {
+            return (now, Wake::device(DISCONNECTED));
+        };
         let command = host.commands[index];
         let end = |what: u8| Wake { what, command: index };
         let bus = &mut host.buses[self.bus as usize];
         let (times, phases, stalled) = (bus.times, &mut bus.phases, &mut bus.stalled);
-        let mut t =
-            now + phases.add(Phase::Arbitrate, times.arbitrate) + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
+        let mut t = now
+            + phases.add(Phase::Arbitrate, times.arbitrate)
+            + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
         // Back to back: the drive is still working on the previous command.
-        let behind = now <= self.left_bus.max(self.free_at.saturating_sub(self.firmware.select_wait));
+        let behind =
+            now <= self.left_bus.max(self.free_at.saturating_sub(self.firmware.select_wait));
         let cycle = if behind { self.firmware.queued_cycle } else { 0 };
         let answer = self.free_at.saturating_sub(t);
-        t += phases.add(Phase::Select, times.select + answer) + phases.add(Phase::SelectEnd, times.select_end);
-        t += phases.add(Phase::MessageOut, times.message_out) + phases.add(Phase::Command, times.command);
+        t += phases.add(Phase::Select, times.select + answer)
+            + phases.add(Phase::SelectEnd, times.select_end);
+        t += phases.add(Phase::MessageOut, times.message_out)
+            + phases.add(Phase::Command, times.command);
         let (lba, last) = blocks(&command);
         if command.op == Op::Write {
             let queued = if behind { self.firmware.queued_write } else { 0 };
@@ -143,9 +151,16 @@ impl Disk {
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
             if self.wce && !command.durable {
-                t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
+                t += phases.add(Phase::Status, times.status)
+                    + phases.add(Phase::MessageIn, times.complete);
                 self.free_at = (t + self.firmware.write_recover).max(now + answer + queued + cycle);
-                self.pending.push(MediaWork { lba, end: last, write: true, command: None, since: t });
+                self.pending.push(MediaWork {
+                    lba,
+                    end: last,
+                    write: true,
+                    command: None,
+                    since: t,
+                });
                 host.wake(t, Wake::device(MEDIA));
                 return (t, end(DONE));
             }
@@ -166,11 +181,15 @@ impl Disk {
                 let again = if again { self.firmware.reread } else { 0 };
                 let wait = (ready - t) + again;
                 t += phases.add(Phase::MessageIn, wait);
-                let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
-                t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
-                let floor = (now + answer + self.firmware.read_floor).saturating_sub(t + times.status + times.complete);
+                let done =
+                    host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
+                t += phases.add(Phase::DataIn, done - t)
+                    + phases.add(Phase::DataEnd, times.data_end);
+                let floor = (now + answer + self.firmware.read_floor)
+                    .saturating_sub(t + times.status + times.complete);
                 t += phases.add(Phase::MessageIn, floor);
-                t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
+                t += phases.add(Phase::Status, times.status)
+                    + phases.add(Phase::MessageIn, times.complete);
                 self.cache.taken(&self.geometry, lba, last, t);
                 self.free_at = self.free_at.max(t + self.firmware.read_recover);
                 return (t, end(DONE));
@@ -181,7 +200,13 @@ impl Disk {
             }
             Lookup::Miss => {
                 t += phases.add(Phase::MessageIn, times.disconnect);
-                self.pending.push(MediaWork { lba, end: last, write: false, command: Some(index), since: t });
+                self.pending.push(MediaWork {
+                    lba,
+                    end: last,
+                    write: false,
+                    command: Some(index),
+                    since: t,
+                });
                 host.wake(t, Wake::device(MEDIA));
             }
         }
@@ -196,7 +221,8 @@ impl Disk {
         let mut t = host.kernel.now()
             + phases.add(Phase::Arbitrate, times.arbitrate)
             + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
-        t += phases.add(Phase::Reselect, times.reselect) + phases.add(Phase::SelectEnd, times.select_end);
+        t += phases.add(Phase::Reselect, times.reselect)
+            + phases.add(Phase::SelectEnd, times.select_end);
         t += phases.add(Phase::MessageIn, times.identify);
         if command.op == Op::Read {
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
@@ -205,7 +231,11 @@ impl Disk {
             self.cache.taken(&self.geometry, lba, last, t);
         }
         t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
-        let recover = if command.op == Op::Read { self.firmware.read_recover } else { self.firmware.write_recover };
+        let recover = if command.op == Op::Read {
+            self.firmware.read_recover
+        } else {
+            self.firmware.write_recover
+        };
         self.free_at = self.free_at.max(t + recover);
         (t, Wake { what: DONE, command: index })
     }
@@ -226,11 +256,13 @@ impl Disk {
             return;
         }
         let Some(work) = self.pick(now) else { return };
-        let end = if work.write { self.begin_write(&work, now) } else { self.begin_read(&work, now) };
+        let end =
+            if work.write { self.begin_write(&work, now) } else { self.begin_read(&work, now) };
         self.media = Media::Busy(work, end);
         self.media_busy += end - now;
         if let (false, Some(command)) = (work.write, work.command) {
-            let sending = host.buses[self.bus as usize].times.data(host.commands[command].bytes, false);
+            let sending =
+                host.buses[self.bus as usize].times.data(host.commands[command].bytes, false);
             host.wake(end.saturating_sub(sending).max(now), Wake { what: RESELECT, command });
         }
         host.wake(end, Wake::device(MEDIA_DONE));
@@ -242,12 +274,17 @@ impl Disk {
         let times = host.buses[self.bus as usize].times;
         let (geometry, cache) = (&self.geometry, &mut self.cache);
         self.pending.retain(|work| {
-            let Some(command) = work.command.filter(|_| !work.write && work.since <= now) else { return true };
-            let sending = times.data(host.commands[command].bytes, false);
-            let Lookup::Hit { ready, .. } = cache.lookup(geometry, work.lba, work.end, now, sending) else {
+            let Some(command) = work.command.filter(|_| !work.write && work.since <= now) else {
                 return true;
             };
-            host.kernel.at(ready.max(now), Event::Device(host.number, Wake { what: RESELECT, command }));
+            let sending = times.data(host.commands[command].bytes, false);
+            let Lookup::Hit { ready, .. } =
+                cache.lookup(geometry, work.lba, work.end, now, sending)
+            else {
+                return true;
+            };
+            host.kernel
+                .at(ready.max(now), Event::Device(host.number, Wake { what: RESELECT, command }));
             false
         });
     }
@@ -258,7 +295,11 @@ impl Disk {
         {
             self.give_room((work.end - work.lba) * SECTOR);
             if let Some(command) = work.command {
-                self.chores.push_back(Chore { command, written: true, left: self.firmware.half_turnaround });
+                self.chores.push_back(Chore {
+                    command,
+                    written: true,
+                    left: self.firmware.half_turnaround,
+                });
             }
         }
         self.media = Media::Free;
@@ -287,7 +328,13 @@ impl Disk {
             host.want_bus(self.bus, Connect::Reselect(command), self);
         } else {
             let (lba, end) = blocks(&host.commands[command]);
-            self.pending.push(MediaWork { lba, end, write: true, command: Some(command), since: host.now() });
+            self.pending.push(MediaWork {
+                lba,
+                end,
+                write: true,
+                command: Some(command),
+                since: host.now(),
+            });
             self.media_start(host);
         }
         self.do_chores(host);

@@ -35,7 +35,8 @@ impl Seek {
         }
         let (below_cylinders, below_time) = self.points[index - 1];
         let root = |n: u64| (n as f64).sqrt();
-        let part = (root(distance) - root(below_cylinders)) / (root(cylinders) - root(below_cylinders));
+        let part =
+            (root(distance) - root(below_cylinders)) / (root(cylinders) - root(below_cylinders));
         below_time + ((time.saturating_sub(below_time)) as f64 * part) as Nanos
     }
 

@@ -15,10 +15,15 @@ pub fn help(width: usize) -> String {
         ("data", Data),
         ("report", Report),
     ];
-    let effective = |row: &&Row| !matches!(row.takes, OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_));
+    let effective =
+        |row: &&Row| !matches!(row.takes, OnlyValues(..) | OnlyZero(_) | Ignored(_) | Refused(_));
     let mut text = String::new();
     for (title, group) in groups {
-        let names = ROWS.iter().filter(effective).filter(|row| row.group == group).filter_map(|row| row.names().next());
+        let names = ROWS
+            .iter()
+            .filter(effective)
+            .filter(|row| row.group == group)
+            .filter_map(|row| row.names().next());
         wrapped(&mut text, title, names, width);
     }
     let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Ignored(_)));

@@ -71,13 +71,19 @@ fn a_dash_separates_read_and_write_sizes() {
         let one = |mix: &SizeMix| mix.bounds().unwrap().1 >> 10;
         [one(&options.blocks[0]), one(&options.blocks[1]), one(&options.trim_blocks)]
     };
-    assert_eq!((blocks("8k-32k"), blocks("32k-8k"), blocks("4k")), ([8, 32, 32], [32, 8, 8], [4, 4, 4]));
+    assert_eq!(
+        (blocks("8k-32k"), blocks("32k-8k"), blocks("4k")),
+        ([8, 32, 32], [32, 8, 8], [4, 4, 4])
+    );
     assert_eq!((blocks("4k-8k,16k-32k"), blocks("4k,8k,64k")), ([4, 16, 16], [4, 8, 64]));
 }
 
 #[test]
 fn the_help_lists_supported_options() {
     let help = help(100);
-    assert!(help.contains("  requests  rw rwmixread") && !help.contains("numa_cpu_nodes"), "{help}");
+    assert!(
+        help.contains("  requests  rw rwmixread") && !help.contains("numa_cpu_nodes"),
+        "{help}"
+    );
     assert!(help.lines().all(|line| line.len() <= 100));
 }

@@ -32,7 +32,8 @@ impl Spread {
         }
         let least = job.least_request_bytes();
         let align = job.options.align_bytes.unwrap_or(least).max(1);
-        let places = if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
+        let places =
+            if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
         Some(Spread {
             align,
             min_bytes: least,
@@ -55,7 +56,9 @@ impl FileTurns {
         let first = match self.service {
             FileService::RoundRobin => number % self.files,
             FileService::Random => rng::below(rng::hash(self.seed, !number), self.files),
-            FileService::Sequential if state.maps.is_empty() => state.issued / self.part.1 % self.files,
+            FileService::Sequential if state.maps.is_empty() => {
+                state.issued / self.part.1 % self.files
+            }
             FileService::Sequential => 0,
         };
         let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
@@ -64,7 +67,12 @@ impl FileTurns {
 
     /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are
     /// full.
-    pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
+    pub(super) fn place_spread(
+        &self,
+        spread: &Spread,
+        state: &mut State,
+        request: &mut Request,
+    ) -> bool {
         if spread.covers && state.maps.iter().all(FreeMap::is_full) {
             state.passes += 1;
             if state.passes >= spread.passes {

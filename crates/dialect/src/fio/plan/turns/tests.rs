@@ -26,7 +26,8 @@ fn file_service_types_pick_files() {
     assert_eq!(placed(&turns, &one_file), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 0)]);
     let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random"), 3, part, 1);
     let mut drawn = placed(&turns, &writes);
-    let of_file = |file: u32| drawn.iter().filter(move |(drawn, _)| *drawn == file).map(|(_, block)| *block);
+    let of_file =
+        |file: u32| drawn.iter().filter(move |(drawn, _)| *drawn == file).map(|(_, block)| *block);
     assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file is read in order: {drawn:?}");
     drawn.dedup_by_key(|(file, _)| *file);
     assert_ne!(drawn.len(), 3, "in a drawn order");
@@ -34,9 +35,17 @@ fn file_service_types_pick_files() {
 
 #[test]
 fn strides_skip_the_gaps_between_zones() {
-    let turns =
-        FileTurns::new(&job("rw=read zonemode=strided zonesize=8k zonerange=12k zoneskip=4k"), 1, (0, 36864), 1);
-    assert_eq!((turns.region(), turns.pass_bytes()), ((0, 20480), 20480), "two zones and half of a third");
+    let turns = FileTurns::new(
+        &job("rw=read zonemode=strided zonesize=8k zonerange=12k zoneskip=4k"),
+        1,
+        (0, 36864),
+        1,
+    );
+    assert_eq!(
+        (turns.region(), turns.pass_bytes()),
+        ((0, 20480), 20480),
+        "two zones and half of a third"
+    );
     let reads: Vec<(Op, u64)> = (0..5).map(|block| (Op::Read, block)).collect();
     assert_eq!(placed(&turns, &reads), [(0, 0), (0, 1), (0, 4), (0, 5), (0, 8)]);
 }
@@ -44,7 +53,11 @@ fn strides_skip_the_gaps_between_zones() {
 #[test]
 fn gaps_apply_to_alternating_files_and_mixes() {
     let turns = FileTurns::new(&job("rw=write:4k nrfiles=2"), 2, (8192, 4 * 4096), 1);
-    assert_eq!((turns.region(), turns.pass_bytes()), ((16384, 16384), 16384), "two of four blocks of each file");
+    assert_eq!(
+        (turns.region(), turns.pass_bytes()),
+        ((16384, 16384), 16384),
+        "two of four blocks of each file"
+    );
     let writes: Vec<(Op, u64)> = (4..8).map(|block| (Op::Write, block)).collect();
     assert_eq!(placed(&turns, &writes), [(0, 2), (1, 2), (0, 4), (1, 4)]);
     let turns = FileTurns::new(&job("rw=rw:4k"), 1, (0, 8 * 4096), 1);
@@ -67,13 +80,23 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
         }
         places.push((op as usize, request.offset / 4096));
     }
-    let of = |op| places.iter().filter(move |(side, _)| *side == op).map(|(_, block)| *block).collect::<Vec<_>>();
+    let of = |op| {
+        places
+            .iter()
+            .filter(move |(side, _)| *side == op)
+            .map(|(_, block)| *block)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of(0), [0, 3, 6, 9, 12, 15, 0, 3, 6, 9, 12, 15]);
     assert_eq!(&of(1)[..3], [0, 3, 6]);
     let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, (0, 16 * 4096), 1, Some(1));
     let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
     let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
-    assert_eq!(blocks, [0, 2, 4, 6, 8, 10, 12, 14, 0, 2], "as in fio, a request that would begin at the end restarts");
+    assert_eq!(
+        blocks,
+        [0, 2, 4, 6, 8, 10, 12, 14, 0, 2],
+        "as in fio, a request that would begin at the end restarts"
+    );
 }
 
 #[test]
@@ -81,7 +104,8 @@ fn rates_of_both_directions_set_the_mix() {
     let turns = FileTurns::new(&job("rw=randrw rate_iops=100,200"), 1, (0, 32 * 4096), 1);
     let ops: String = (0..32)
         .map(|block| {
-            let mut request = Request { op: Op::Write, target: 0, offset: block * 4096, len: 4096, slot: 0 };
+            let mut request =
+                Request { op: Op::Write, target: 0, offset: block * 4096, len: 4096, slot: 0 };
             assert!(turns.place(&mut request) && request.offset == block * 4096);
             if request.op == Op::Read { 'r' } else { 'w' }
         })
@@ -91,10 +115,16 @@ fn rates_of_both_directions_set_the_mix() {
 
 #[test]
 fn normal_offsets_collide_as_often_as_with_fios_hash() {
-    let turns = FileTurns::new(&job("rw=randread norandommap=1 random_distribution=normal:20"), 1, (0, 2048 * 4096), 1);
+    let turns = FileTurns::new(
+        &job("rw=randread norandommap=1 random_distribution=normal:20"),
+        1,
+        (0, 2048 * 4096),
+        1,
+    );
     let mut counts = vec![0u32; 2048];
     for number in 0..100_000 {
-        let mut request = Request { op: Op::Read, target: 0, offset: number % 2048 * 4096, len: 4096, slot: 0 };
+        let mut request =
+            Request { op: Op::Read, target: 0, offset: number % 2048 * 4096, len: 4096, slot: 0 };
         assert!(turns.place(&mut request));
         counts[(request.offset / 4096) as usize] += 1;
     }
@@ -125,7 +155,8 @@ fn requests_go_backward_from_the_end() {
 fn consecutive_requests_go_to_one_file() {
     let part = (0, 3 * 4096);
     let writes: Vec<(Op, u64)> = (0..9).map(|block| (Op::Write, block)).collect();
-    let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=roundrobin:2"), 3, part, 1);
+    let turns =
+        FileTurns::new(&job("rw=write nrfiles=3 file_service_type=roundrobin:2"), 3, part, 1);
     let wanted = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 2), (1, 2), (2, 2)];
     assert_eq!(placed(&turns, &writes), wanted);
     let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random:3"), 3, part, 1);
@@ -152,7 +183,12 @@ fn random_offsets_come_from_one_zone_after_the_other() {
 
 #[test]
 fn zones_get_their_share_of_the_requests_on_all_offsets() {
-    let turns = FileTurns::new(&job("rw=randread random_distribution=zoned:50/10:30/20:20/"), 1, (4096, 100 * 4096), 1);
+    let turns = FileTurns::new(
+        &job("rw=randread random_distribution=zoned:50/10:30/20:20/"),
+        1,
+        (4096, 100 * 4096),
+        1,
+    );
     let places = placed(&turns, &vec![(Op::Read, 1); 20_000]);
     let mut counts = [0u32; 100];
     places.iter().for_each(|(_, block)| counts[*block as usize - 1] += 1);
@@ -207,7 +243,10 @@ fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u
 #[test]
 fn mixed_random_sizes_cover_each_file_once_or_repeat() {
     let mut covered = spread("rw=randwrite nrfiles=2 bsrange=4k-16k", 2, 40 << 10, usize::MAX);
-    assert!(covered.iter().any(|&(_, _, len)| len < 16384), "only a short gap stays free: {covered:?}");
+    assert!(
+        covered.iter().any(|&(_, _, len)| len < 16384),
+        "only a short gap stays free: {covered:?}"
+    );
     covered.sort_unstable();
     for file in 0..2 {
         let own = covered.iter().filter(|(of, ..)| *of == file);
@@ -218,9 +257,16 @@ fn mixed_random_sizes_cover_each_file_once_or_repeat() {
         assert_eq!(end, 4096 + (40 << 10));
     }
     let drawn = spread("rw=randwrite norandommap=1 bssplit=4k/50:16k/50", 1, 64 << 10, 500);
-    assert!(drawn.len() == 500 && drawn.iter().all(|(_, offset, len)| offset + u64::from(*len) <= 68 << 10));
-    assert!(drawn.iter().any(|&(_, offset, _)| offset == 64 << 10), "only small requests fit at the end");
+    assert!(
+        drawn.len() == 500
+            && drawn.iter().all(|(_, offset, len)| offset + u64::from(*len) <= 68 << 10)
+    );
+    assert!(
+        drawn.iter().any(|&(_, offset, _)| offset == 64 << 10),
+        "only small requests fit at the end"
+    );
     let aligned = spread("rw=randwrite bs=16k blockalign=4k", 1, 64 << 10, 500);
-    let places: std::collections::BTreeSet<u64> = aligned.iter().map(|(_, offset, _)| offset >> 12).collect();
+    let places: std::collections::BTreeSet<u64> =
+        aligned.iter().map(|(_, offset, _)| offset >> 12).collect();
     assert_eq!(places, (1..=13).collect());
 }

@@ -25,7 +25,9 @@ impl RequestSource for FioStream {
 
     fn synced(&mut self, began: Nanos, ended: Nanos) {
         let Some(what) = self.core.synced(began, ended) else { return };
-        self.filters.iter_mut().for_each(|filter| filter.synced(&mut self.core, what, began, ended));
+        self.filters
+            .iter_mut()
+            .for_each(|filter| filter.synced(&mut self.core, what, began, ended));
     }
 
     fn fill_buffers(&mut self, buffers: &mut [u8]) {

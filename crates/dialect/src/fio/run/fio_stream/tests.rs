@@ -18,9 +18,11 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
     };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
-    let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+    let stream =
+        Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
     let bytes = if job.options.invalidate { 4 * 4096 } else { 0 };
-    let company = Company { passes: Passes { bytes, cold: true, synced: false }, ..Company::default() };
+    let company =
+        Company { passes: Passes { bytes, cold: true, synced: false }, ..Company::default() };
     let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, company);
     recorder.begin(0);
     let (mut text, mut outstanding) = (String::new(), Vec::new());
@@ -71,12 +73,21 @@ fn a_trim_goes_before_its_write() {
     // The write after a trim has the same offset.
     let places = |mode: &str| {
         let job = job(&format!("rw={mode} bs=4k,4k,8k ioengine=io_uring iodepth=2"));
-        let clone =
-            ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 16 * 8192), limit_bytes: None, passes: 1 };
+        let clone = ClonePlan {
+            number: 1,
+            job: (0, 0),
+            files: vec![0],
+            part: (0, 16 * 8192),
+            limit_bytes: None,
+            passes: 1,
+        };
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
-        let stream = Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
+        let stream =
+            Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0)
+                .unwrap();
+        let mut recorder =
+            FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
         recorder.begin(0);
         let (mut trims, mut writes) = (Vec::new(), Vec::new());
         loop {
@@ -106,18 +117,30 @@ fn poisson_arrivals_have_the_right_mean_and_deviation() {
     let spread = |process: &str| {
         let job = job(&format!("rw=randread norandommap=1 rate_iops=1000 rate_process={process}"));
         let size = 4096 * 4096;
-        let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, size), limit_bytes: None, passes: 1 };
+        let clone = ClonePlan {
+            number: 1,
+            job: (0, 0),
+            files: vec![0],
+            part: (0, size),
+            limit_bytes: None,
+            passes: 1,
+        };
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
-        let stream = Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 7, Company::default());
+        let stream =
+            Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+        let mut recorder =
+            FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 7, Company::default());
         recorder.begin(0);
         let (mut now, mut times) = (0, Vec::new());
         loop {
             match recorder.next(now) {
                 Next::Issue(request) => {
                     times.push(now as f64);
-                    recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                    recorder.complete(
+                        Completion { slot: request.slot, result: request.len as i32 },
+                        now,
+                    );
                 }
                 Next::WaitUntil(then) => now = then,
                 Next::Done => break,
@@ -133,17 +156,29 @@ fn poisson_arrivals_have_the_right_mean_and_deviation() {
     assert!(count == 4095 && (mean - 1.0).abs() < 0.01 && deviation < 0.01, "{mean} {deviation}");
     // 4095 gaps: both are within four standard errors, 1/64 each.
     let (count, mean, deviation) = spread("poisson");
-    assert!(count == 4095 && (mean - 1.0).abs() < 0.07 && (deviation - 1.0).abs() < 0.1, "{mean} {deviation}");
+    assert!(
+        count == 4095 && (mean - 1.0).abs() < 0.07 && (deviation - 1.0).abs() < 0.1,
+        "{mean} {deviation}"
+    );
 }
 
 #[test]
 fn latency_is_the_sum_of_submission_and_completion() {
     let job = job("rw=read ioengine=libaio iodepth=2");
-    let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: None, passes: 1 };
+    let clone = ClonePlan {
+        number: 1,
+        job: (0, 0),
+        files: vec![0],
+        part: (0, 4 * 4096),
+        limit_bytes: None,
+        passes: 1,
+    };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
-    let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
+    let stream =
+        Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+    let mut recorder =
+        FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
     assert!(recorder.times_submission());
     recorder.begin(0);
     let done = |slot| Completion { slot, result: 4096 };
@@ -160,7 +195,9 @@ fn latency_is_the_sum_of_submission_and_completion() {
     recorder.submitted(230);
     recorder.complete(done(slots[1]), 300);
     let [submission, completion] = recorder.finish().record.phases.unwrap();
-    let all = |sides: &[measure::histogram::Histogram; 3]| (sides[0].count(), sides[0].sum(), sides[0].max());
+    let all = |sides: &[measure::histogram::Histogram; 3]| {
+        (sides[0].count(), sides[0].sum(), sides[0].max())
+    };
     assert_eq!((all(&submission), all(&completion)), ((3, 65, 30), (3, 240, 170)));
 }
 
@@ -169,7 +206,11 @@ fn passes_drop_the_cache_and_writes_are_synced() {
     assert_eq!(asked("rw=read", 12), "rrrrCrrrrCrrrr");
     assert_eq!(asked("rw=randread ioengine=io_uring iodepth=3", 8), "rrrrCrrrr");
     assert_eq!(asked("rw=write fsync=2", 6), "wwSwwSCww");
-    assert_eq!(asked("rw=write fsync=2 fdatasync=3 invalidate=0", 8), "wwSwSwSwwSww", "as Debian's fio has it");
+    assert_eq!(
+        asked("rw=write fsync=2 fdatasync=3 invalidate=0", 8),
+        "wwSwSwSwwSww",
+        "as Debian's fio has it"
+    );
     assert_eq!(
         asked("rw=write fsync=2 fdatasync=4 invalidate=0", 8),
         "wwSwwSwwSww",
@@ -192,8 +233,10 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
-    let stream = Stream::new(&workload, (0, 12 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
+    let stream =
+        Stream::new(&workload, (0, 12 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+    let mut recorder =
+        FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
     recorder.begin(0);
     let (mut outstanding, mut ended, mut goes_on) = (Vec::new(), 0, true);
     while goes_on {
@@ -205,7 +248,8 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
                 if ended % 3 == 0 {
                     goes_on = recorder.failed(Completion { slot: request.slot, result }, 0);
                 } else {
-                    recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
+                    recorder
+                        .complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
                 }
             }
             Next::WaitUntil(_) | Next::Discard(_) => {}
@@ -220,18 +264,29 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
 fn a_job_continues_after_tolerated_errors() {
     let settings = "invalidate=0 ioengine=libaio iodepth=2 rw";
     for tolerated in ["read", "io", "all"] {
-        assert_eq!(with_failures(&format!("continue_on_error={tolerated} {settings}=read"), -5), (12, 4, true));
+        assert_eq!(
+            with_failures(&format!("continue_on_error={tolerated} {settings}=read"), -5),
+            (12, 4, true)
+        );
     }
-    for (mode, tolerated) in [("read", "none"), ("read", "write"), ("read", "verify"), ("write", "read")] {
+    for (mode, tolerated) in
+        [("read", "none"), ("read", "write"), ("read", "verify"), ("write", "read")]
+    {
         let found = with_failures(&format!("continue_on_error={tolerated} {settings}={mode}"), -5);
         assert_eq!(found, (2, 0, false), "{mode} {tolerated}");
     }
     // Named errors replace the default ones.
-    assert_eq!(with_failures(&format!("ignore_error=EAGAIN,ENOSPC:122 {settings}=write"), -28), (12, 4, true));
+    assert_eq!(
+        with_failures(&format!("ignore_error=EAGAIN,ENOSPC:122 {settings}=write"), -28),
+        (12, 4, true)
+    );
     assert_eq!(with_failures(&format!("ignore_error=,ENOSPC {settings}=write"), -5), (2, 0, false));
     assert_eq!(with_failures(&format!("ignore_error=EIO {settings}=write"), -5), (2, 0, false));
     // A full disk and a short request are not tolerated device errors.
     for result in [-28, 512] {
-        assert_eq!(with_failures(&format!("continue_on_error=all {settings}=write"), result), (2, 0, false));
+        assert_eq!(
+            with_failures(&format!("continue_on_error=all {settings}=write"), result),
+            (2, 0, false)
+        );
     }
 }

@@ -25,7 +25,12 @@ pub(super) struct Row {
 
 pub(super) const HEAD: usize = 512;
 
-const fn row(name: &'static str, shown: &'static str, places: &'static [At], magics: &'static [&'static [u8]]) -> Row {
+const fn row(
+    name: &'static str,
+    shown: &'static str,
+    places: &'static [At],
+    magics: &'static [&'static [u8]],
+) -> Row {
     Row { name, shown, places, magic_at: 0, magics, check: None }
 }
 
@@ -72,7 +77,8 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
 }
 
 /// The signature of swap space: the last ten bytes of a page, for each page size.
-const PAGE_ENDS: &[At] = &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
+const PAGE_ENDS: &[At] =
+    &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
 /// The third block, for block sizes from 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
@@ -95,7 +101,12 @@ const VOLUMES: &[Row] = &[
     // Metadata 1.1, 1.2 and 1.0, in the order of their offsets, then 0.90.
     row("linux_raid_member", MD, &[start(0), start(4096), end(4096, 8192)], &[MD_MAGIC]),
     row("linux_raid_member", MD, &[end(65536, 65536)], &[MD_MAGIC, MD_MAGIC_BIG]),
-    row("ddf_raid_member", "a member of a DDF firmware RAID", &[sectors(1), sectors(257)], &[b"\xde\x11\xde\x11"]),
+    row(
+        "ddf_raid_member",
+        "a member of a DDF firmware RAID",
+        &[sectors(1), sectors(257)],
+        &[b"\xde\x11\xde\x11"],
+    ),
     row(
         "isw_raid_member",
         "a member of an Intel firmware RAID",
@@ -104,13 +115,20 @@ const VOLUMES: &[Row] = &[
     ),
     row("lsi_mega_raid_member", "a member of an LSI MegaRAID", LAST_SECTOR, &[b"$XIDE$"]),
     // The version, and a sum of the 50 bytes before it.
-    row("via_raid_member", "a member of a VIA firmware RAID", LAST_SECTOR, &[b"\x55\xaa"]).with_check(|head| {
-        head[2] <= 2 && head[..50].iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) == head[50]
-    }),
+    row("via_raid_member", "a member of a VIA firmware RAID", LAST_SECTOR, &[b"\x55\xaa"])
+        .with_check(|head| {
+            head[2] <= 2
+                && head[..50].iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) == head[50]
+        }),
     // The disk number.
-    row("silicon_medley_raid_member", "a member of a Silicon Image RAID", LAST_SECTOR, &[b"\0\0\0\x2f"])
-        .at(0x60)
-        .with_check(|head| head[0x116] < 8),
+    row(
+        "silicon_medley_raid_member",
+        "a member of a Silicon Image RAID",
+        LAST_SECTOR,
+        &[b"\0\0\0\x2f"],
+    )
+    .at(0x60)
+    .with_check(|head| head[0x116] < 8),
     row("nvidia_raid_member", "a member of an NVIDIA firmware RAID", &[sectors(2)], &[b"NVIDIA  "]),
     row(
         "promise_fasttrack_raid_member",
@@ -167,11 +185,22 @@ const VOLUMES: &[Row] = &[
     .at(60),
     row("drbdmanage_control_volume", "a control volume of drbdmanage", FIRST, &[b"$DRBDmgr=q"]),
     row("drbdproxy_datalog", "a data log of a DRBD proxy", FIRST, &[b"DRBDdlh*"]),
-    row("LVM2_member", "an LVM physical volume", &[start(0), start(512), start(1024), start(1536)], &[b"LVM2 001"])
-        .at(0x18),
+    row(
+        "LVM2_member",
+        "an LVM physical volume",
+        &[start(0), start(512), start(1024), start(1536)],
+        &[b"LVM2 001"],
+    )
+    .at(0x18),
     // Only the label, which pvck may still repair.
-    row("LVM2_member", "an LVM physical volume", &[start(0), start(512), start(1024), start(1536)], &[b"LABELONE"]),
-    row("LVM1_member", "an LVM1 physical volume", FIRST, &[b"HM"]).with_check(|head| matches!(le16(head, 2), 1 | 2)),
+    row(
+        "LVM2_member",
+        "an LVM physical volume",
+        &[start(0), start(512), start(1024), start(1536)],
+        &[b"LABELONE"],
+    ),
+    row("LVM1_member", "an LVM1 physical volume", FIRST, &[b"HM"])
+        .with_check(|head| matches!(le16(head, 2), 1 | 2)),
     row("DM_snapshot_cow", "a dm-snapshot", FIRST, &[b"SnAp"]),
     row("DM_verity_hash", "a dm-verity device", FIRST, &[b"verity\0\0"]),
     row("DM_integrity", "a dm-integrity device", FIRST, &[b"integrt\0"]),
@@ -193,15 +222,34 @@ const VOLUMES: &[Row] = &[
         ],
         &[b"SKUL\xba\xbe"],
     ),
-    row("VMFS_volume_member", "a member of a VMFS volume", &[start(1 << 20)], &[b"\x0d\xd0\x01\xc0"]),
+    row(
+        "VMFS_volume_member",
+        "a member of a VMFS volume",
+        &[start(1 << 20)],
+        &[b"\x0d\xd0\x01\xc0"],
+    ),
     row("ubi", "a UBI volume", FIRST, &[b"UBI#"]),
     row("vdo", "a VDO volume", FIRST, &[b"dmvdo001"]),
-    row("stratis", "a Stratis block device", &[start(512), start(9 * 512)], &[b"!Stra0tis\x86\xff\x02^\x41rh"]).at(4),
-    row("BitLocker", "a BitLocker volume", FIRST, &[b"\xeb\x52\x90-FVE-FS-", b"\xeb\x58\x90-FVE-FS-"]),
+    row(
+        "stratis",
+        "a Stratis block device",
+        &[start(512), start(9 * 512)],
+        &[b"!Stra0tis\x86\xff\x02^\x41rh"],
+    )
+    .at(4),
+    row(
+        "BitLocker",
+        "a BitLocker volume",
+        FIRST,
+        &[b"\xeb\x52\x90-FVE-FS-", b"\xeb\x58\x90-FVE-FS-"],
+    ),
     // BitLocker To Go looks like FAT except for its identifier.
     row("BitLocker", "a BitLocker volume", FIRST, &[b"\xeb\x58\x90MSWIN4.1"]).with_check(|head| {
         head[424..440]
-            == [0x3b, 0xd6, 0x67, 0x49, 0x29, 0x2e, 0xd8, 0x4a, 0x83, 0x99, 0xf6, 0xa3, 0x39, 0xe3, 0xd0, 0x01]
+            == [
+                0x3b, 0xd6, 0x67, 0x49, 0x29, 0x2e, 0xd8, 0x4a, 0x83, 0x99, 0xf6, 0xa3, 0x39, 0xe3,
+                0xd0, 0x01,
+            ]
     }),
     // Version 1 of a volume header.
     row("cs_fvault2", "an Apple Core Storage volume", FIRST, &[b"CS"])
@@ -226,7 +274,8 @@ const FILE_SYSTEMS: &[Row] = &[
     row("zonefs", "a zonefs file system", FIRST, &[b"SFOZ"]),
     row("erofs", "an EROFS file system", &[start(1024)], &[b"\xe2\xe1\xf5\xe0"]),
     row("squashfs", SQUASHFS, FIRST, &[b"hsqs"]).with_check(|head| le16(head, 28) >= 4),
-    row("squashfs3", SQUASHFS, FIRST, &[b"hsqs", b"sqsh"]).with_check(|head| le16(head, 28) < 4 || head[28] == 0),
+    row("squashfs3", SQUASHFS, FIRST, &[b"hsqs", b"sqsh"])
+        .with_check(|head| le16(head, 28) < 4 || head[28] == 0),
     row("cramfs", "a cramfs file system", FIRST, &[b"\x45\x3d\xcd\x28", b"\x28\xcd\x3d\x45"]),
     row("romfs", "a romfs file system", FIRST, &[b"-rom1fs-"]),
     row("ubifs", "a UBIFS file system", FIRST, &[b"\x31\x18\x10\x06"]),
@@ -240,10 +289,16 @@ const FILE_SYSTEMS: &[Row] = &[
         .at(6)
         .with_check(|head| (20..=1024).contains(&le16(head, 8))),
     row("ocfs", "an OCFS file system", &[start(8192)], &[b"OracleCFS"]),
-    row("ocfs2", "an OCFS2 file system", &[start(1024), start(2048), start(4096), start(8192)], &[b"OCFSV2"]),
+    row(
+        "ocfs2",
+        "an OCFS2 file system",
+        &[start(1024), start(2048), start(4096), start(8192)],
+        &[b"OCFSV2"],
+    ),
     row("gfs2", "a GFS2 file system", &[start(65536)], &[b"\x01\x16\x19\x70"])
         .with_check(|head| be32(head, 24) != 1309),
-    row("gfs", "a GFS file system", &[start(65536)], &[b"\x01\x16\x19\x70"]).with_check(|head| be32(head, 24) == 1309),
+    row("gfs", "a GFS file system", &[start(65536)], &[b"\x01\x16\x19\x70"])
+        .with_check(|head| be32(head, 24) == 1309),
     row("scoutfs", "a ScoutFS file system", &[start(65536)], &[b"\x8b\x42\x3c\x10"]).at(4),
     row("mpool", "an mpool", FIRST, &[b"mpoolDev"]),
     row("apfs", "an APFS container", FIRST, &[b"NXSB"]).at(32),
@@ -306,7 +361,8 @@ const FILE_SYSTEMS: &[Row] = &[
         &[b"\x20\x7e\x18\xfd", b"\xfd\x18\x7e\x20"],
     )
     .at(504),
-    row("xenix", "a Xenix file system", &[start(1024)], &[b"\x2b\x55\x44", b"\x44\x55\x2b"]).at(0x400),
+    row("xenix", "a Xenix file system", &[start(1024)], &[b"\x2b\x55\x44", b"\x44\x55\x2b"])
+        .at(0x400),
     // Versions 1, 2 and 3 in either byte order: a data zone is one block, and the inode count is
     // not zero.
     row("minix", MINIX, &[start(1024)], &[b"\x7f\x13", b"\x8f\x13", b"\x68\x24", b"\x78\x24"])
@@ -323,7 +379,12 @@ const FILE_SYSTEMS: &[Row] = &[
     row("befs", BEFS, &[start(0), start(512)], &[b"BFS1", b"1SFB"]).at(32),
     row("VMFS", "a VMFS file system", &[start(2 << 20)], &[b"\x5e\xf1\xab\x2f"]),
     row("swap", "swap space", PAGE_ENDS, &[b"SWAPSPACE2", b"SWAP-SPACE"]),
-    row("swsuspend", "a hibernated system", PAGE_ENDS, &[b"S1SUSPEND", b"S2SUSPEND", b"ULSUSPEND", b"LINHIB0001"]),
+    row(
+        "swsuspend",
+        "a hibernated system",
+        PAGE_ENDS,
+        &[b"S1SUSPEND", b"S2SUSPEND", b"ULSUSPEND", b"LINHIB0001"],
+    ),
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
@@ -331,10 +392,16 @@ const FILE_SYSTEMS: &[Row] = &[
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),
-    row("gpt", "a GPT partition table (the spare at the end)", &[sectors(1), end(4096, 4096)], &[b"EFI PART"]),
+    row(
+        "gpt",
+        "a GPT partition table (the spare at the end)",
+        &[sectors(1), end(4096, 4096)],
+        &[b"EFI PART"],
+    ),
     row("mac", "an Apple partition map", &[start(512), start(2048)], &[b"PM\0\0"]),
-    row("mac", "an Apple driver map", FIRST, &[b"ER"])
-        .with_check(|head| head[2..4] != [0, 0] && (u16::from_be_bytes([head[2], head[3]])).is_multiple_of(512)),
+    row("mac", "an Apple driver map", FIRST, &[b"ER"]).with_check(|head| {
+        head[2..4] != [0, 0] && (u16::from_be_bytes([head[2], head[3]])).is_multiple_of(512)
+    }),
     // The XOR of the label's words is zero.
     row("sun", "a Sun disk label", FIRST, &[b"\xda\xbe"])
         .at(508)
@@ -346,8 +413,13 @@ const PARTITIONS: &[Row] = &[
     row("unixware", "a UnixWare disk label", &[start(29 * 512)], &[b"\x0d\x60\xe5\xca"]).at(4),
     row("ultrix", "an Ultrix disk label", &[start(16384 - 72)], &[b"\x57\x29\x03\0"]),
     // Four entries with a flag, a name, a first sector and a length.
-    row("atari", "an Atari partition table", FIRST, &[b"\x01GEM", b"\x01BGM", b"\x01LNX", b"\x01RAW", b"\x01XGM"])
-        .at(0x1c6),
+    row(
+        "atari",
+        "an Atari partition table",
+        FIRST,
+        &[b"\x01GEM", b"\x01BGM", b"\x01LNX", b"\x01RAW", b"\x01XGM"],
+    )
+    .at(0x1c6),
     // Mainframe volume labels in the third block, in EBCDIC: LNX1 and CMS1, or VOL1 after its key.
     row("dasd", DASD, DASD_LABELS, &[b"\xd3\xd5\xe7\xf1", b"\xc3\xd4\xe2\xf1"]),
     row("dasd", DASD, DASD_LABELS, &[b"\xe5\xd6\xd3\xf1"]).at(4),

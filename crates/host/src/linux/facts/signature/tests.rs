@@ -51,7 +51,11 @@ fn a_short_magic_string_needs_a_check() {
 #[test]
 fn the_ext_family_by_its_features() {
     let ext = |compatible: u8, incompatible: u8| {
-        signature_of(&[(1024 + 0x38, &[0x53, 0xef]), (1024 + 0x5c, &[compatible]), (1024 + 0x60, &[incompatible])])
+        signature_of(&[
+            (1024 + 0x38, &[0x53, 0xef]),
+            (1024 + 0x5c, &[compatible]),
+            (1024 + 0x60, &[incompatible]),
+        ])
     };
     assert_eq!(ext(0, 2).as_deref(), Some("an ext2 file system"));
     assert_eq!(ext(4, 2).as_deref(), Some("an ext3 file system"));
@@ -69,11 +73,25 @@ fn a_zfs_uberblock_in_the_second_label() {
 #[test]
 fn partition_tables_and_boot_sectors() {
     let entry = [0x80, 0, 0, 0, 0x83, 0, 0, 0, 63, 0, 0, 0, 1, 0, 0, 0];
-    assert_eq!(signature_of(&[(446, &entry), (510, &[0x55, 0xaa])]).as_deref(), Some("an MBR partition table"));
+    assert_eq!(
+        signature_of(&[(446, &entry), (510, &[0x55, 0xaa])]).as_deref(),
+        Some("an MBR partition table")
+    );
     assert_eq!(signature_of(&[(510, &[0x55, 0xaa])]).as_deref(), Some("a boot sector"));
-    assert_eq!(signature_of(&[(54, b"FAT16   "), (510, &[0x55, 0xaa])]).as_deref(), Some("a FAT file system"));
-    let gpt = signature_of(&[(446, &entry), (510, &[0x55, 0xaa]), (512, b"EFI PART"), (-512, b"EFI PART")]);
-    assert_eq!(gpt.as_deref(), Some("a GPT partition table and a GPT partition table (the spare at the end)"));
+    assert_eq!(
+        signature_of(&[(54, b"FAT16   "), (510, &[0x55, 0xaa])]).as_deref(),
+        Some("a FAT file system")
+    );
+    let gpt = signature_of(&[
+        (446, &entry),
+        (510, &[0x55, 0xaa]),
+        (512, b"EFI PART"),
+        (-512, b"EFI PART"),
+    ]);
+    assert_eq!(
+        gpt.as_deref(),
+        Some("a GPT partition table and a GPT partition table (the spare at the end)")
+    );
 }
 
 #[test]
@@ -113,7 +131,9 @@ fn offset_in(at: At) -> u64 {
 /// CRC-32 with this reversed polynomial.
 fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { polynomial } else { 0 })
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ if crc & 1 == 1 { polynomial } else { 0 }
+        })
     })
 }
 
@@ -140,10 +160,14 @@ fn gpt_header(sector: u64) -> Vec<u8> {
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
-    let le16 = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    let be16 = |values: &[u16]| values.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<u8>>();
-    let le32 = |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    let be32 = |values: &[u32]| values.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<u8>>();
+    let le16 =
+        |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let be16 =
+        |values: &[u16]| values.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<u8>>();
+    let le32 =
+        |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let be32 =
+        |values: &[u32]| values.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<u8>>();
     let sector = image.base / 512;
     match row.name {
         "linux_raid_member" if row.places.len() == 1 => {
@@ -245,8 +269,10 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
             put(16, b"Compressed ROMFS");
         }
         "minix" if row.magic_at == 24 => {
-            let (words, halves) =
-                (if magic[0] == 0x5a { le32 } else { be32 }, if magic[0] == 0x5a { le16 } else { be16 });
+            let (words, halves) = (
+                if magic[0] == 0x5a { le32 } else { be32 },
+                if magic[0] == 0x5a { le16 } else { be16 },
+            );
             put(0, &words(&[64]));
             put(6, &halves(&[1, 1, 10]));
             put(20, &words(&[100]));
@@ -309,7 +335,10 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("exfs", "its superblock has fields that only its maker knows"),
     ("befs", "its whole tree of attributes is read"),
     ("bsd", "looked for only within an MBR partition"),
-    ("unixware", "looked for only within an MBR partition, and at another offset than the kernel does"),
+    (
+        "unixware",
+        "looked for only within an MBR partition, and at another offset than the kernel does",
+    ),
     ("dasd", "known from 2.42 on"),
 ];
 
@@ -362,7 +391,9 @@ fn wipefs(images: impl Iterator<Item = PathBuf>) -> Option<BTreeMap<PathBuf, BTr
         .output();
     let answer = match asked {
         Ok(answer) => String::from_utf8_lossy(&answer.stdout).into_owned(),
-        Err(error) if std::env::var_os("HALFPOWER_REQUIRE").is_some() => panic!("wipefs is needed: {error}"),
+        Err(error) if std::env::var_os("HALFPOWER_REQUIRE").is_some() => {
+            panic!("wipefs is needed: {error}")
+        }
         Err(error) => {
             println!("skipped: no wipefs: {error}");
             return None;
@@ -394,14 +425,25 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     for case in cases.iter().filter(|case| !unconfirmed(case.row.name) && !is_beyond(case)) {
         let key = theirs.iter().find(|(path, _)| path.file_name() == case.path.file_name());
         if !key.is_some_and(|(_, kinds)| kinds.contains(case.row.name)) {
-            missed.push(format!("{} {:?} {:?}: {:?}", case.row.name, case.at, case.magic, key.map(|key| key.1)));
+            missed.push(format!(
+                "{} {:?} {:?}: {:?}",
+                case.row.name,
+                case.at,
+                case.magic,
+                key.map(|key| key.1)
+            ));
         }
     }
-    assert!(missed.is_empty(), "wipefs knows these by another name or not at all:\n{}", missed.join("\n"));
+    assert!(
+        missed.is_empty(),
+        "wipefs knows these by another name or not at all:\n{}",
+        missed.join("\n")
+    );
 }
 
 /// Kinds without a row.
-const BY_FUNCTION: [&str; 8] = ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
+const BY_FUNCTION: [&str; 8] =
+    ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 
 #[test]
 fn every_libblkid_kind_has_a_row() {
@@ -433,7 +475,8 @@ fn wipefs_confirms_kinds_found_by_functions() {
     record[..4].copy_from_slice(&0xfeed_babe_u32.to_be_bytes());
     (record[11], record[14], record[303]) = (2, 2, 1);
     let uberblock = 0x00ba_b10c_u64.to_le_bytes();
-    let ring: Vec<(u64, &[u8])> = (0..8).map(|slot| ((128 << 10) + slot * 1024, &uberblock[..])).collect();
+    let ring: Vec<(u64, &[u8])> =
+        (0..8).map(|slot| ((128 << 10) + slot * 1024, &uberblock[..])).collect();
     let entry = [0, 0, 0, 0, 0x83, 0, 0, 0, 63, 0, 0, 0, 1, 0, 0, 0, 0x55, 0xaa];
     let mut mbr = vec![0; 512];
     mbr[446..462].copy_from_slice(&entry[..16]);
