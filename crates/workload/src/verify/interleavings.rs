@@ -130,9 +130,11 @@ impl Model {
         let write = &mut self.writes[at];
         (write.ended, write.done) = (Some(self.now), done);
         self.verifier.wrote(Model::offset(write.block), write.generation, done);
+        // A failure is logged at once. A kill before that would make the bytes it left look like
+        // damage: the log cannot know of the failure.
         match &mut self.late {
-            Some(late) => late.push(at),
-            None => self.log_ended(at),
+            Some(late) if done => late.push(at),
+            _ => self.log_ended(at),
         }
     }
 
