@@ -239,7 +239,7 @@ fn on_host(
     if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
         let hint = "name a directory, a file, a block device or twin:NAME";
         return Err(Failure::Usage(format!(
-            "{}: there is no such file or directory; {hint}",
+            "{}: no such file or directory; {hint}",
             missing.display()
         )));
     }

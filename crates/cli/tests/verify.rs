@@ -67,7 +67,7 @@ fn damage_is_found_and_named() {
             4096 * 10,
             block(&own, 4096 * 20),
             "misdirected",
-            "generation 1 of offset 81920 lies here",
+            "generation 1 of offset 81920 is here",
         ),
         (4096 * 30, block(&other, 4096 * 30), "stale", "a block of another run"),
         (4096 * 40, vec![0; 4096], "lost", "zeros, generation 1 was written"),

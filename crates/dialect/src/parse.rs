@@ -61,7 +61,7 @@ pub(crate) fn refuse_option<T>(
 ) -> Result<T> {
     match not_served.iter().find(|(name, _, _)| option.starts_with(name)) {
         Some((_, why, hint)) => refuse(shortened(words), *why, hint),
-        None => refuse(shortened(words), "there is no such option", help),
+        None => refuse(shortened(words), "unknown option", help),
     }
 }
 

@@ -267,7 +267,7 @@ fn a_disk_that_is_full_leaves_no_file() {
     let there = small.path().display();
     assert!(ran(&format!("-d1 -c4M {there}/a")).is_err());
     assert_eq!(entries(small.path()), 0);
-    // Each file alone would fit.
+    // Each file by itself would fit.
     assert!(ran(&format!("-d1 -c1M {there}/a {there}/b")).is_err());
     assert_eq!(entries(small.path()), 0);
 }

@@ -47,7 +47,7 @@ impl Doubt {
         self.words == other.words
     }
 
-    /// How many warnings it was made of.
+    /// The number of warnings merged into it.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -101,7 +101,7 @@ pub(crate) fn measure<M: Machine>(
     for (number, class) in classes.into_iter().enumerate() {
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
-        // Without the first trial there is no answer, so it may overrun a short budget.
+        // The answer needs the first trial, so it may overrun a short budget.
         let share = if number == 0 { OVERRUN_SHARE } else { GRID_SHARE };
         sampler.rounds(&indices, 1, sampler.at(share))?;
     }

@@ -33,7 +33,7 @@ const TAIL: &str = "
 - Hardware that is absent here: NVMe, SCSI, device mapper, md RAID, and cgroup v2's I/O controller. Recorded system trees
   cover what halfpower reads of them.
 - A real power failure. The FUSE file system loses, tears and misplaces writes instead.
-- NFS, SMB and vfat. FUSE files without attributes and ext4 with times in seconds stand in for them.
+- NFS, SMB and vfat. FUSE files without attributes and ext4 with times in seconds replace them.
 - A pause of the whole virtual machine, `ptrace` stops, and the freezer of cgroup v2.
 - A user's file with a plain number as its name inside a `halfpower-*.files` directory: it looks like halfpower's own.
 - A writer that has mapped a file through the upper layer's own path of an overlay while halfpower keeps the file

@@ -419,7 +419,7 @@ fn spread_table(result: &IozoneResult) -> String {
     let mut tests: Vec<Test> = result.cells.iter().map(|measured| measured.test).collect();
     tests.sort_unstable();
     tests.dedup();
-    let mut text = String::from("\tGreatest less least run in % of the median (one run: -):\n\t");
+    let mut text = String::from("\tMax less min of runs in % of the median (one run: -):\n\t");
     // Writing to a string cannot fail.
     let _ = write!(text, "{:>15}{:>13}", "file", "record");
     tests.iter().for_each(|test| write!(text, "{:>9}", short(*test)).unwrap_or_default());

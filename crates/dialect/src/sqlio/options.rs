@@ -314,7 +314,7 @@ impl Options {
         let option = format!("-{letter}");
         let spelling = format!("-{word}");
         let unknown =
-            |hint: &str| refuse(format!("-{}", shortened(word)), "there is no such option", hint);
+            |hint: &str| refuse(format!("-{}", shortened(word)), "unknown option", hint);
         let wrong = |why: &str, hint: &str| refuse(format!("-{}", shortened(word)), why, hint);
         match letter {
             'k' => {

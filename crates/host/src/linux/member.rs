@@ -55,7 +55,7 @@ impl Member {
         let metadata = fs::metadata(path).map_err(|error| match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENOTDIR) => Error::refused(
                 &shown,
-                "there is no such file, directory or device",
+                "no such file, directory or device",
                 "name one that exists",
             ),
             Some(libc::EACCES) => Error::refused(

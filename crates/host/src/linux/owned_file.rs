@@ -367,7 +367,7 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
         ),
         Some(libc::ENOENT) => Error::refused(
             shown,
-            "there is no such directory to make a file in, or it was removed",
+            "the directory does not exist, or was removed",
             "make it first",
         ),
         _ => Error::io("cannot make a test file", path)(error),

@@ -202,7 +202,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// What a run takes for itself, about.
+/// The memory a run takes for itself, about.
 const OTHER_BYTES: u64 = 2 << 20;
 
 /// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another

@@ -197,7 +197,7 @@ impl Law {
     /// Least squares over at least two points. Errors are relative to the times that the law gives,
     /// so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
-        // The interval may include zero, where the time would be infinite.
+        // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
         let exact = points.iter().all(|p| p.error() == 0.0);
         // An exact point among others would have all the weight and no variance.
@@ -280,7 +280,7 @@ fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(
         return Some((0, points[0].x));
     }
     let (p, q) = (&points[i - 1], &points[i]);
-    // The interval may include zero, where the time would be infinite.
+    // The interval may include zero, and the time would be infinite.
     let time = |p: &Point| p.x / y(p).max(level * 1e-6);
     let slope = (time(q) - time(p)) / (q.x - p.x);
     // The rate rises from `p` to at least `level` at `q`: the fixed part and the divisor are

@@ -101,7 +101,7 @@ fn run(workload: &Workload, iops: f64) -> Sample {
 fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     let mut entry = Entry::new(workload, None, facts());
     for iops in runs_iops {
-        entry.measured.push(Ok(run(&entry.workload, *iops))).expect("a run is no interrupt");
+        entry.measured.push(Ok(run(&entry.workload, *iops))).expect("a run is not an interrupt");
     }
     entry
 }

@@ -414,7 +414,7 @@ fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
 /// Explains why an option without a row is refused.
 fn unknown(name: &str) -> Reason {
     match nearest(name) {
-        Some(near) => format!("there is no such option; did you mean {near}?"),
+        Some(near) => format!("unknown option; did you mean {near}?"),
         None => "halfpower does not know it; leave it out".into(),
     }
 }

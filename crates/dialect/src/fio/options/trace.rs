@@ -134,7 +134,7 @@ impl Trace {
             ("datasync", _) => Action::Sync(Stability::Data),
             _ => {
                 return Err(format!(
-                    "'{}' with {} numbers is no action of a trace",
+                    "'{}' with {} numbers is not an action of a trace",
                     cut(action),
                     rest.len()
                 ));

@@ -199,7 +199,7 @@ fn region(
     let request = job.least_request_bytes();
     if len == 0 {
         return Err(job.wrong(format!(
-            "size: nothing is left for {shown}; give each of the {count} files a request at least"
+            "size: nothing is left for {shown}; give each of the {count} files at least one request"
         )));
     }
     let end = start.checked_add(len).ok_or_else(overflow)?;

@@ -234,7 +234,7 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     if back > 0 && back < job.request_bytes() {
         return Err(job.wrong(format!(
-            "rw={}:-{}: requests of {} would go beyond the end of the file; go back by a request at least",
+            "rw={}:-{}: requests of {} would go beyond the end of the file; go back by at least one request",
             options.mode,
             show_size(back),
             show_size(job.request_bytes())

@@ -15,7 +15,7 @@ use workload::{SizeMix, Sizes};
 #[derive(Debug, Clone)]
 pub struct Job {
     pub name: String,
-    /// Where it is defined.
+    /// The place of its definition.
     pub at: At,
     /// Its options, including the global ones.
     pub options: Options,
@@ -387,7 +387,7 @@ impl Plan {
     /// for the whole previous set, which must contain only the job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
-            let why = "it would run beside jobs that wait for others (wait_for); give it a stonewall, or put it before them";
+            let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";
             return if self.groups.len() > begun_together {
                 Err(job.wrong(why))
             } else {

@@ -35,7 +35,7 @@ pub(crate) struct FioStream {
     begun: bool,
 }
 
-/// What a stream shares with others, or what only its set of jobs knows.
+/// State that a stream shares with others, or that only its set of jobs knows.
 #[derive(Default)]
 pub(crate) struct Company {
     /// Ends when this watch finds a steady rate.

@@ -27,7 +27,7 @@ pub struct BlockDevices {
     pub deepest: Vec<BlockDevice>,
 }
 
-/// What a target's facts need.
+/// The input for a target's facts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
     /// From the top down; the members of a volume one after the other.

@@ -104,7 +104,7 @@ pub enum Outcome {
     AsBefore,
     /// It had our value and was restored.
     PutBack,
-    /// Another process changed it; left alone.
+    /// Another process changed it; left unchanged.
     Foreign { found: String },
     /// It no longer exists.
     Gone,
@@ -149,7 +149,7 @@ impl Entry {
         match outcome {
             Outcome::AsBefore | Outcome::PutBack | Outcome::Gone => None,
             Outcome::Foreign { found } => Some(format!(
-                "{knob} of {of} is {found}, neither its value before tune ({before}) nor one that tune set: somebody else changed it, so it is left unchanged"
+                "{knob} of {of} is {found}, neither its value before tune ({before}) nor one that tune set: another process changed it, so it is left unchanged"
             )),
             Outcome::Failed { why } => Some(format!(
                 "{knob} of {of} cannot be put back to {before}: {why}; set it by hand ({})",

@@ -95,7 +95,7 @@ impl Session {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();
         let Some(known) = &self.now[index] else {
-            // Leave a foreign value alone: runs with it say nothing about our values.
+            // Leave another process's value: runs with it do not measure ours.
             return if value.is_some() {
                 Err(self.foreign(index, "somebody else's value"))
             } else {
@@ -140,7 +140,7 @@ impl Session {
     fn foreign(&self, index: usize, found: &str) -> Error {
         let entry = &self.entries[index];
         Error::Unsupported(format!(
-            "{} of {}: somebody else set it to {found}; left unchanged",
+            "{} of {}: another process set it to {found}; left unchanged",
             entry.knob, entry.of
         ))
     }
