@@ -41,10 +41,10 @@ fn a_mix_on_a_file_that_is_made_and_then_read() {
         let known = reads.interval_latencies.iter().filter(|interval| interval.requests > 0);
         assert!(known.clone().count() > 0);
         for interval in known {
-            assert!(interval.least_ns > 0 && interval.least_ns <= interval.mean_ns() as u64 + 1);
+            assert!(interval.min_ns > 0 && interval.min_ns <= interval.mean_ns() as u64 + 1);
             assert!(
-                interval.most_ns as f64 >= interval.mean_ns()
-                    && interval.most_ns <= reads.latency.max()
+                interval.max_ns as f64 >= interval.mean_ns()
+                    && interval.max_ns <= reads.latency.max()
             );
         }
     }

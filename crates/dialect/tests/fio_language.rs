@@ -102,7 +102,10 @@ fn wait_for_orders_jobs_by_name() {
     for (text, named) in [
         ("[a]\n[b]\nwait_for=z\n", "wait_for=z: no job before it has this name"),
         ("[a]\n[b]\n[c]\nwait_for=a\n", "it would begin while job 'b' still runs"),
-        ("[a]\n[b]\nwait_for=a\n[c]\n", "it would run at the same time as jobs that wait for others"),
+        (
+            "[a]\n[b]\nwait_for=a\n[c]\n",
+            "it would run at the same time as jobs that wait for others",
+        ),
     ] {
         let why = refused(&format!("[global]\nsize=1m\nrw=read\n{text}"));
         assert!(why.contains(named), "{why}");

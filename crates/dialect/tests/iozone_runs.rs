@@ -274,6 +274,10 @@ fn a_rest_lies_between_tests_and_some_of_the_mixed_processes_read() {
         began.elapsed() > quick.max(std::time::Duration::from_secs(2)),
         "two tests, a second before each"
     );
-    assert!(one.elapsed_ns < 1_000_000_000, "the rest does not belong to a test: {} ns", one.elapsed_ns);
+    assert!(
+        one.elapsed_ns < 1_000_000_000,
+        "the rest does not belong to a test: {} ns",
+        one.elapsed_ns
+    );
     assert!(text.contains("Delay 1 seconds between tests enabled."), "{text}");
 }

@@ -189,8 +189,8 @@ fn two_targets_share_the_published_time() {
         .map(|spec| spec.places);
     assert_eq!((a, b), (vec!["/tmp/a.dat".into()], vec!["/tmp/b.dat".into()]));
     let limits = matrix::in_turn(&study, true).unwrap();
-    assert_eq!((limits.most_blocks, limits.least_ns), (16, 36 * 2 * 600_000_000_000));
-    assert_eq!(matrix::in_turn(&study, false).unwrap().least_ns, 36 * 4 * 60_000_000_000);
+    assert_eq!((limits.max_blocks, limits.min_ns), (16, 36 * 2 * 600_000_000_000));
+    assert_eq!(matrix::in_turn(&study, false).unwrap().min_ns, 36 * 4 * 60_000_000_000);
     let error = matrix::in_turn(&options("--matrix --repeats 9 a b"), true).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("give 10 or more"), "{error}");
 }

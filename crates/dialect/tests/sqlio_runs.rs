@@ -91,15 +91,15 @@ fn the_study_on_a_directory_leaves_nothing() {
     ));
     let host = Host::new(&NEVER);
     let mut runner = matrix::open(&host, &[matrix::target(&options).unwrap()], &options).unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     let result = matrix::run(&mut runner, &options, |_, of, _| {
         assert_eq!(of, 16);
-        told += 1;
+        reported += 1;
     })
     .unwrap();
     runner.keep(|_| true);
     drop(runner);
-    assert!(told >= 32, "each point at least twice");
+    assert!(reported >= 32, "each point at least twice");
     assert_eq!(
         (result.entries.len(), result.differences.len(), result.sentences.len()),
         (16, 8, 1)

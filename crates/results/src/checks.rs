@@ -245,9 +245,9 @@ fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
         .map(|part| part.iter().sum::<f64>() / part.len() as f64);
-    let (least, most) = parts
-        .fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
-    if most > 0.0 { least / most } else { 1.0 }
+    let (min, max) =
+        parts.fold((f64::INFINITY, 0.0f64), |(min, max), rate| (min.min(rate), max.max(rate)));
+    if max > 0.0 { min / max } else { 1.0 }
 }
 
 /// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for

@@ -112,17 +112,17 @@ pub fn half_power(
         },
         Some(above) => {
             let law = Law::around(&points, above);
-            let (least, most) = (points[0].x, points[points.len() - 1].x);
-            let within = |x: &f64| (least..=most).contains(x);
+            let (min, max) = (points[0].x, points[points.len() - 1].x);
+            let within = |x: &f64| (min..=max).contains(x);
             let [low, high] = law.interval(half, error);
             // If the neighbours move the crossing out of the interval, use only the two points
             // around it.
             let pair = || Law::of(&points[above - 1..=above]).crossing(half);
             let crossing =
                 law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
-            let crossing = crossing.clamp(least, most);
+            let crossing = crossing.clamp(min, max);
             let setting =
-                points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(most);
+                points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(max);
             Reached::At { setting, crossing, low: low.filter(within), high: high.filter(within) }
         }
     };
@@ -225,8 +225,8 @@ impl Law {
                 bb: w * variance / (unit * unit),
                 ab: -wx * variance / unit,
             };
-            let least = fitted.iter().copied().fold(f64::MAX, f64::min) * 1e-3;
-            fitted = points.iter().map(|p| law.time(p.x).max(least)).collect();
+            let min = fitted.iter().copied().fold(f64::MAX, f64::min) * 1e-3;
+            fitted = points.iter().map(|p| law.time(p.x).max(min)).collect();
         }
         law
     }

@@ -50,12 +50,13 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
 /// and the length that the mark says.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
-    let told = attribute::read(file, &metadata).or_else(|| read_beside(directory, name, &metadata));
-    let same = |told: String| {
-        told.starts_with(&format!("{} ", metadata.len()))
-            && state(file.take(metadata.len())).is_ok_and(|is| is == told)
+    let reported =
+        attribute::read(file, &metadata).or_else(|| read_beside(directory, name, &metadata));
+    let same = |reported: String| {
+        reported.starts_with(&format!("{} ", metadata.len()))
+            && state(file.take(metadata.len())).is_ok_and(|is| is == reported)
     };
-    told.is_some_and(same)
+    reported.is_some_and(same)
 }
 
 /// The hidden file next to an output; a test file has one of another name.

@@ -39,8 +39,9 @@ impl Place {
             Place::Atime(at) => Ok(atime(&mount(roots, at)?).into()),
             Place::Commit(at) => {
                 let mount = mount(roots, at)?;
-                let told = mount.option("commit").map(str::to_owned);
-                told.or_else(|| default_commit(&mount).map(|seconds| seconds.to_string()))
+                let reported = mount.option("commit").map(str::to_owned);
+                reported
+                    .or_else(|| default_commit(&mount).map(|seconds| seconds.to_string()))
                     .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
             }
             Place::Discard(at) => {
