@@ -54,7 +54,7 @@ fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     );
     let said = at_once["interference"]["sentence"].as_str().unwrap();
     assert!(
-        said.contains("times that alone") && said.contains("of the sum of each by itself"),
+        said.contains("times that by itself") && said.contains("of the sum of each by itself"),
         "{said}"
     );
 }

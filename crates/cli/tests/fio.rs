@@ -36,7 +36,7 @@ fn usage_errors_exit_with_2_and_write_nothing() {
         (&["--name=a", "--size=1m", "--readonly", "--rw=write"], "--readonly"),
         (&["--name=a", "--size=1m", "--iodepth=9", "--warnings-fatal"], "iodepth=9"),
         (&["--name=a", "--size=1m", "--output=no/such/place"], "make it first"),
-        (&["--name=a", "--filename=mine", "--output=mine"], "it is what is measured"),
+        (&["--name=a", "--filename=mine", "--output=mine"], "it is measured"),
         (&["--name=a", "--size=1m", "--output-format=xml"], "normal, terse, json or json+"),
         (&[], "no job is defined"),
     ] {

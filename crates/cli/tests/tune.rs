@@ -280,7 +280,7 @@ fn a_value_changed_by_another_process_is_kept_and_reported() {
     place.set_read_ahead("64").unwrap();
     let next = finish(place.halfpower("twin list"));
     assert_eq!(next.code, Some(0));
-    for word in ["read_ahead_kb", "64", "128", "somebody else"] {
+    for word in ["read_ahead_kb", "64", "128", "another process"] {
         assert!(next.stderr.contains(word), "'{word}' is in\n{}", next.stderr);
     }
     assert!(place.read_ahead() == "64" && !place.journal().exists());

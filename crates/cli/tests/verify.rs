@@ -30,7 +30,7 @@ fn written(directory: &Path, name: &str) -> (String, String) {
         "everything written is read back"
     );
     assert_eq!(point["verification"]["faults"], serde_json::json!({}));
-    assert!(point["warnings"].to_string().contains("no measurement"), "{point:#}");
+    assert!(point["warnings"].to_string().contains("does not measure the target"), "{point:#}");
     (file, log)
 }
 

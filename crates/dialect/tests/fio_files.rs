@@ -639,7 +639,7 @@ fn only_written_data_is_verified() {
     }
     let whole = read.replace("verify_state_load=1\n", "");
     let failed = measured(&whole, directory.path(), &[]).unwrap().failures().join("");
-    assert!(failed.contains("bears no header"), "without the state the rest is missed: {failed}");
+    assert!(failed.contains("has no header"), "without the state the rest is missed: {failed}");
 }
 
 #[test]

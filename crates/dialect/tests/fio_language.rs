@@ -204,7 +204,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nread_iolog=/x:/y", "2 traces", "job of its own"),
         ("[a]\nreplay_align=3000", "replay_align=3000", "4096"),
         ("[a]\nreplay_skip=trims", "'trims'", "read, write, trim, sync"),
-        ("[a]\nbuffer_pattern=%o", "%o", "verify_pattern alone"),
+        ("[a]\nbuffer_pattern=%o", "%o", "only verify_pattern"),
         (
             "[a]\nrw=write\nbs=4k-8k,4k-8k\nbsrange=4k-8k\nverify=crc32c\nloops=2",
             "several sizes",
@@ -311,7 +311,7 @@ fn facts_about_the_computer_are_replaced() {
         file.sections[0].settings.iter().filter_map(|one| one.value.as_deref()).collect();
     assert_eq!(values, ["4096", "16384", "a*b", "2"]);
     for (text, why) in
-        [("[a]\nsize=$ncpus*4k", "no product"), ("[a]\nsize=$mb_memory", "not known here")]
+        [("[a]\nsize=$ncpus*4k", "not a product"), ("[a]\nsize=$mb_memory", "not known here")]
     {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(why), "{error}");

@@ -385,7 +385,7 @@ section![
                 "fio --force --name=a --filename={disk} --rw=read --json=u/image",
                 "diskspd --force -d1 -W0 -b64K --json u/image {disk}",
             ],
-            refused(&["what is measured"])
+            refused(&["it is measured"])
         )],
         ..UNHARMED
     },

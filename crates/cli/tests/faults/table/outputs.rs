@@ -117,7 +117,7 @@ section![
                 "compare --a twin:gateway-1997 --b twin:gateway-1997 --html no/out.json",
                 "iozone -i 0 -s 64 -b no/out.json",
             ],
-            refused(&["no/out.json", "no directory"])
+            refused(&["no/out.json", "no such directory"])
         )],
         ..UNHARMED
     },
@@ -216,7 +216,7 @@ section![
                 "compare --force --a mine --b mine --html again",
                 "compare --force --a twin:gateway-1997 --b mine --csv mine",
             ],
-            refused(&["what is measured"])
+            refused(&["it is measured"])
         )],
         ..UNHARMED
     },
@@ -232,7 +232,7 @@ section![
                 "tune --force {disk} --knob depth=8 --output disk.img",
                 "compare --force --a {disk} --b {disk} --html disk.img",
             ],
-            refused(&["what is measured, or is under it"])
+            refused(&["it is measured, or is under"])
         )],
         ..UNHARMED
     },
@@ -302,7 +302,7 @@ section![
                 "compare --force results.csv others.csv --csv others.csv",
             ],
             refused(&[
-                "--force|what is measured|what is compared|is read",
+                "--force|it is measured|what is compared|is read",
                 "out.html|results.csv|others.csv"
             ])
         )],

@@ -97,7 +97,7 @@ impl Session {
         let Some(known) = &self.now[index] else {
             // Leave another process's value: runs with it do not measure ours.
             return if value.is_some() {
-                Err(self.foreign(index, "somebody else's value"))
+                Err(self.foreign(index, "another process's value"))
             } else {
                 Ok(())
             };
