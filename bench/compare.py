@@ -120,9 +120,9 @@ def history(options):
         good = True
         for name, words in (
             ("list", ["history"]),
-            ("list of all", ["history", "--json", "--most", str(options.entries)]),
+            ("list of all", ["history", "--json", "--max", str(options.entries)]),
             ("trend", ["history", "trend", "twin:nvme"]),
-            ("look-up of check: the target's entries", ["history", "--target", "twin:nvme", "--json", "--most", str(options.entries)]),
+            ("look-up of check: the target's entries", ["history", "--target", "twin:nvme", "--json", "--max", str(options.entries)]),
             ("look-up of check: its newest document", ["history", "show", "1", "--json"]),
         ):
             times = []

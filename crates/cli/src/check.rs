@@ -11,8 +11,9 @@ use machine::units::parse_time;
 use machine::{Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
-use results::history::{Filter, History};
+use results::history::{Filter, Fingerprint, History, difference};
 use results::{Began, Kind, Point, Question, Results, measure_points};
+use std::path::PathBuf;
 use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -20,9 +21,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Number of points in a check: few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// Kinds of entries that can be a baseline. Checks are excluded: against last night's check, a slow
-/// decline would never show.
-const BASELINES: [&str; 3] = ["study", "sweep", "run"];
+/// Kinds of entries that become a baseline by themselves, the first that a target has. A run is often
+/// a single try, and against last night's check a slow decline would never show.
+const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
@@ -31,17 +32,28 @@ const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 pub(crate) struct Arguments {
     #[command(flatten, next_help_heading = "Target")]
     target: TargetArguments,
-    /// Entry of the history to compare with [default: the newest study, sweep or run of the target]
+    /// Entry of the history to compare with, this time only [default: the entry of --set-baseline,
+    /// else the newest study of the target, else its newest sweep]
     #[arg(long, value_name = "ID")]
     baseline: Option<i64>,
+    /// Compare with this entry from now on, and measure nothing now; without ID the one that this
+    /// check would take
+    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, conflicts_with = "baseline")]
+    set_baseline: Option<Option<i64>>,
+    /// Several targets are not a stripe: check each by itself
+    #[arg(long)]
+    each: bool,
     /// End with exit code 3 if a rate fell by this much, beyond chance
     #[arg(long, value_name = "PERCENT", default_value = "10%")]
     slower: String,
     /// Time for all of it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "50s")]
     budget: u64,
+    /// Print one line for each target
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
     /// Print the comparison as JSON on standard output
-    #[arg(long)]
+    #[arg(long, conflicts_with = "each")]
     json: bool,
 }
 
@@ -49,6 +61,40 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
     let limit: FailIf = format!("slower:{}", arguments.slower).parse().map_err(|_| {
         Failure::Usage(format!("--slower {}: not a percentage; write it as 10%", arguments.slower))
     })?;
+    let targets = &arguments.target.targets;
+    let own = |path: &PathBuf| {
+        let target = TargetArguments { targets: vec![path.clone()], ..arguments.target.clone() };
+        Arguments { target, ..arguments.clone() }
+    };
+    let checks: Vec<Arguments> = match arguments.each && !targets.is_empty() {
+        true => targets.iter().map(own).collect(),
+        false => vec![arguments.clone()],
+    };
+    // Every target is looked up before the first is measured.
+    let history = &mut crate::history::open(context)?;
+    let planned: Vec<Planned> =
+        checks.iter().map(|one| planned(history, one)).collect::<Result<_, _>>()?;
+    if let Some(id) = arguments.set_baseline {
+        return planned.iter().try_for_each(|one| set_baseline(history, one, id));
+    }
+    let mut slower = false;
+    for (one, planned) in checks.iter().zip(planned) {
+        slower |= check_one(context, one, planned, &limit)?;
+    }
+    if slower { Err(Failure::Printed(FAILED)) } else { Ok(()) }
+}
+
+/// A check that can begin.
+struct Planned {
+    place: Where,
+    spec: TargetSpec,
+    name: String,
+    id: i64,
+    baseline: Results,
+    chosen: Vec<Point>,
+}
+
+fn planned(history: &History, arguments: &Arguments) -> Result<Planned, Failure> {
     let (place, mut spec) = resolve(&arguments.target)?;
     let name = spec
         .places
@@ -56,7 +102,8 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
         .map(|place| place.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(", ");
-    let (id, baseline) = baseline(&crate::history::open(context)?, &name, arguments.baseline)?;
+    let named = arguments.baseline.or(arguments.set_baseline.flatten());
+    let (id, baseline) = baseline(history, &name, named)?;
     // To a cache or a rotating disk, another size is a different test.
     let whole = match &place {
         Where::Twin(machine) if spec.size.is_none() => {
@@ -78,38 +125,72 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
             "entry {id} of the history holds no point that can be measured again; name another one with --baseline"
         )));
     }
+    Ok(Planned { place, spec, name, id, baseline, chosen })
+}
+
+fn set_baseline(history: &mut History, of: &Planned, named: Option<i64>) -> Result<(), Failure> {
+    let id = named.unwrap_or(of.id);
+    history.set_baseline(&crate::history::absolute(&of.name), id)?;
+    output::print(&format!("{}: checks compare with entry {id} from now on\n", of.name))
+}
+
+/// Measures and compares one target; `true` if it is slower.
+fn check_one(
+    context: &Context,
+    arguments: &Arguments,
+    planned: Planned,
+    limit: &FailIf,
+) -> Result<bool, Failure> {
+    let Planned { place, spec, name, id, baseline, chosen } = planned;
     let results = on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments))?;
     crate::history::keep_as(context, &results, Some("check"));
-    let comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
+    let mut comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
+    let changed = difference(&Fingerprint::of(&baseline), &Fingerprint::of(&results));
+    if !changed.is_empty() {
+        comparison
+            .sentences
+            .push(format!("Also changed since entry {id}: {}.", changed.join("; ")));
+    }
+    let slower = limit.failed(&comparison);
     if arguments.json {
         output::print(&output::json(comparison.to_json())?)?;
+    } else if arguments.quiet {
+        let verdict = if slower.is_empty() { "ok" } else { "slower" };
+        let sentence = comparison.sentences.first().map_or("", String::as_str);
+        output::print(&format!("{name}: {verdict}: {sentence}\n"))?;
     } else {
+        if arguments.each {
+            output::print(&format!("{name}\n"))?;
+        }
         output::print(&report::compare::terminal(&comparison, output::width(), output::colour()))?;
     }
     if results.points.iter().all(|point| point.numbers.is_none()) {
-        return Err(Failure::Run("no point could be measured".into()));
+        return Err(Failure::Run(format!("{name}: no point could be measured")));
     }
-    let slower = limit.failed(&comparison);
-    slower.iter().for_each(|one| output::tell(&one.sentence));
-    if slower.is_empty() { Ok(()) } else { Err(Failure::Printed(FAILED)) }
+    if !arguments.quiet {
+        slower.iter().for_each(|one| output::tell(&one.sentence));
+    }
+    Ok(!slower.is_empty())
 }
 
-/// The baseline with its number: the named entry, or the newest of the target.
+/// The baseline with its number: the named entry, else that of --set-baseline, else the newest study
+/// or sweep of the target.
 fn baseline(
     history: &History,
     target: &str,
     named: Option<i64>,
 ) -> Result<(i64, Results), Failure> {
-    if let Some(id) = named {
+    let place = crate::history::absolute(target);
+    if let Some(id) = named.map_or_else(|| history.baseline(&place), |id| Ok(Some(id)))? {
         return Ok((id, history.results(id)?));
     }
-    let entries = history
-        .list(&Filter { target: Some(crate::history::absolute(target)), ..Filter::default() })?;
-    let usable =
-        entries.iter().find(|entry| BASELINES.contains(&entry.kind.as_str()) && entry.readings > 0);
-    let id = usable.map(|entry| entry.id).ok_or_else(|| {
+    let entries = history.list(&Filter { target: Some(place), ..Filter::default() })?;
+    let newest =
+        |kind: &&str| entries.iter().find(|entry| entry.kind == *kind && entry.readings > 0);
+    let id = BASELINES.iter().find_map(newest).map(|entry| entry.id);
+    let id = id.ok_or_else(|| {
         Failure::Usage(format!(
-            "{target}: the history holds no study, sweep or run of it to compare with; measure one first, for example with halfpower study {target} --quick"
+            "{target}: the history holds no study or sweep of it to compare with; measure one first, for example with halfpower study {target} --quick, or name an entry with --baseline"
         ))
     })?;
     Ok((id, history.results(id)?))

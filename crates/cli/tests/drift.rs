@@ -112,8 +112,9 @@ fn a_check_ignores_a_difference_explained_by_a_change() {
         device.device
     );
     assert_eq!(common::finish(with_history(run)).code, Some(0));
-    let check =
-        with_history(format!("check {} --budget 9s --json", device.device)).spawn().unwrap();
+    let check = with_history(format!("check {} --baseline 1 --budget 9s --json", device.device))
+        .spawn()
+        .unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     throttle.change(SLOW);
     let checked = ended(check);

@@ -172,7 +172,50 @@ fn a_check_detects_a_slower_target() {
     assert_eq!(slower.code, Some(3), "{slower:?}");
     assert!(slower.stderr.contains("slower:10%"), "{}", slower.stderr);
     assert_eq!(history.entries()[0]["kind"], "check");
-    history.run("check twin:virtio").refused(&["twin:virtio", "no study, sweep or run"]);
+    history.run("check twin:virtio").refused(&["twin:virtio", "no study or sweep"]);
+    // The machine is listed with what else changed.
+    assert!(slower.stdout.contains("Also changed since entry 1"), "{}", slower.stdout);
+}
+
+#[test]
+fn a_run_never_becomes_the_baseline_and_a_set_one_stays() {
+    let history = History::new();
+    let sweep = "sweep twin:nvme --pattern random --request 4k,64k --bytes 4m";
+    history.good(sweep);
+    history.good("run twin:nvme --request 64k --bytes 4m");
+    let against = |line: &str| {
+        let said = history.good(line);
+        (1..9).find(|id| said.contains(&format!("entry {id}"))).expect("an entry")
+    };
+    assert_eq!(against("check twin:nvme"), 1, "not the run, entry 2");
+    history.good(sweep);
+    assert_eq!(against("check twin:nvme"), 4, "the newest sweep");
+    let set = history.good("check twin:nvme --set-baseline=1");
+    assert!(set.contains("entry 1 from now on"), "{set}");
+    assert_eq!(history.entries().len(), 5, "a baseline is set without measuring");
+    assert_eq!(against("check twin:nvme"), 1);
+    assert_eq!(against("check twin:nvme --baseline 2"), 2, "this time only");
+    assert_eq!(against("check twin:nvme"), 1);
+    history.run("check twin:nvme --set-baseline=99").refused(&["99"]);
+    history.good("history prune 1");
+    assert_eq!(against("check twin:nvme"), 4, "a removed baseline counts no longer");
+    history.good("check twin:nvme --set-baseline");
+    history.good(sweep);
+    assert_eq!(against("check twin:nvme"), 4);
+}
+
+#[test]
+fn several_targets_are_checked_one_by_one_in_a_line_each() {
+    let history = History::new();
+    for target in ["twin:nvme", "twin:virtio"] {
+        history.good(&format!("sweep {target} --request 64k --bytes 4m"));
+    }
+    let said = history.good("check --each --quiet twin:nvme twin:virtio");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].starts_with("twin:nvme: ok: No difference"), "{said}");
+    assert!(lines[1].starts_with("twin:virtio: ok: No difference"), "{said}");
+    history.run("check --each twin:nvme twin:nas").refused(&["twin:nas"]);
 }
 
 #[test]
@@ -263,7 +306,7 @@ fn killed_writers_leave_a_history_that_opens() {
         assert!(!other.stderr.contains("not in the history"), "{other:?}");
         finished += 1;
     }
-    let entries = history.good("history --json --most 1000");
+    let entries = history.good("history --json --max 1000");
     let kept = serde_json::from_str::<Vec<Value>>(&entries).unwrap().len();
     assert!(kept >= finished, "{kept} of {finished} finished runs are kept");
 }

@@ -266,13 +266,13 @@ fn a_latency_goal_finds_the_depth() {
 #[test]
 fn options_and_values_of_other_tools_get_ours() {
     for (line, words) in [
-        ("run twin:hdd-2tb --rw randread", ["--rw", "--pattern"]),
-        ("run twin:hdd-2tb --bs 4k", ["--bs", "--request"]),
-        ("sweep twin:hdd-2tb --qd=32", ["--qd", "--depth"]),
-        ("sweep twin:hdd-2tb --depth 1-32", ["1-32", "1,2,4,8,16,32"]),
-        ("sweep twin:hdd-2tb --request 4k..64k", ["4k..64k", "4k,8k,16k,32k,64k"]),
-        ("sweep twin:hdd-2tb --threads 3:7", ["3:7", "3,6,7"]),
-        ("run twin:hdd-2tb --depth 1e3", ["1e3", "whole number"]),
+        ("run twin:hdd-20tb --rw randread", ["--rw", "--pattern"]),
+        ("run twin:hdd-20tb --bs 4k", ["--bs", "--request"]),
+        ("sweep twin:hdd-20tb --qd=32", ["--qd", "--depth"]),
+        ("sweep twin:hdd-20tb --depth 1-32", ["1-32", "1,2,4,8,16,32"]),
+        ("sweep twin:hdd-20tb --request 4k..64k", ["4k..64k", "4k,8k,16k,32k,64k"]),
+        ("sweep twin:hdd-20tb --threads 3:7", ["3:7", "3,6,7"]),
+        ("run twin:hdd-20tb --depth 1e3", ["1e3", "whole number"]),
     ] {
         halfpower(line).refused(&words);
     }

@@ -199,7 +199,7 @@ const COMPARISONS: &[&str] = &[
 ];
 
 /// A result in the history `history`, with which [`CHECK`] compares.
-const BASELINE: &[&str] = &["run twin:gateway-1997 --runtime 10ms --history history"];
+const BASELINE: &[&str] = &["sweep twin:gateway-1997 --runtime 10ms --history history"];
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];
 

@@ -9,7 +9,7 @@ const APPLICATION: i64 = 0x6870_7772;
 
 /// The migration from each version to the next; their number is the current version. A released
 /// step never changes.
-pub(super) const STEPS: [&str; 2] = [
+pub(super) const STEPS: [&str; 3] = [
     "CREATE TABLE entries (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         began_unix_s INTEGER NOT NULL,
@@ -36,6 +36,10 @@ pub(super) const STEPS: [&str; 2] = [
     CREATE INDEX readings_of_entry ON readings(entry, measure);",
     "CREATE INDEX entries_of_target ON entries(target, began_unix_s);
     CREATE INDEX entries_by_time ON entries(began_unix_s);",
+    "CREATE TABLE baselines (
+        target TEXT PRIMARY KEY,
+        entry INTEGER NOT NULL REFERENCES entries(id) ON DELETE CASCADE
+    );",
 ];
 
 /// Migrates a file to the current version; a new file gets its tables.

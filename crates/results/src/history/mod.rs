@@ -347,6 +347,33 @@ impl History {
             .map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }
 
+    /// Makes an entry the baseline of a target's checks.
+    ///
+    /// # Errors
+    /// The entry does not exist, or the file cannot be written.
+    pub fn set_baseline(&mut self, target: &str, id: i64) -> Result<(), HistoryError> {
+        self.get(id)?;
+        self.connection
+            .execute(
+                "INSERT INTO baselines (target, entry) VALUES (?1, ?2) \
+                 ON CONFLICT (target) DO UPDATE SET entry = excluded.entry",
+                params![target, id],
+            )
+            .map_err(|source| self.sqlite(source))?;
+        Ok(())
+    }
+
+    /// The entry that [`History::set_baseline`] chose for a target, unless it was removed.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn baseline(&self, target: &str) -> Result<Option<i64>, HistoryError> {
+        self.connection
+            .query_row("SELECT entry FROM baselines WHERE target = ?1", [target], |row| row.get(0))
+            .optional()
+            .map_err(|source| self.sqlite(source))
+    }
+
     /// Removes entries by number; returns how many existed.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ section![
             Ended(INTERRUPTED),
             run(
                 &[
-                    "run {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"
+                    "sweep {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"
                 ],
                 well(&[])
             ),
@@ -294,7 +294,7 @@ section![
         steps: &[
             run(
                 &[
-                    "run {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"
+                    "sweep {here} --size 1m --buffered --runtime 1s --repeats 1 --max-repeats 1 --history history"
                 ],
                 well(&[])
             ),
