@@ -171,6 +171,7 @@ fn points_on<M: Machine>(
     })?;
     let facts = runner.facts()[0].clone();
     let mut latency_goals = Vec::new();
+    let mut interrupted = false;
     let mut points = match workloads.as_slice() {
         workloads if arguments.p99.is_some() => {
             let (points, goals) = within_p99(&mut runner, workloads, arguments, repeats)?;
@@ -182,10 +183,18 @@ fn points_on<M: Machine>(
             Ok(vec![point])
         })?,
         workloads => with_bar(workloads, repeats, |on_progress| {
-            Ok(points_of(workloads, &runner.run(&request, on_progress)?))
+            let measured = match runner.run(&request, on_progress) {
+                Err(machine::Error::Interrupted) => runner.take_interrupted(),
+                measured => return Ok(points_of(workloads, &measured?)),
+            };
+            interrupted = true;
+            let mut points = measured.map_or_else(Vec::new, |runs| points_of(workloads, &runs));
+            points.retain(|point| point.numbers.is_some());
+            if points.is_empty() { Err(Failure::Interrupted) } else { Ok(points) }
         })?,
     };
-    if let ([workload], [point], false) = (&workloads[..], &mut points[..], arguments.verify) {
+    let traced = !arguments.verify && !interrupted;
+    if let ([workload], [point], true) = (&workloads[..], &mut points[..], traced) {
         match point.trace(machine, runner.target_mut(0), workload) {
             // Show the points measured so far.
             Ok(()) | Err(machine::Error::Interrupted) => {}
@@ -197,6 +206,9 @@ fn points_on<M: Machine>(
     let results =
         Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, ..results };
+    if interrupted {
+        results = results.interrupted(Some(workloads.len()));
+    }
     let capabilities = machine.capabilities();
     if capabilities.noisy {
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
@@ -204,6 +216,9 @@ fn points_on<M: Machine>(
     drop(runner);
     crate::history::keep(context, &results);
     crate::output::show_points(&results, arguments.json)?;
+    if interrupted {
+        return Err(Failure::Interrupted);
+    }
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
     }

@@ -40,12 +40,16 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     if let Some(setup) = simulated {
         predict::outlook::add(&setup, &mut results);
     }
-    crate::history::keep(context, &results);
+    // Without an answer it cannot be a baseline.
+    if !results.incomplete {
+        crate::history::keep(context, &results);
+    }
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);
     output::show_study(&results, report.as_ref().ok().map(PathBuf::as_path), arguments.json)?;
-    written.and(report).map(drop)
+    written.and(report)?;
+    if results.incomplete { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Refuses a budget that is too short to measure anything.

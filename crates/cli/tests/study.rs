@@ -7,6 +7,7 @@ use common::{halfpower, halfpower_in, has_numbers, number, points, test_files};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
@@ -220,4 +221,35 @@ fn a_stripe_of_two_throttled_devices_is_twice_as_fast() {
     );
     let rate = number(&document, "/points/0/throughput_bytes_per_s");
     assert!((38e6..=42e6).contains(&rate), "two devices of 20 MB/s each give {rate:.4e} bytes/s");
+}
+
+#[test]
+fn an_interrupt_keeps_the_points_measured_so_far() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let out = here.path().join("out");
+    let at = here.path().display().to_string();
+    let interrupted = |words: &str, after: Duration| {
+        let child = common::command(common::HALFPOWER, words.split(' ')).spawn().unwrap();
+        std::thread::sleep(after);
+        // SAFETY: a signal to a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+        let ended = common::ended(child);
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert!(test_files(here.path()).is_empty());
+        ended
+    };
+    let of_study = format!("study {at} --size 16m --budget 3m --output {}", out.display());
+    let shown = interrupted(&of_study, Duration::from_secs(12));
+    let document: Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    assert!(shown.stdout.contains("interrupted after"), "{}", shown.stdout);
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("interrupted after"));
+    let of_sweep = format!("sweep {at} --size 1m --request 4k,8k,16k --runtime 2s --json");
+    let swept = interrupted(&of_sweep, Duration::from_secs(5));
+    for document in [document, serde_json::from_str(&swept.stdout).unwrap()] {
+        assert_eq!(document["incomplete"], true);
+        assert!(document["answer"].is_null());
+        assert!(points(&document).iter().any(has_numbers), "{document:#}");
+    }
 }

@@ -282,7 +282,7 @@ fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
 struct Workloads<'a, M, S, P> {
     machine: &'a M,
     work: &'a [(&'a Workload, TargetFacts)],
-    measured: Vec<Measured>,
+    measured: &'a mut [Measured],
     sample: S,
     on_progress: P,
 }
@@ -319,19 +319,20 @@ where
 /// far.
 ///
 /// # Errors
-/// The user's interrupt. Other errors are failures of the workload.
+/// The user's interrupt; `measured` holds the runs before it. Other errors are failures of the
+/// workload.
 pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
     work: &[(&Workload, TargetFacts)],
     repeats: Repeats,
     sample: impl FnMut(usize, Options) -> Result<Sample>,
     on_progress: impl FnMut(usize, usize),
-) -> Result<Vec<Measured>> {
+    measured: &mut Vec<Measured>,
+) -> Result<()> {
     let repeats = repeats.on(machine);
-    let measured = work.iter().map(|_| Measured::default()).collect();
+    measured.resize_with(work.len(), Measured::default);
     let mut subject = Workloads { machine, work, measured, sample, on_progress };
-    repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)?;
-    Ok(subject.measured)
+    repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)
 }
 
 /// Options for a run whose requests a throttle admits in bursts: the run starts midway between two

@@ -118,6 +118,7 @@ pub struct Runner<'m, M: Machine> {
     machine: &'m M,
     targets: Vec<M::Target>,
     facts: Vec<TargetFacts>,
+    interrupted: Option<Vec<Measured>>,
 }
 
 impl<'m, M: Machine> Runner<'m, M> {
@@ -174,7 +175,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// Targets that are already open.
     pub fn of(machine: &'m M, targets: Vec<M::Target>) -> Runner<'m, M> {
         let facts = targets.iter().map(|target| machine.target_facts(target)).collect();
-        Runner { machine, targets, facts }
+        Runner { machine, targets, facts, interrupted: None }
     }
 
     pub fn machine(&self) -> &'m M {
@@ -217,6 +218,12 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
+    /// The runs of each part, in turn, before the user's interrupt ended [`Runner::run`].
+    pub fn take_interrupted(&mut self) -> Option<RunSamples> {
+        let parts = self.interrupted.take()?;
+        Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
+    }
+
     /// Measures the parts of a request on the open targets. `on_progress` is called after each run
     /// with the part and its runs so far; the number after the last part stands for all at once.
     ///
@@ -257,7 +264,11 @@ impl<'m, M: Machine> Runner<'m, M> {
             let RequestPart { target, workload } = &parts[part];
             sample(machine, &mut targets[*target], workload, options)
         };
-        let mut all = repeat_workloads(machine, &work, repeats, once, on_progress)?;
+        let mut all = Vec::new();
+        if let Err(error) = repeat_workloads(machine, &work, repeats, once, on_progress, &mut all) {
+            self.interrupted = Some(all);
+            return Err(error);
+        }
         let mut ceilings: Vec<Ceilings> =
             self.targets.iter().map(|_| Ceilings::default()).collect();
         for (part, measured) in

@@ -330,8 +330,9 @@ pub fn measure_verified<M: Machine>(
             Verifying::new(stream, stats.clone())
         })
     };
-    let mut measured =
-        repeat_workloads(machine, &[(workload, facts.clone())], repeats, once, on_progress)?;
+    let mut measured = Vec::new();
+    let work = [(workload, facts.clone())];
+    repeat_workloads(machine, &work, repeats, once, on_progress, &mut measured)?;
     if let Some(error) = stats.log_error() {
         return Err(log_failed()(error));
     }

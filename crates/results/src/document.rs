@@ -7,6 +7,7 @@ use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
 use crate::point::Point;
+use machine::units::show_time;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,10 @@ pub struct Results {
     /// The layers from the program down, with advertised and achieved rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
+    /// The user's interrupt ended it early: the points are those measured until then, and a study
+    /// has no answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
     /// Warnings about the whole document.
     pub warnings: Vec<String>,
 }
@@ -104,7 +109,21 @@ impl Results {
             experiments: Vec::new(),
             answer: None,
             ladder: None,
+            incomplete: false,
         }
+    }
+
+    /// Marks a document whose measurement the user interrupted. `planned`: the number of points that
+    /// the whole measurement has, if known.
+    pub fn interrupted(mut self, planned: Option<usize>) -> Results {
+        let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
+        self.incomplete = true;
+        self.warnings.push(format!(
+            "interrupted after {}: {}{of} points were measured",
+            show_time(self.elapsed_ns as f64),
+            self.points.len()
+        ));
+        self
     }
 }
 

@@ -3,18 +3,19 @@
 use crate::answer;
 use crate::command::Command;
 use crate::confirm::confirm;
+use crate::context::StudyContext;
 use crate::crossings;
 use crate::experiments::ALL;
 use crate::found::{Found, PeakRates};
 use crate::plan::Plan;
 use crate::probe::probe;
-use crate::sampler::{Progress, Sampler};
-use crate::schedule;
-use crate::trial::{climb, investigate};
-use machine::{Error, Machine, Nanos, Result, TargetSpec};
+use crate::sampler::{Entry, Progress, Sampler};
+use crate::schedule::{self, Trial};
+use crate::trial::{Case, climb, investigate};
+use machine::{Error, Machine, MemoryUse, Nanos, Result, TargetSpec};
 use measure::Runner;
-use results::{Kind, Program, Results, SCHEMA};
-use std::time::{SystemTime, UNIX_EPOCH};
+use results::{Began, Kind, Program, Results};
+use workload::OpKind;
 
 const FILL_SHARE: f64 = 0.10;
 
@@ -22,9 +23,11 @@ const MEMORY_SHARE: f64 = 0.02;
 
 /// Studies a target: opens it, runs every experiment that fits it and the budget, and answers.
 ///
+/// The user's interrupt ends it with the points measured so far and without an answer.
+///
 /// # Errors
-/// A target that cannot be opened; the user's interrupt. A later failure becomes a failed point or
-/// a skipped experiment.
+/// A target that cannot be opened; the user's interrupt before the first point. A later failure
+/// becomes a failed point or a skipped experiment.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,
@@ -32,9 +35,7 @@ pub fn study<M: Machine>(
     program: Program,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Results> {
-    let began = machine.now();
-    let began_unix_s =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let (began, started) = (machine.now(), Began::now(machine));
     on_progress(Progress {
         doing: "making the test file",
         passed_ns: 0,
@@ -55,13 +56,16 @@ pub fn study<M: Machine>(
             measured => measured.map_err(|error| error.to_string()),
         };
     }
-    let mut setting = probe(&mut sampler, plan)?;
-    let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
-    let mut peaks = confirm(&mut sampler, &setting, &trials, plan)?;
-    climb(&mut sampler, &setting, &mut peaks)?;
-    crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
-    let cases = investigate(&mut sampler, &setting, &spec, &peaks)?;
-    schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &memory)?;
+    let measured = measure(&mut sampler, &spec, plan, &memory);
+    let interrupted = matches!(measured, Err(Error::Interrupted));
+    if interrupted && sampler.entries.iter().any(Entry::reached) {
+        sampler.drop_unreached();
+        let facts = machine.target_facts(sampler.target);
+        let results = Results::new(machine, Kind::Study, program, started, facts, plan.seed);
+        let budget_ns = sampler.noisy.then_some(plan.budget_ns);
+        return Ok(Results { budget_ns, points: sampler.points(), ..results }.interrupted(None));
+    }
+    let Measurements { setting, mut trials, peaks, cases } = measured?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> =
@@ -86,22 +90,36 @@ pub fn study<M: Machine>(
     let (experiments, answer, ladder) =
         answer::answer(found, &peaks, &cases, &machine.facts(), &command, sampler.noisy, left_out);
     Ok(Results {
-        schema: SCHEMA.into(),
-        program,
-        kind: Kind::Study,
-        machine: machine.facts(),
-        began_unix_s,
-        elapsed_ns: sampler.passed(),
         budget_ns: sampler.noisy.then_some(plan.budget_ns),
-        seed: plan.seed,
-        rates: Vec::new(),
-        latency_goals: Vec::new(),
-        interference: None,
         experiments,
         points,
         answer: Some(answer),
         ladder: Some(ladder),
         warnings,
-        target: facts,
+        ..Results::new(machine, Kind::Study, program, started, facts, plan.seed)
     })
+}
+
+/// What the answer is made of, apart from the points.
+struct Measurements {
+    setting: StudyContext,
+    trials: Vec<Trial>,
+    peaks: Vec<(OpKind, usize)>,
+    cases: Vec<Case>,
+}
+
+fn measure<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    spec: &TargetSpec,
+    plan: &Plan,
+    memory: &std::result::Result<Vec<MemoryUse>, String>,
+) -> Result<Measurements> {
+    let mut setting = probe(sampler, plan)?;
+    let mut trials = schedule::measure(sampler, &mut setting, plan)?;
+    let mut peaks = confirm(sampler, &setting, &trials, plan)?;
+    climb(sampler, &setting, &mut peaks)?;
+    crossings::bracket(sampler, &setting, &mut trials, plan, &peaks)?;
+    let cases = investigate(sampler, &setting, spec, &peaks)?;
+    schedule::settle(sampler, &setting, &mut trials, plan, &peaks, memory)?;
+    Ok(Measurements { setting, trials, peaks, cases })
 }

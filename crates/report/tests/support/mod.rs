@@ -209,6 +209,7 @@ pub fn study() -> Results {
         rates: Vec::new(),
         latency_goals: Vec::new(),
         interference: None,
+        incomplete: false,
         experiments,
         answer: Some(answer),
         ladder: Some(answer::ladder()),
