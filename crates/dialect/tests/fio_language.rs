@@ -261,7 +261,6 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
             "use libaio",
         ),
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
-        ("[a]\nrw=randrw\nrate_iops=100,200\nverify=md5", "33.333 %", "choose other rates"),
         ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "a request at least"),
         ("[a]\nrw=read:-8k\noffset=4k", "negative value", "without offset"),
         (

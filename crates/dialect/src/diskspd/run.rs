@@ -6,7 +6,7 @@ use super::{Options, read_profile};
 use crate::concurrent::{
     self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult,
 };
-use crate::parse::is_twin;
+use crate::parse::{is_twin, no_drive};
 use crate::sqlio;
 use files::Input;
 use machine::{
@@ -146,6 +146,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
         if specs.iter().any(|spec| spec.places[0] == target.path) {
             continue;
         }
+        no_drive(&target.path)?;
         let create = all()
             .filter(|other| other.path == target.path)
             .filter_map(|other| other.create_bytes)
