@@ -256,7 +256,7 @@ impl RequestSource for PoolThread {
             // A target that is rarely drawn was also used until the end.
             let all = || self.streams.iter().map(|stream| stream.result.stream.lasted_until());
             let ended = all().max().unwrap_or(now);
-            self.streams.iter_mut().for_each(|stream| stream.result.stream.lasts_until(ended));
+            self.streams.iter_mut().for_each(|stream| stream.result.stream.extend_to(ended));
         }
         next
     }

@@ -155,7 +155,7 @@ impl Core {
     pub(crate) fn lasts_until(&mut self, then: Nanos) {
         if then > self.measured_from {
             self.record.span.1 = self.record.span.1.max(then);
-            self.stream.lasts_until(then);
+            self.stream.extend_to(then);
         }
     }
 
