@@ -171,3 +171,115 @@ fn a_run_by_the_clock_has_its_length() {
         );
     }
 }
+
+#[test]
+fn each_direction_of_a_mix_has_its_own_rate() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for options in [
+        "--rw=randrw --rate_iops=90,10 --time_based --runtime=2",
+        "--rw=rw --rate_iops=30,60 --time_based --runtime=2 --ioengine=libaio --iodepth=4",
+        "--rw=rw --rate=200k,40k --bs=4k,8k --time_based --runtime=2",
+        "--rw=randrw --rate_iops=20,20 --thinktime=20ms --time_based --runtime=2",
+        "--rw=read --rate_iops=10 --thinktime=50ms --rate_ignore_thinktime=1 --time_based --runtime=2",
+        "--rw=read --rate_iops=10 --thinktime=200ms --rate_ignore_thinktime=1 --time_based --runtime=2",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| rates(ours, options));
+        for side in 0..2 {
+            let (own, other) = (ours[side].0, theirs[side].0);
+            assert!(
+                (own - other).abs() <= 0.05 * other + 1.0,
+                "{options}: {ours:?}, fio {theirs:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn options_are_reported_under_fios_names() {
+    if !fio_is_here() {
+        return;
+    }
+    let options = "--nr_files=1 --io_limit=8k --fileoffset=0 --readwrite=read --blocksize=4k --blockalign=4k \
+         --allrandrepeat=1 --iodepth_batch_submit=1 --iodepth_batch_complete=1 --fsync_on_close=1 --timeout=5 --ratecycle=500 \
+         --wait_for_previous=1 --thread=1";
+    let named = |ours: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let words = format!("--name=j --filename=f --size=64k {options} --output-format=json");
+        jobs_of(&run(ours, directory.path(), &words)).remove(0)["job options"].clone()
+    };
+    let (ours, theirs) = (named(true), named(false));
+    for (name, value) in theirs.as_object().unwrap() {
+        assert_eq!(&ours[name], value, "{name}: {ours}");
+    }
+    // Besides fio's, only those that readers look up.
+    let more = ["iodepth", "numjobs", "ioengine"];
+    for (name, _) in ours.as_object().unwrap() {
+        assert!(more.contains(&name.as_str()) || theirs.get(name).is_some(), "{name}: {theirs}");
+    }
+}
+
+#[test]
+fn laid_out_files_stay_for_the_next_command() {
+    if !fio_is_here() {
+        return;
+    }
+    let names = |at: &Path| {
+        let mut all: Vec<String> = fs::read_dir(at)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        all.sort();
+        all
+    };
+    for (options, left) in [
+        ("--filename=x --rw=write", &["x"][..]),
+        ("--nrfiles=2 --rw=read", &["j.0.0", "j.0.1"]),
+        ("--filename=x --rw=randrw", &["x"]),
+        ("--filename=x --rw=write --unlink=1", &[]),
+    ] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            succeeds(ours, directory.path(), &format!("--name=j --size=64k {options}"));
+            assert_eq!(names(directory.path()), left, "{ours}: {options}");
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    succeeds(true, at, "--name=a --filename=x --size=64k --rw=write");
+    // Read without a size, then written again, larger.
+    succeeds(true, at, "--name=b --filename=x --rw=randread");
+    succeeds(true, at, "--name=c --filename=x --size=128k --rw=write");
+    assert_eq!(fs::metadata(at.join("x")).unwrap().len(), 128 << 10);
+    succeeds(true, at, "--name=d --filename=y --size=64k --rw=write --cleanup");
+    assert_eq!(names(at), ["x"], "--cleanup removes what the run laid out");
+    // What somebody changed is theirs.
+    fs::write(at.join("x"), vec![7u8; 128 << 10]).unwrap();
+    let refused = run(true, at, "--name=c --filename=x --size=128k --rw=write");
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(fs::read(at.join("x")).unwrap(), vec![7u8; 128 << 10]);
+}
+
+#[test]
+fn a_bad_block_that_is_read_again_is_one_bad_block() {
+    let directory = tempfile::tempdir().unwrap();
+    let common = "--name=v --filename=data --size=64k --bs=4k --verify=crc32c";
+    succeeds(true, directory.path(), &format!("{common} --rw=write --do_verify=0"));
+    let path = directory.path().join("data");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[9000] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let loops = format!("{common} --rw=read --loops=5");
+    let failed = run(true, directory.path(), &loops);
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(
+        !failed.status.success() && said.contains("verify: the block of 4 KiB at byte 8192"),
+        "{said}"
+    );
+    // As in fio, each failed check counts as an error.
+    let tolerated = format!("{loops} --continue_on_error=verify --output-format=json");
+    let job = jobs_of(&run(true, directory.path(), &tolerated)).remove(0);
+    assert_eq!(job["total_err"], 5, "{job}");
+}

@@ -204,7 +204,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nread_iolog=/x:/y", "2 traces", "job of its own"),
         ("[a]\nreplay_align=3000", "replay_align=3000", "4096"),
         ("[a]\nreplay_skip=trims", "'trims'", "read, write, trim, sync"),
-        ("[a]\nbuffer_pattern=%o", "%o", "verify_pattern alone"),
+        ("[a]\nbuffer_pattern=%o", "%o", "only verify_pattern"),
         (
             "[a]\nrw=write\nbs=4k-8k,4k-8k\nbsrange=4k-8k\nverify=crc32c\nloops=2",
             "several sizes",
@@ -310,7 +310,7 @@ fn facts_about_the_computer_are_replaced() {
         file.sections[0].settings.iter().filter_map(|one| one.value.as_deref()).collect();
     assert_eq!(values, ["4096", "16384", "a*b", "2"]);
     for (text, why) in
-        [("[a]\nsize=$ncpus*4k", "no product"), ("[a]\nsize=$mb_memory", "not known here")]
+        [("[a]\nsize=$ncpus*4k", "not a product"), ("[a]\nsize=$mb_memory", "not known here")]
     {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(why), "{error}");
@@ -386,11 +386,11 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn arguments_before_the_first_name_are_global() {
     let command = Command::parse(&words(
-        "--rw=randread --bs 8k --name=a --size=1m --zonemode=strided --name b --size 2m --keep --destroy-data=/x --output-format=json+ jobs.fio",
+        "--rw=randread --bs 8k --name=a --size=1m --zonemode=strided --name b --size 2m --cleanup --destroy-data=/x --output-format=json+ jobs.fio",
     ));
     let command = command.unwrap();
     let names: Vec<&str> = command.sections.iter().map(|section| section.name.as_str()).collect();
-    assert_eq!((names, command.files.len(), command.keep), (vec!["global", "a", "b"], 1, true));
+    assert_eq!((names, command.files.len(), command.cleanup), (vec!["global", "a", "b"], 1, true));
     let read = |_: &Path| Ok(b"[from a file]\nsize=3m\n".to_vec());
     let sections = command.all_sections(&World { read: &read, variable: &variable }).unwrap();
     let plan = Plan::new(&sections, &[]).unwrap_err().to_string();
@@ -405,9 +405,11 @@ fn arguments_before_the_first_name_are_global() {
         ("--output-format=xml --name=a", "normal, terse, json or json+"),
         ("--terse-version=9 --name=a", "2, 3, 4 and 5"),
         ("--client=x", "each machine"),
+        ("--server", "each machine"),
+        ("--iode=4", "iodepth, iodepth_batch"),
         ("--name=a --size", "--size=VALUE"),
         ("--name", "--name=VALUE"),
-        ("--keep=3", "takes no value"),
+        ("--cleanup=3", "takes no value"),
     ] {
         let error = Command::parse(&words(text)).unwrap_err().to_string();
         assert!(error.contains("command line") && error.contains(why), "{text}: {error}");
@@ -468,7 +470,7 @@ fn argument() -> impl Strategy<Value = String> {
             "8k",
             "--time_based",
             "-rw=read",
-            "--keep",
+            "--cleanup",
             "--json=x.json",
             "--output=o",
             "--output-format=json+",

@@ -17,7 +17,16 @@ const ENGINES: [(&str, Engine); 10] = [
     ("null", Engine::Null),
 ];
 
-pub(crate) fn parse_engine(text: &str) -> Result<Engine, String> {
+/// Names of all engines, one per line.
+pub fn engine_names() -> String {
+    ENGINES.map(|(name, _)| format!("\t{name}\n")).concat()
+}
+
+/// The engine of this name.
+///
+/// # Errors
+/// There is none; the reason names all.
+pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
     found.ok_or_else(|| format!("not supported; write one of {}", names()))

@@ -5,7 +5,7 @@
 
 mod help;
 
-pub use help::help;
+pub use help::{help, option_help};
 
 use super::choices::{
     MAX_FILES, distribution, interval, nice, paths, percentiles, power_of_two, processors, range,
@@ -354,6 +354,11 @@ pub(crate) fn canonical(name: &str) -> &str {
         }
         Some(row) => row.names().next().unwrap_or(name),
     }
+}
+
+/// Names of all options of jobs.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().flat_map(Row::names)
 }
 
 /// Whether an option is on without a value, so it does not take the next argument.

@@ -318,7 +318,7 @@ mod tests {
             ("fio version 3 iolog\n0 /a add\n0 /a read 0\n", "line 3: 'read' with 1 numbers"),
             ("fio version 3 iolog\n0 /a add\nx /a read 0 512\n", "line 3: 'x' is not a number"),
             ("fio version 3 iolog\n0 /a add\n0 /a read 0 0\n", "a request of 0 B"),
-            ("fio version 3 iolog\n0 /a add\n0 /a wait 5 0\n", "no action"),
+            ("fio version 3 iolog\n0 /a add\n0 /a wait 5 0\n", "not an action"),
             (
                 "fio version 3 iolog\n0 /a add\n0 /a read 18446744073709551615 512\n",
                 "beyond 64 bits",

@@ -49,6 +49,11 @@ impl Job {
         self.options.trace.is_some() || self.options.checks_mix
     }
 
+    /// Whether its requests bypass the page cache. Mapped memory is the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.options.direct && !self.options.engine.is_mapped()
+    }
+
     pub(crate) fn trims(&self) -> bool {
         self.options.trims || self.options.replay.trims()
     }

@@ -16,7 +16,7 @@ pub(crate) fn engine(job: &Job) -> Engine {
 }
 
 fn buffering(job: &Job) -> Buffering {
-    match (job.options.direct, job.options.sync) {
+    match (job.is_direct(), job.options.sync) {
         (true, SyncMode::None) => Buffering::Direct,
         (false, SyncMode::None) => Buffering::Buffered,
         (true, _) => Buffering::DirectDsync,
@@ -49,7 +49,7 @@ pub(crate) fn pattern(job: &Job) -> Pattern {
 }
 
 pub(crate) fn hint(job: &Job) -> Hint {
-    match (job.options.hint && !job.options.direct, job.options.random) {
+    match (job.options.hint && !job.is_direct(), job.options.random) {
         (false, _) => Hint::None,
         (true, true) => Hint::Random,
         (true, false) => Hint::Sequential,

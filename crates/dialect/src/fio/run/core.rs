@@ -63,6 +63,7 @@ pub(crate) struct Slot {
     /// When its submitting call returned; the maximum: not yet.
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
+    pub(crate) target: u32,
     /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: u8,
     /// The priority to pass to the kernel, and the one that takes effect.
@@ -224,12 +225,13 @@ impl Core {
         }
         let trims = self.trims.as_mut().filter(|trims| trims.next_is_one && fresh);
         let side = if trims.is_some() { TRIM } else { request.op as usize };
-        let Request { offset, len: bytes, .. } = request;
+        let Request { offset, len: bytes, target, .. } = request;
         self.slots[request.slot as usize] = Slot {
             at: now,
             offset,
             returned_at: Nanos::MAX,
             bytes,
+            target,
             side: side as u8,
             given: 0,
             effective: 0,
