@@ -283,3 +283,40 @@ fn a_bad_block_that_is_read_again_is_one_bad_block() {
     let job = jobs_of(&run(true, directory.path(), &tolerated)).remove(0);
     assert_eq!(job["total_err"], 5, "{job}");
 }
+
+#[test]
+fn files_are_drawn_as_often_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--file_service_type=zipf:1.2",
+        "--file_service_type=pareto:0.2",
+        "--file_service_type=gauss:20",
+        "--file_service_type=normal",
+    ] {
+        for mode in ["read", "randread"] {
+            // The shares of the files, in order: fio begins with any file.
+            let shares = |ours: bool| -> Vec<f64> {
+                let directory = tempfile::tempdir().unwrap();
+                let words = format!(
+                    "--name=j --nrfiles=4 --size=16m --bs=4k --io_size=1m --rw={mode} {options} --write_iolog=log"
+                );
+                succeeds(ours, directory.path(), &words);
+                let log = fs::read_to_string(directory.path().join("log")).unwrap();
+                let of = |file: usize| {
+                    let name = format!("j.0.{file} read ");
+                    log.lines().filter(|line| line.contains(&name)).count() as f64 / 256.0
+                };
+                let mut shares: Vec<f64> = (0..4).map(of).collect();
+                shares.sort_by(f64::total_cmp);
+                shares
+            };
+            let [ours, theirs] = [true, false].map(shares);
+            assert!((ours.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{ours:?}");
+            for (own, other) in ours.iter().zip(&theirs) {
+                assert!((own - other).abs() < 0.13, "{mode} {options}: {ours:?}, fio {theirs:?}");
+            }
+        }
+    }
+}

@@ -97,6 +97,6 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Quotes and joins arguments for a shell.
-pub(crate) fn joined(words: &[String]) -> String {
+pub fn joined(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

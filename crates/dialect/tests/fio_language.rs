@@ -285,7 +285,6 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\ncpus_allowed=x", "cpus_allowed", "digits first"),
         ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
         ("[a]\nqwertyuiop=3", "qwertyuiop", "leave it out"),
-        ("[a]\nioengine=mmap\ndirect=1", "mmap", "direct=0"),
         ("[a]\nfilename_format=$jobname.$host", "$host", "$filenum"),
     ];
     for (text, value, hint) in cases {

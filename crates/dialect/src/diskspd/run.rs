@@ -98,8 +98,13 @@ pub fn run<M: Machine>(
         .collect();
     let facts = machine.facts();
     let mut result = DiskspdResult {
-        command: options.to_string(),
-        system: System { computer: facts.name, processors: facts.processors, began_unix_s },
+        command: options.command(),
+        system: System {
+            computer: facts.name,
+            processors: facts.processors,
+            topology: None,
+            began_unix_s,
+        },
         spans: Vec::new(),
         warnings: Vec::new(),
         target: files.first().map(|file| file.facts.clone()),

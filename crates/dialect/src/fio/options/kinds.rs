@@ -61,12 +61,25 @@ pub enum Fallocate {
 }
 
 /// Which of several files a request goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     /// Files alternate request by request.
     RoundRobin,
     Sequential,
     Random,
+    /// Drawn, with this exponent.
+    Zipf(f64),
+    /// Drawn, with this share.
+    Pareto(f64),
+    /// Drawn, with this deviation in percent.
+    Normal(f64),
+}
+
+impl FileService {
+    /// Whether some files are drawn more often than others.
+    pub(crate) fn is_skewed(self) -> bool {
+        matches!(self, FileService::Zipf(_) | FileService::Pareto(_) | FileService::Normal(_))
+    }
 }
 
 /// How random blocks are drawn.

@@ -8,15 +8,13 @@ mod help;
 pub use help::{help, option_help};
 
 use super::choices::{
-    MAX_FILES, distribution, interval, nice, paths, percentiles, power_of_two, processors, range,
-    request, skipped, small, split, trace,
+    MAX_FILES, distribution, file_service, interval, nice, paths, percentiles, power_of_two,
+    processors, range, request, skipped, small, split, trace,
 };
 use super::tolerated::Tolerated;
 
 use super::job_options::Options;
-use super::kinds::{
-    ExitWhat, Fallocate, FileService, MAX_COARSENESS, SyncMode, Unified, WindowValue,
-};
+use super::kinds::{ExitWhat, Fallocate, MAX_COARSENESS, SyncMode, Unified, WindowValue};
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
 use super::value::{
@@ -113,10 +111,7 @@ static ROWS: &[Row] = &[
     row("unique_filename", Files, Ignored(Form::Switch)),
     row("nrfiles nr_files", Files, Value(|o, text| put(&mut o.files, number(text, 1, MAX_FILES).map(|n| n as u32)))),
     row("file_service_type", Files, Value(|o, text| {
-        let known = [("roundrobin", FileService::RoundRobin), ("sequential", FileService::Sequential), ("random", FileService::Random)];
-        let (service, requests) = text.split_once(':').unwrap_or((text, "1"));
-        put(&mut o.service_run, number(requests, 1, MAX_COUNT))?;
-        put(&mut o.service, choice(service, &known))
+        file_service(text).map(|service| (o.service, o.service_run) = service)
     })),
     row("openfiles", Files, Ignored(Form::Number)),
     row("size", Files, Value(|o, text| put(&mut o.size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),

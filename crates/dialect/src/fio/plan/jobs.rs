@@ -118,12 +118,14 @@ impl Job {
         }
     }
 
-    /// Whether offsets are random and requests either differ in size or are longer than their
-    /// alignment.
+    /// Whether offsets are random and requests differ in size, are longer than their alignment, or
+    /// choose their file by a distribution.
     fn may_overlap(&self) -> bool {
         let options = &self.options;
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
-        options.random && options.trace.is_none() && (self.sizes().is_some() || closer)
+        // Files that are drawn differ in how much is left of each.
+        let apart = self.file_count() > 1 && options.service.is_skewed();
+        options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
     /// Whether such offsets are distributed evenly over its files.

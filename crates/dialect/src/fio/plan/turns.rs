@@ -7,7 +7,7 @@ use crate::fio::options::kinds::{Distribution, FileService, Zone};
 use machine::{Op, Request};
 use spread::Spread;
 use std::sync::{Arc, Mutex, PoisonError};
-use workload::{FreeMap, Normal, Permutation, rng};
+use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 
 mod spread;
 
@@ -22,6 +22,7 @@ pub(crate) struct FileTurns {
     /// First byte and length of the part of each file that is used.
     part: (u64, u64),
     service: FileService,
+    draw: FileDraw,
     /// Consecutive requests that go to one file.
     service_run: u64,
     /// Files are chosen by [`FileTurns::file_in_row`].
@@ -57,6 +58,43 @@ pub(crate) struct FileTurns {
     ends: Option<Ends>,
     /// State that the stream's offset does not determine; shared by the threads of a stream.
     state: Option<Arc<Mutex<State>>>,
+}
+
+/// Draws the file of a request.
+#[derive(Debug, Clone)]
+enum FileDraw {
+    Even(u64),
+    Zipf(Zipf),
+    Pareto(SelfSimilar),
+    Normal(Normal),
+}
+
+/// As in fio, a file is one of so many places of the distribution.
+const PLACES_PER_FILE: u64 = 1024;
+
+impl FileDraw {
+    fn new(service: FileService, files: u64) -> FileDraw {
+        let places = files * PLACES_PER_FILE;
+        match service {
+            FileService::Zipf(theta) => FileDraw::Zipf(Zipf::new(places, theta)),
+            FileService::Pareto(h) => FileDraw::Pareto(SelfSimilar::new(places, h)),
+            FileService::Normal(deviation) => {
+                FileDraw::Normal(Normal::new(places, 50.0, deviation))
+            }
+            FileService::RoundRobin | FileService::Sequential | FileService::Random => {
+                FileDraw::Even(files)
+            }
+        }
+    }
+
+    fn file(&self, seed: u64, number: u64) -> u64 {
+        match self {
+            FileDraw::Even(files) => rng::below(rng::hash(seed, number), *files),
+            FileDraw::Zipf(zipf) => (zipf.draw(seed, number) - 1) / PLACES_PER_FILE,
+            FileDraw::Pareto(pareto) => pareto.draw(seed, number) / PLACES_PER_FILE,
+            FileDraw::Normal(normal) => normal.draw(seed, number) / PLACES_PER_FILE,
+        }
+    }
 }
 
 /// Ends of the passes of a mix with gaps.
@@ -154,16 +192,12 @@ impl FileTurns {
         let options = &job.options;
         let several = files > 1 && !options.random && options.service != FileService::Sequential;
         let syncs = several && options.writes && (options.fsync > 0 || options.fdatasync > 0);
-        let in_row = files > 1 && options.service_run > 1 && !options.random;
         let differ = files > 1
             && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
+        let drawn = several && options.service != FileService::RoundRobin;
+        let in_row = several && (options.service_run > 1 || drawn || (syncs && !differ));
         let own_cursors = !options.random
-            && ((options.reads && options.writes)
-                || differ
-                || in_row
-                || syncs
-                || options.back_bytes > 0
-                || (files > 1 && options.service == FileService::Random));
+            && ((options.reads && options.writes) || differ || in_row || options.back_bytes > 0);
         let mixes_holes = options.hole_bytes > 0
             && options.reads
             && options.writes
@@ -208,8 +242,9 @@ impl FileTurns {
             request_bytes: request,
             part: (part.0, part.1 - rest),
             service: options.service,
-            service_run: if in_row { options.service_run } else { 1 },
-            in_row: in_row || (syncs && !differ),
+            draw: FileDraw::new(options.service, files),
+            service_run: options.service_run,
+            in_row,
             sync_every: if syncs { [options.fsync, options.fdatasync] } else { [0; 2] },
             backward: (part.1, if options.random { 0 } else { options.back_bytes }),
             ends: if mixes_holes { Ends::new(job, part.1, passes) } else { None },
@@ -294,11 +329,9 @@ impl FileTurns {
             return file;
         }
         let first = match self.service {
-            FileService::Random => {
-                rng::below(rng::hash(self.seed, if moves { at } else { !at }), self.files)
-            }
-            _ if done == 0 => 0,
-            _ => (file + 1) % self.files,
+            FileService::RoundRobin | FileService::Sequential if done == 0 => 0,
+            FileService::RoundRobin | FileService::Sequential => (file + 1) % self.files,
+            _ => self.draw.file(self.seed, if moves { at } else { !at }),
         };
         let mut in_turn = (0..self.files).map(|turn| (first + turn) % self.files);
         let next = in_turn.find(takes).unwrap_or(first);
@@ -455,11 +488,7 @@ impl FileTurns {
                 (state.drawn - 1) % self.files
             }
             FileService::RoundRobin => at / self.request_bytes % self.files,
-            FileService::Random => {
-                let drawn = rng::below(rng::hash(self.seed, at), self.files);
-                let left = |file: &u64| state.cursors[*file as usize].iter().sum::<u64>() < share;
-                (0..self.files).map(|turn| (drawn + turn) % self.files).find(left).unwrap_or(drawn)
-            }
+            _ => self.draw.file(self.seed, at),
         };
         request.target = file as u32;
         if let Some(cursor) = state.cursors.get_mut(file as usize) {
