@@ -2,6 +2,7 @@
 """Jobs, command lines and tests that others have written for fio, diskspd and IOzone.
 
     bench/peers.py jobs                public fio jobs, run by fio and by halfpower
+    bench/peers.py calls               the same jobs under strace: offsets, syncs, files, times, reported against counted requests
     bench/peers.py lines               public command lines of diskspd and IOzone, run by halfpower
     bench/peers.py fio-tests SOURCE    fio's own tests, with halfpower in fio's place
     bench/peers.py page                make the tables of docs/accuracy.md again from bench/results
@@ -12,6 +13,7 @@ bench/peers/jobs.json and lines.json hold only the options, with their repositor
 import pathlib
 
 from lib.fio_suite import OPTIONS, fio_tests
+from lib.public_calls import public_calls
 from lib.public_jobs import JOBS, jobs, jobs_summary
 from lib.public_lines import LINES, lines, lines_summary
 from lib.runner import Measurement, main
@@ -22,6 +24,11 @@ MEASUREMENTS = {
         "--only": {"help": "only those whose repository or path contains this"},
         "--workers": {"type": int, "default": 2},
     }, jobs_summary),
+    "calls": Measurement("public fio jobs, call by call", public_calls, {
+        "--jobs": {"type": pathlib.Path, "default": JOBS},
+        "--only": {"help": "only those whose repository or path contains this"},
+        "--workers": {"type": int, "default": 2},
+    }),
     "lines": Measurement("public command lines of diskspd and IOzone, run by halfpower", lines, {
         "--lines": {"type": pathlib.Path, "default": LINES},
         "--only": {"help": "only those whose tool or source contains this"},

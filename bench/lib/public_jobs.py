@@ -51,12 +51,12 @@ def place(value, premade):
     return ":".join(one(path) for path in re.split(r"(?<!\\):", value) if path)
 
 
-def shortened(option, premade):
+def shortened(option, premade, dropped):
     """An option for a small run; None to leave it out."""
     name, _, value = option.partition("=")
     name = name.strip()
     value = value.strip()
-    if name in DROPPED:
+    if name in dropped:
         return None
     if "$" in value and name not in ("filename", "directory", "filename_format"):
         value = DEFAULTS.get(name)
@@ -101,7 +101,7 @@ def split_arguments(words):
     return options, others
 
 
-def prepared(entry):
+def prepared(entry, dropped=frozenset(DROPPED)):
     """Sections of a small run, the files that exist before it, and why it cannot be prepared."""
     premade = set()
     if "sections" in entry:
@@ -119,7 +119,7 @@ def prepared(entry):
             sections.append((first[begin][5:] or "job", first[begin + 1 : end]))
     out = []
     for name, options in sections:
-        kept = [shortened(option, premade) for option in options]
+        kept = [shortened(option, premade, dropped) for option in options]
         out.append((re.sub(r"[$\[\]{}]", "_", name), [option for option in kept if option]))
     if not any(option.split("=")[0] in ("size", "filesize", "io_size", "io_limit") for _, options in out for option in options) and not premade:
         out.insert(0, ("global", ["size=4m"]))

@@ -6,9 +6,10 @@ use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
-    Section, SystemStats, World, aggregate_log_paths, aggregate_logs, check_machine,
-    help as job_options, json, load_states, log_paths, logs, look, parsed_globals, parsed_lines,
-    replace_missing_engines, run, saved_states, seed_lines, state_path, terse, text,
+    Section, SystemStats, World, aggregate_log_paths, aggregate_logs, check_machine, command_line,
+    engine_names, help as job_options, json, load_states, log_paths, logs, look, option_help,
+    parse_engine, parsed_globals, parsed_lines, replace_missing_engines, run, saved_states,
+    seed_lines, state_path, terse, text,
 };
 use files::Input;
 use host::counters::{DeviceMeter, ProcessCounts};
@@ -39,13 +40,13 @@ Program options
   --warnings-fatal        Refuse jobs for which fio would silently do something else
   --destroy-data=NAME     Overwrite this existing file or device, which a job must also name
   --destroy-signature     Even if it bears a file system or a partition table, or the kernel does not report whether it is in use
-  --keep                  Keep the files that were laid out
+  --cleanup               Remove the files that were laid out, instead of leaving them as fio does (or unlink=1 in a job)
 
 Job options, as in fio
 ";
 
 const HELP_END: &str = "\
-Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
+Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out stay for the next command, which may write them again if nothing has changed them meanwhile; those of a failed run are removed.";
 
 impl From<FioError> for Failure {
     fn from(error: FioError) -> Self {
@@ -100,7 +101,8 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     if command.version {
         return output::print(&format!("{FIO_VERSION}\n"));
     }
-    if command.help || (command.files.is_empty() && command.sections.is_empty()) {
+    let asks = command.engine_help.is_some() || command.option_help.is_some();
+    if command.help || (!asks && command.files.is_empty() && command.sections.is_empty()) {
         output::print(&format!("{HELP}{}\n{HELP_END}\n", job_options(132)))?;
         return if command.help {
             Ok(())
@@ -110,11 +112,17 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
             ))
         };
     }
+    if let Some(text) = described(&command)? {
+        return output::print(&text);
+    }
     let world = World { read: &job_file, variable: &variable };
     let sections = command.all_sections(&world)?;
     if command.parse_only && sections.iter().all(Section::is_global) {
         let parsed = parsed_globals(&sections)?;
         return if shows(&command, "parse") { output::print(&parsed) } else { Ok(()) };
+    }
+    if command.show {
+        return output::print(&printable_lines(&command_line(&sections)));
     }
     let plan = Plan::new(&sections, &command.only)?;
     check_command(&command, &plan)?;
@@ -131,6 +139,27 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
         &arrangement,
         &outputs
     ))
+}
+
+/// The answer to `--enghelp` or `--cmdhelp`.
+fn described(command: &Command) -> Result<Option<String>, Failure> {
+    match (command.engine_help.as_deref(), command.option_help.as_deref()) {
+        (Some(""), _) => Ok(Some(format!("Available IO engines:\n{}", engine_names()))),
+        (Some(name), _) => {
+            let wrong = |why| Failure::Usage(format!("--enghelp={}: {why}", shown(name)));
+            parse_engine(name).map_err(wrong)?;
+            Ok(Some(format!("{}: it has no options that other engines do not have\n", shown(name))))
+        }
+        (None, Some("")) => Ok(Some(job_options(132))),
+        (None, Some(name)) => option_help(name).map(Some).ok_or_else(|| {
+            Failure::Usage(format!("--cmdhelp={}: no such option; see --cmdhelp", shown(name)))
+        }),
+        (None, None) => Ok(None),
+    }
+}
+
+fn shown(name: &str) -> String {
+    printable(&name.chars().take(60).collect::<String>())
 }
 
 /// Reads a job file; as in fio, `-` is standard input.
@@ -301,7 +330,7 @@ fn measured<M: Machine>(
         plan,
         arrangement,
         command.destroy_signed,
-        command.keep,
+        command.cleanup,
         &mut |jobs| {
             bar.inc(1);
             let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::target::{machine_of, on_machine};
+use host::facts::{Roots, Topology, topology};
 use machine::text::printable_lines;
 use machine::{Machine, TargetFacts};
 use results::Point;
@@ -57,6 +58,11 @@ fn keep_document<M: Machine>(
     output::save(output, &output::json(text)?)
 }
 
+/// Arguments as a shell takes them.
+fn typed(words: &[String]) -> String {
+    dialect::joined(words)
+}
+
 pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failure> {
     let asks = |option: &str| words.iter().any(|word| word == option);
     if asks("-h") || asks("--help") {
@@ -66,7 +72,9 @@ pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failu
         return output::print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&context.take_ours(words))?;
-    let options = dialect::iozone::Options { force: context.force, ..options }.with_clients()?;
+    let options =
+        dialect::iozone::Options { force: context.force, typed: Some(typed(words)), ..options }
+            .with_clients()?;
     let files = dialect::iozone::files(&options);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let json = output::optional(&context, "--json", options.json.as_deref(), &names)?;
@@ -198,11 +206,12 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&context.take_ours(words))?.seeded(clock);
+    let options = dialect::diskspd::Options { typed: Some(typed(words)), ..options };
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {
         return output::print(&match profile.format {
             dialect::diskspd::Format::Text => {
-                printable_lines(&dialect::diskspd::profile_text(&profile, &options.to_string()))
+                printable_lines(&dialect::diskspd::profile_text(&profile, &options.command()))
             }
             dialect::diskspd::Format::Xml => dialect::diskspd::profile_xml(&profile, 0),
         });
@@ -236,7 +245,13 @@ where
     M::Target: Send,
 {
     let began = Began::now(machine);
-    let result = dialect::diskspd::run(machine, options, profile, began.unix_s)?;
+    let mut result = dialect::diskspd::run(machine, options, profile, began.unix_s)?;
+    if !machine.facts().simulated {
+        result.system.topology =
+            topology(&Roots::default()).map(|Topology { cores, nodes, sockets }| {
+                dialect::diskspd::Topology { cores, nodes, sockets }
+            });
+    }
     let points = result.spans.iter().flat_map(|span| &span.points).cloned().collect();
     let seed = profile.spans.first().map_or(1, |span| u64::from(span.seed) + 1);
     let document =

@@ -75,7 +75,7 @@ fn reports_go_to_the_named_files() {
         (&"run".into(), &64.into())
     );
 
-    let output = fio(directory.path(), &["--name=b", "--size=64k", "--rw=write", "--keep"]);
+    let output = fio(directory.path(), &["--name=b", "--size=64k", "--rw=write"]);
     let reported = String::from_utf8(output.stdout).unwrap();
     assert!(
         reported.starts_with("\nb: (groupid=0, jobs=1): err= 0:")

@@ -40,8 +40,7 @@ fn each_program_verifies_what_the_other_wrote() {
     ] {
         let common = format!("--name=v --filename=data --size=64k --bs=4k --verify={method}");
         for (writer, reader) in [(true, false), (false, true)] {
-            let keep = if writer { "--keep" } else { "" };
-            succeeds(writer, at, &format!("{common} --rw=randwrite --do_verify=0 {keep}"));
+            succeeds(writer, at, &format!("{common} --rw=randwrite --do_verify=0"));
             succeeds(reader, at, &format!("{common} --rw=read"));
             // Every checksum covers the last byte of a block, except the header's own.
             let mut bytes = fs::read(at.join("data")).unwrap();
@@ -175,12 +174,7 @@ fn files_of_a_job_have_fios_length() {
     ] {
         let lengths = |ours: bool| {
             let directory = tempfile::tempdir().unwrap();
-            let keep = if ours && !options.contains("create_only") { "--keep" } else { "" };
-            succeeds(
-                ours,
-                directory.path(),
-                &format!("--name=j --size=64k --bs=4k {options} {keep}"),
-            );
+            succeeds(ours, directory.path(), &format!("--name=j --size=64k --bs=4k {options}"));
             let mut files: Vec<(String, u64)> = fs::read_dir(directory.path())
                 .unwrap()
                 .map(|file| file.unwrap())
@@ -200,8 +194,7 @@ fn files_of_a_job_have_fios_length() {
     for (writer, reader) in [(true, false), (false, true)] {
         let directory = tempfile::tempdir().unwrap();
         let common = "--name=j --size=64k --bs=4k --nrfiles=3 --verify=md5";
-        let keep = if writer { "--keep" } else { "" };
-        succeeds(writer, directory.path(), &format!("{common} --rw=write --do_verify=0 {keep}"));
+        succeeds(writer, directory.path(), &format!("{common} --rw=write --do_verify=0"));
         succeeds(reader, directory.path(), &format!("{common} --rw=write --verify_only"));
     }
 }
@@ -356,8 +349,7 @@ fn the_verification_state_is_saved_unless_disabled() {
         for ours in [true, false] {
             let directory = tempfile::tempdir().unwrap();
             let state = directory.path().join("local-j-0-verify.state");
-            let keep = if ours { "--keep" } else { "" };
-            succeeds(ours, directory.path(), &format!("{write} {options} {keep}"));
+            succeeds(ours, directory.path(), &format!("{write} {options}"));
             assert_eq!(state.exists(), saved, "halfpower: {ours}: {options}");
             if saved {
                 succeeds(

@@ -89,7 +89,7 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
             format!(
                 "fio --name=a --filename={data} --size=4m --rw=write --time_based --runtime=60"
             ),
-            format!("fio --name=a --filename={data} --size=4m --rw=write --keep"),
+            format!("fio --name=a --filename={data} --size=4m --rw=write"),
         ),
         (
             "iozone",

@@ -245,6 +245,13 @@ fn usage_is_2_and_a_failed_run_is_1() {
         assert!(said.starts_with("halfpower: ") && said.lines().count() == 1, "{line}: {said}");
         assert!(entries(here.path()).is_empty(), "{line}");
     }
+    // The names of drives on Windows are not names of files.
+    for line in ["diskspd -c64K -d1 #1", "diskspd -c64K d:", "sqlio -kW --size 1m #1"] {
+        let done = halfpower(here.path(), line);
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(2) && said.contains("/dev/sdb"), "{line}: {said}");
+        assert!(entries(here.path()).is_empty(), "{line}");
+    }
     // Output to a closed pipe: the run fails and removes its files.
     for line in ["iozone -s 64 -i 0", "sqlio -kW --runtime 50ms -BY new.dat"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();

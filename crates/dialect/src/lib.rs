@@ -11,3 +11,5 @@ pub mod postmark;
 pub mod reading;
 mod rows;
 pub mod sqlio;
+
+pub use parse::joined;

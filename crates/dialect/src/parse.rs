@@ -1,6 +1,7 @@
 //! Shared by the command-line parsers of all tools.
 
 use machine::{Error, Result};
+use std::path::Path;
 
 /// Refuses an argument: the argument, the reason, and a hint.
 pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>, hint: &str) -> Result<T> {
@@ -17,8 +18,28 @@ pub(crate) fn shortened(text: &str) -> String {
 }
 
 /// Whether the name refers to a simulated machine instead of a file.
-pub(crate) fn is_twin(path: &std::path::Path) -> bool {
+pub(crate) fn is_twin(path: &Path) -> bool {
     path.to_string_lossy().starts_with("twin:")
+}
+
+/// Refuses the names of whole drives on Windows, for which a file would be made here: `#1`, `d:`,
+/// `\\.\PhysicalDrive1`.
+pub(crate) fn no_drive(path: &Path) -> Result<()> {
+    let name = path.to_string_lossy();
+    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let lettered =
+        |rest: &str| rest.len() == 1 && rest.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_drive = name.strip_prefix('#').is_some_and(numbered)
+        || name.strip_suffix(':').is_some_and(lettered)
+        || name.starts_with(r"\\.\");
+    if !is_drive || path.exists() {
+        return Ok(());
+    }
+    refuse(
+        shortened(&name),
+        "it names a drive only on Windows",
+        "name a block device, such as /dev/sdb (lsblk lists them)",
+    )
 }
 
 /// Refuses NUL characters, which no system call accepts in a name.
@@ -76,6 +97,6 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Quotes and joins arguments for a shell.
-pub(crate) fn joined(words: &[String]) -> String {
+pub fn joined(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -253,7 +253,7 @@ fn lines_that_the_original_takes_mean_the_same() {
         ("-b4K -B1G:2b x", "-b4K -B1G -f1073750016 x"),
         ("-ag0,0,1 x", "-a0,1 x"),
         ("-a0 -a1 x", "-a0,1 x"),
-        ("-x -P100 -vs -I3 -w x", "x"),
+        ("-P100 -vs -I3 -w x", "x"),
         ("-P x", "x"),
         ("-r4K -s64K x", "-r4K x"),
     ] {
@@ -270,7 +270,7 @@ fn lines_that_the_original_takes_mean_the_same() {
     }
     let neutral = "<Profile><Progress>5</Progress><Verbose>true</Verbose><TimeSpans><TimeSpan><CompletionRoutines>true</CompletionRoutines>\
                    <Targets><Target><Path>x</Path></Target></Targets></TimeSpan></TimeSpans></Profile>";
-    assert_eq!(read_profile(neutral).unwrap(), options("x").profile);
+    assert_eq!(read_profile(neutral).unwrap(), options("-x x").profile);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! diskspd's two forms of results from fixed figures.
 
 use dialect::diskspd::{
-    DiskspdResult, Half, Interval, Profile, SpanResult, System, ThreadResult, parse, text, xml,
+    DiskspdResult, Half, Interval, Profile, SpanResult, System, ThreadResult, Topology, parse,
+    text, xml,
 };
 use measure::histogram::Histogram;
 
@@ -41,7 +42,12 @@ fn result(line: &str, writes: bool) -> (Profile, DiskspdResult) {
     };
     let result = DiskspdResult {
         command: options.to_string(),
-        system: System { computer: "north".into(), processors: 2, began_unix_s: 1_725_847_362 },
+        system: System {
+            computer: "north".into(),
+            processors: 2,
+            topology: Some(Topology { cores: 2, nodes: 1, sockets: 1 }),
+            began_unix_s: 1_725_847_362,
+        },
         spans: vec![span],
         warnings: vec!["so it is".into()],
         target: None,

@@ -155,7 +155,7 @@ fn user_files_are_not_overwritten() {
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
-    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {})
+    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, &mut |_| {})
 }
 
 #[test]
@@ -587,7 +587,7 @@ fn a_recorded_trace_replays_the_same_requests() {
     let run_it = |text: &str| {
         let plan = plan(text);
         let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
-        run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {}).unwrap()
+        run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, &mut |_| {}).unwrap()
     };
     let first = run_it(&job("size=256k\nrw=randrw\nbssplit=4k/50:8k/50\nfsync=5\n"));
     let asked = traced(&first, &path);
@@ -633,7 +633,7 @@ fn only_written_data_is_verified() {
         let mut arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
         load_states(&mut arrangement, &plan, directory.path(), &|path| fs::read(path)).unwrap();
         let result =
-            run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {}).unwrap();
+            run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, &mut |_| {}).unwrap();
         assert!(result.failures().is_empty(), "{:?}", result.failures());
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(blocks * 4096), "{more}");
     }

@@ -82,3 +82,110 @@ proptest! {
         let _ = read_report("x", &format!("Iozone:\n  kB  reclen    write\n{}\n\n", cells.concat()));
     }
 }
+
+/// One entry of fio's JSON: a clone that made 1000 reads at this rate.
+fn fios_clone(iops: u32, mean_ns: u32, bins: &str) -> String {
+    format!(
+        r#"{{"jobname":"j","groupid":0,"elapsed":2,"job options":{{"rw":"randread","numjobs":"2"}},"usr_cpu":10.0,"sys_cpu":20.0,"job_runtime":1000,
+        "read":{{"iops":{iops},"bw_bytes":{},"total_ios":1000,"lat_ns":{{"mean":{mean_ns}}},
+        "clat_ns":{{"bins":{{{bins}}},"percentile":{{"50.000000":70000,"99.000000":200000}}}}}}}}"#,
+        iops * 4096
+    )
+}
+
+fn fios_report(written_ms: u64, entries: &[String]) -> String {
+    format!(
+        "{{\"fio version\":\"fio-3.33\",\"timestamp_ms\":{written_ms},\"jobs\":[{}]}}\n",
+        entries.join(",")
+    )
+}
+
+#[test]
+fn clones_of_a_fio_job_are_one_run() {
+    let clones =
+        [fios_clone(1000, 100, r#""50":900,"90":100"#), fios_clone(3000, 300, r#""60":1000"#)];
+    let side = read_report("x", &fios_report(5000, &clones)).unwrap();
+    assert_eq!(side.asked.len(), 1, "{side:#?}");
+    let of = |measure| {
+        let reading = side.asked[0].readings.iter().find(|one| one.measure == measure);
+        reading.map(|one| (one.value, one.runs.len()))
+    };
+    assert_eq!(of(Measure::Iops), Some((4000.0, 0)), "they ran at once, and once");
+    assert_eq!(of(Measure::Throughput), Some((4000.0 * 4096.0, 0)));
+    assert_eq!(of(Measure::LatencyMean), Some((200.0, 0)), "the mean over all requests");
+    // 900 + 1000 of 2000 requests took at most 60 ns.
+    assert_eq!(of(Measure::LatencyP50), Some((60.0, 0)));
+    assert_eq!(of(Measure::LatencyP99), Some((90.0, 0)));
+    // 30 % of 1 s each for 2000 requests.
+    assert_eq!(of(Measure::Cpu), Some((300_000.0, 0)));
+    let without = [fios_clone(1000, 100, ""), fios_clone(3000, 300, "")];
+    let side = read_report("x", &fios_report(5000, &without)).unwrap();
+    let measures: Vec<Measure> = side.asked[0].readings.iter().map(|one| one.measure).collect();
+    assert!(!measures.contains(&Measure::LatencyP50), "percentiles cannot be added: {measures:?}");
+}
+
+#[test]
+fn repeated_reports_of_fio_are_runs_and_unfinished_ones_are_not() {
+    let report = |written_ms, iops| fios_report(written_ms, &[fios_clone(iops, 100, "")]);
+    let runs = |text: &str| {
+        let side = read_report("x", text).unwrap();
+        let iops = side.asked[0].readings.iter().find(|one| one.measure == Measure::Iops).unwrap();
+        (iops.value, iops.runs.clone())
+    };
+    // Each took up to 2 s.
+    let repeated = [report(5000, 100), "fio: a note\n".into(), report(6100, 300)].concat();
+    assert_eq!(runs(&repeated), (200.0, vec![100.0, 300.0]));
+    // The second run began before the first report: it is the same run.
+    let status = [report(5000, 100), report(5900, 300)].concat();
+    assert_eq!(runs(&status), (300.0, Vec::new()));
+    let cut = [report(5000, 100), "{\"fio version\":\n".into()].concat();
+    let error = read_report("x", &cut).unwrap_err().to_string();
+    assert!(error.contains("line 5"), "{error}");
+}
+
+/// A table with a figure in the column of strided reads, and none in those before it.
+fn iozones_table() -> String {
+    let row = "              64       4     1001     1002     1003     1004";
+    format!("{IOZONES_HEAD}\n{row}{:>47}\n\niozone test complete.\n", 1009)
+}
+
+const IOZONES_HEAD: &str = "\tIozone: Performance Test of File I/O
+                                                              random    random     bkwd    record    stride
+              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
+
+#[test]
+fn an_indented_iozone_table_has_the_same_columns() {
+    let table = iozones_table();
+    let plain = read_report("x", &table).unwrap();
+    assert_eq!(value(&plain, "stride read, 64, 4", Measure::Throughput), 1009.0 * 1024.0);
+    for indent in ["    ", "\t", "         ", "> "] {
+        let lines: Vec<String> = table.lines().map(|line| format!("{indent}{line}")).collect();
+        let indented = read_report("x", &lines.join("\n")).unwrap();
+        assert_eq!(indented.asked, plain.asked, "{indent:?}");
+    }
+    let twice = read_report("x", &table.repeat(2)).unwrap();
+    assert_eq!(twice.asked[0].readings[0].runs.len(), 2, "each table is a run");
+}
+
+#[test]
+fn what_a_tool_would_not_write_is_an_error_that_names_the_line() {
+    let table = iozones_table();
+    let line_4 = |row: &str| {
+        let lines: Vec<&str> = table.lines().collect();
+        [&lines[..3], &[row], &lines[4..]].concat().join("\n")
+    };
+    let row = table.lines().nth(3).unwrap();
+    let sqlio = "IOs/sec:  400,00\n";
+    let postmark = "\t10 seconds of transactions (x per second)\n";
+    for (text, words) in [
+        (line_4(&format!("  {row}")), ["line 4", "'64'"]),
+        (line_4(row.trim_start()), ["line 4", "'64'"]),
+        (line_4(&row.replace("1003", "fast")), ["line 4", "'fast'"]),
+        (line_4(&row.replace(" 1001 ", "1 001 ")), ["line 4", "'1'"]),
+        (sqlio.into(), ["line 1", "'400,00'"]),
+        (postmark.into(), ["line 1", "'x'"]),
+    ] {
+        let error = read_report("x", &text).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
+    }
+}

@@ -195,7 +195,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             && !ends
         {
             let began = time.now();
-            if let Err(error) = flight.session.sync(what) {
+            if let Err(error) = flight.session.sync(what, source.sync_target()) {
                 ending.failure = Some(not_synced(error));
                 ends = true;
                 continue;
@@ -319,7 +319,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
         }
         if let Some(what) = source.sync_due() {
             let began = time.now();
-            session.sync(what).map_err(not_synced)?;
+            session.sync(what, source.sync_target()).map_err(not_synced)?;
             now = time.now();
             last = now;
             source.synced(began, now);

@@ -270,7 +270,7 @@ impl Session for Kernel<'_> {
         self.0.queued.borrow().len() as u32
     }
 
-    fn sync(&mut self, _what: Stability) -> io::Result<()> {
+    fn sync(&mut self, _what: Stability, _target: Option<u32>) -> io::Result<()> {
         self.0.sync()
     }
 }
@@ -305,7 +305,7 @@ impl BlockingSession for Kernel<'_> {
         Ok(())
     }
 
-    fn sync(&mut self, _what: Stability) -> io::Result<()> {
+    fn sync(&mut self, _what: Stability, _target: Option<u32>) -> io::Result<()> {
         self.0.sync()
     }
 }

@@ -46,8 +46,8 @@ pub(crate) trait Session {
     /// Issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
-    /// Syncs everything written, in the calling thread.
-    fn sync(&mut self, what: Stability) -> io::Result<()>;
+    /// Syncs everything written to one target, or to all, in the calling thread.
+    fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 /// Access by calls that return when the request is done.
@@ -58,7 +58,7 @@ pub(crate) trait BlockingSession {
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     /// As [`Session::sync`].
-    fn sync(&mut self, what: Stability) -> io::Result<()>;
+    fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 pub(crate) trait Time: Copy {

@@ -140,8 +140,9 @@ impl<S: Session> Session for Striped<S> {
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }
     }
 
-    fn sync(&mut self, what: Stability) -> io::Result<()> {
-        self.inner.sync(what)
+    fn sync(&mut self, what: Stability, _target: Option<u32>) -> io::Result<()> {
+        // The members are one target.
+        self.inner.sync(what, None)
     }
 }
 

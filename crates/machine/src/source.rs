@@ -114,6 +114,11 @@ pub trait RequestSource: Send {
         None
     }
 
+    /// Index of the target that the sync is for; `None`: all targets of the part.
+    fn sync_target(&self) -> Option<u32> {
+        None
+    }
+
     /// Ends the sync requested by [`RequestSource::sync_due`].
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 

@@ -161,12 +161,6 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
             sample.warm_up_ns = 0;
         }
     }
-    if let (Some(_), Stop::AfterNs(ns)) = (workload.rate_iops, workload.stop) {
-        // The last request of an open loop ends early: the time until the next one is due counts,
-        // too.
-        let whole_ns = ns.saturating_sub(ramp_ns).max(1);
-        sample.rate = sample.rate.min(sample.requests as f64 * 1e9 / whole_ns as f64);
-    }
     Ok(sample)
 }
 

@@ -321,7 +321,11 @@ impl Stream {
     #[inline(never)]
     fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
-            return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
+            if self.in_flight > 0 {
+                return Next::WaitForCompletion;
+            }
+            self.last_to_deadline(now);
+            return Next::Done;
         }
         if self.think > 0 {
             let rested = self.rests[self.free as usize];
@@ -342,6 +346,15 @@ impl Stream {
         // After `issue`: it may end the ramp, and earlier time does not belong to this request.
         self.not_served += now - since;
         Next::Issue(request)
+    }
+
+    /// A stream whose time is over has run until then, also if it had nothing to do at the end: its
+    /// next request was not due, or it paused.
+    #[cold]
+    fn last_to_deadline(&mut self, now: Nanos) {
+        if self.budget > 0 && now >= self.deadline {
+            self.advance_clock(self.deadline.max(self.last_event));
+        }
     }
 
     /// Switches from evenly spaced requests to a Poisson process.
@@ -374,6 +387,25 @@ impl Stream {
         self.slots[slot as usize].op = op;
     }
 
+    /// The request in this slot, issued now, was due earlier: its latency counts from then.
+    pub fn was_due(&mut self, slot: u32, since: Nanos, now: Nanos) {
+        let since = since.clamp(self.began, now);
+        self.slots[slot as usize].since = since;
+        self.not_served += now - since;
+    }
+
+    /// When the time of the run is over.
+    pub fn deadline(&self) -> Nanos {
+        self.deadline
+    }
+
+    /// Moves the schedule of an open loop by a pause that it does not catch up with.
+    pub fn skip(&mut self, moved: impl Fn(f64) -> f64) {
+        if let Some(pace) = &mut self.pace {
+            pace.next += (moved(pace.interval as f64 / 65536.0) * 65536.0) as u64;
+        }
+    }
+
     /// Drops a failed request without counting it and frees its slot, for a source that continues
     /// after errors.
     #[cold]
@@ -390,7 +422,12 @@ impl Stream {
 
     /// Extends the measured time to now, without a request.
     pub fn extend_to(&mut self, now: Nanos) {
-        self.advance_clock(now);
+        self.advance_clock(now.max(self.last_event));
+    }
+
+    /// When the stream issued or completed a request last, or its time was over.
+    pub fn lasted_until(&self) -> Nanos {
+        self.last_event
     }
 
     /// Requests completed in the measured part.

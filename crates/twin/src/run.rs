@@ -192,8 +192,8 @@ impl<'a, S: RequestSource> Run<'a, S> {
 
     /// Waits until everything written to the files is on stable storage.
     fn sync(&mut self, waiter: Waiter) {
-        let part = self.part_of(waiter);
-        let barrier = self.world.flush(&self.jobs[part].files);
+        let files = self.synced_files(waiter);
+        let barrier = self.world.flush(&files);
         self.waiting.push((waiter, barrier));
         self.stable();
     }
@@ -205,6 +205,15 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
+    fn synced_files(&self, waiter: Waiter) -> Vec<u32> {
+        let files = &self.jobs[self.part_of(waiter)].files;
+        let target = match waiter {
+            Waiter::Source(source, _) => self.sources[source as usize].source.sync_target(),
+            Waiter::Part(_) => None,
+        };
+        target.map_or_else(|| files.clone(), |target| vec![files[target as usize]])
+    }
+
     /// Completes the syncs whose data have left the caches, once the devices have flushed.
     fn stable(&mut self) {
         let mut index = 0;
@@ -214,8 +223,8 @@ impl<'a, S: RequestSource> Run<'a, S> {
                 continue;
             }
             let (waiter, _) = self.waiting.remove(index);
-            let files = &self.jobs[self.part_of(waiter)].files;
-            let done = self.world.flush_devices(files);
+            let files = self.synced_files(waiter);
+            let done = self.world.flush_devices(&files);
             match waiter {
                 Waiter::Source(source, Stability::Data | Stability::Uncached) => {
                     self.world.kernel.at(done, Event::Synced(source))

@@ -26,6 +26,6 @@ pub use options::size_option;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
 pub use sizes::SizeDraw;
-pub use skew::Normal;
+pub use skew::{Normal, SelfSimilar};
 pub use spec::{Data, OpKind, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

@@ -129,7 +129,6 @@ pub(super) struct PoolThread {
     /// For each outstanding request: its target, and its slot in the target's stream.
     slots: Box<[(u32, u32)]>,
     free: Vec<u32>,
-    ended: Nanos,
 }
 
 impl PoolThread {
@@ -159,7 +158,6 @@ impl PoolThread {
             },
             slots: vec![(0, 0); depth as usize].into_boxed_slice(),
             free: (0..depth).rev().collect(),
-            ended: 0,
             streams,
         }
     }
@@ -242,7 +240,6 @@ impl RequestSource for PoolThread {
     }
 
     fn begin(&mut self, now: Nanos) {
-        self.ended = now;
         self.streams.iter_mut().for_each(|stream| stream.begin(now));
     }
 
@@ -257,7 +254,9 @@ impl RequestSource for PoolThread {
         };
         if next == Next::Done {
             // A target that is rarely drawn was also used until the end.
-            self.streams.iter_mut().for_each(|stream| stream.result.stream.extend_to(self.ended));
+            let all = || self.streams.iter().map(|stream| stream.result.stream.lasted_until());
+            let ended = all().max().unwrap_or(now);
+            self.streams.iter_mut().for_each(|stream| stream.result.stream.extend_to(ended));
         }
         next
     }
@@ -266,7 +265,6 @@ impl RequestSource for PoolThread {
     fn complete(&mut self, completion: Completion, now: Nanos) {
         let (target, slot) = self.slots[completion.slot as usize];
         self.free.push(completion.slot);
-        self.ended = now;
         self.streams[target as usize].complete(Completion { slot, ..completion }, now);
     }
 

@@ -21,7 +21,7 @@ pub use options::{Options, Overrides, parse};
 pub use pool::ThreadPool;
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 pub use report::{profile_text, text};
-pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
+pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult, Topology};
 pub use run::{profile, run};
 pub(crate) use xml::{Element, tree};
 pub use xml::{profile_xml, read_profile};

@@ -23,6 +23,8 @@ pub struct Options {
     pub profile_only: bool,
     /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
     pub clock_seeds: bool,
+    /// The arguments as typed, for the report.
+    pub typed: Option<String>,
     /// `--json`: write everything as JSON to this file.
     pub json: Option<PathBuf>,
     /// `--destroy-data`: existing files or devices that may be overwritten.
@@ -284,8 +286,9 @@ impl Reading {
             'a' if value == "g" => {}
             // The report is always verbose.
             'v' if matches!(value, "" | "s") => {}
-            // There is always one completion method per engine, and no progress dots.
-            'x' if value.is_empty() => {}
+            // Every engine has one method, so it changes only the report.
+            'x' if value.is_empty() => self.span.completion_routines = true,
+            // There are no progress dots.
             'P' => drop((!value.is_empty()).then(|| whole(1, u64::from(u32::MAX))).transpose()?),
             'l' if value.is_empty() => self.target.large_pages = true,
             // The default priority.

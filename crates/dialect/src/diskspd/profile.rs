@@ -372,6 +372,8 @@ pub struct TimeSpan {
     pub seed: u32,
     /// `-L`: report latencies.
     pub latency: bool,
+    /// `-x`: of completions, for the report.
+    pub completion_routines: bool,
     /// `-D`: report the deviation of the rate over intervals of this many milliseconds.
     pub interval_ms: Option<u32>,
     /// `-a`: processors for the threads; empty: all.
@@ -390,6 +392,7 @@ impl Default for TimeSpan {
             cool_down_s: 0,
             seed: 0,
             latency: false,
+            completion_routines: false,
             interval_ms: None,
             processors: Vec::new(),
             pool: None,

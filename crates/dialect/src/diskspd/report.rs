@@ -2,7 +2,7 @@
 
 use super::ThreadPool;
 use super::profile::{Caching, Profile, Target, TimeSpan};
-use super::result::{DiskspdResult, Half, SpanResult};
+use super::result::{DiskspdResult, Half, SpanResult, Topology};
 use crate::calendar;
 use std::fmt::Write;
 
@@ -27,14 +27,22 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     let system = &result.system;
     let _ = write!(
         text,
-        "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n\n",
+        "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
         system.computer,
         calendar::year_first(system.began_unix_s),
         system.processors
     );
+    if let Some(Topology { cores, nodes, sockets }) = system.topology {
+        // Groups of processors exist only on Windows, where each has up to 64.
+        let _ = writeln!(
+            text,
+            "\tcore count:\t\t{cores}\n\tgroup count:\t\t1\n\tnode count:\t\t{nodes}\n\tsocket count:\t\t{sockets}"
+        );
+    }
+    text.push('\n');
     for (index, (span, figures)) in profile.spans.iter().zip(&result.spans).enumerate() {
         let _ = writeln!(text, "Results for timespan {}:\n{}\n", index + 1, "*".repeat(79));
-        text += &results(span, figures);
+        text += &results(span, figures, system.processors);
     }
     for warning in &result.warnings {
         let _ = writeln!(text, "halfpower: {warning}");
@@ -77,14 +85,18 @@ fn parameters(number: usize, span: &TimeSpan) -> String {
     }
     for target in &span.targets {
         say(format!("path: '{}'", target.path.display()));
-        target_lines(target, span.pool.as_ref())
+        target_lines(target, span.pool.as_ref(), span.completion_routines)
             .into_iter()
             .for_each(|line| say(format!("\t{line}")));
     }
     lines.join("\n") + "\n\n"
 }
 
-fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
+fn target_lines(
+    target: &Target,
+    pool: Option<&ThreadPool>,
+    completion_routines: bool,
+) -> Vec<String> {
     let mut lines = vec!["think time: 0ms".to_string(), "burst size: 0".into()];
     lines.push(
         match target.caching {
@@ -152,12 +164,22 @@ fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
     }
     if pool.is_none() {
         lines.push(format!("threads per file: {}", target.threads));
+        if target.outstanding > 1 {
+            lines.push(
+                if completion_routines {
+                    "using completion routines instead of I/O Completion Ports"
+                } else {
+                    "using I/O Completion Ports"
+                }
+                .into(),
+            );
+        }
     }
     lines.push("IO priority: normal".into());
     lines
 }
 
-fn results(span: &TimeSpan, figures: &SpanResult) -> String {
+fn results(span: &TimeSpan, figures: &SpanResult, processors_of_system: u32) -> String {
     let mut text = format!(
         "actual test time:\t{:.2}s\nthread count:\t\t{}\n",
         seconds(figures),
@@ -166,7 +188,7 @@ fn results(span: &TimeSpan, figures: &SpanResult) -> String {
     if let Some(outstanding) = span.pool.and_then(|pool| pool.outstanding) {
         text += &format!("request count:\t\t{outstanding}\n");
     }
-    text += "\n";
+    text += &format!("proc count:\t\t{processors_of_system}\n\n");
     text += &processors(figures);
     for (title, of) in [
         ("Total IO", (|reads, writes| Half::plus(reads, writes)) as fn(&Half, &Half) -> Half),

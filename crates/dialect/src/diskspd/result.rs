@@ -107,11 +107,22 @@ impl SpanResult {
     }
 }
 
+/// Cores, memory nodes and sockets of a computer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Topology {
+    pub cores: u32,
+    pub nodes: u32,
+    pub sockets: u32,
+}
+
 /// Facts about the computer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct System {
     pub computer: String,
     pub processors: u32,
+    /// How they belong together, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
     /// Seconds since 1970-01-01 UTC at the start of the run.
     pub began_unix_s: u64,
 }
@@ -119,7 +130,7 @@ pub struct System {
 /// All results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskspdResult {
-    /// The command line in its shortest form.
+    /// The command line as typed, if it is known, otherwise an equivalent one.
     pub command: String,
     pub system: System,
     pub spans: Vec<SpanResult>,

@@ -6,7 +6,7 @@ use super::{Options, read_profile};
 use crate::concurrent::{
     self, RequestShape, RunPlan, TargetResult, ThreadOrder, ToolJob, ToolResult,
 };
-use crate::parse::is_twin;
+use crate::parse::{is_twin, no_drive};
 use crate::sqlio;
 use files::Input;
 use machine::{
@@ -98,8 +98,13 @@ pub fn run<M: Machine>(
         .collect();
     let facts = machine.facts();
     let mut result = DiskspdResult {
-        command: options.to_string(),
-        system: System { computer: facts.name, processors: facts.processors, began_unix_s },
+        command: options.command(),
+        system: System {
+            computer: facts.name,
+            processors: facts.processors,
+            topology: None,
+            began_unix_s,
+        },
         spans: Vec::new(),
         warnings: Vec::new(),
         target: files.first().map(|file| file.facts.clone()),
@@ -146,6 +151,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
         if specs.iter().any(|spec| spec.places[0] == target.path) {
             continue;
         }
+        no_drive(&target.path)?;
         let create = all()
             .filter(|other| other.path == target.path)
             .filter_map(|other| other.create_bytes)

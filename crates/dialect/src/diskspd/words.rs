@@ -83,6 +83,7 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
     words.extend(target.throughput_iops.map(|rate| format!("-g{rate}i")));
     let flags = [
         (span.latency, "-L"),
+        (span.completion_routines, "-x"),
         (target.large_pages, "-l"),
         (target.hint == Hint::Random, "-fr"),
         (target.hint == Hint::Sequential, "-fs"),
@@ -106,6 +107,13 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
         (Caching::Mapped, _) => "-Sm".into(),
     });
     words
+}
+
+impl Options {
+    /// The arguments as typed, or equivalent ones.
+    pub fn command(&self) -> String {
+        self.typed.clone().unwrap_or_else(|| self.to_string())
+    }
 }
 
 impl fmt::Display for Options {

@@ -211,7 +211,7 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
             "DisableAffinity" => {
                 element.flag()?;
             }
-            "CompletionRoutines" => drop(element.flag()?),
+            "CompletionRoutines" => read.completion_routines = element.flag()?,
             "GroupAffinity" => element.only(&["false", "0"])?,
             "RequestCount" => outstanding = element.small()?,
             "Affinity" => {
@@ -397,8 +397,11 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     line(1, "<TimeSpans>".into());
     for span in &profile.spans {
         line(2, "<TimeSpan>".into());
-        let flags =
-            [("MeasureLatency", span.latency), ("CalculateIopsStdDev", span.interval_ms.is_some())];
+        let flags = [
+            ("CompletionRoutines", span.completion_routines),
+            ("MeasureLatency", span.latency),
+            ("CalculateIopsStdDev", span.interval_ms.is_some()),
+        ];
         let numbers = [
             ("Duration", span.duration_s),
             ("Warmup", span.warm_up_s),

@@ -11,19 +11,20 @@ mod report;
 mod run;
 
 pub use options::cmdprio::CommandPriority;
-pub use options::command::{Command, Format};
+pub use options::command::{Command, Format, command_line};
 pub use options::criterion::Criterion;
 pub use options::error::FioError;
 pub use options::job_options::Options;
 pub use options::jobfile::{At, JobFile, Section, Setting, World};
 pub use options::kinds::{
     Distribution, ExitWhat, Fallocate, FileService, Logs, SyncMode, Unified, WindowValue,
+    engine_names, parse_engine,
 };
 pub use options::latency_goal::LatencyGoal;
 pub use options::method::Method;
 pub use options::min_rates::MinRates;
 pub use options::pattern::Fill;
-pub use options::table::help;
+pub use options::table::{help, option_help};
 pub use options::tolerated::Tolerated;
 pub use options::trace::{Action, Entry as TraceEntry, Replay, Trace};
 pub use options::value::Amount;

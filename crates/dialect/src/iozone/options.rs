@@ -21,6 +21,8 @@ pub const LAST_TEST: u8 = 12;
 /// The parsed command line. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
+    /// The arguments as typed, for the report.
+    pub typed: Option<String>,
     /// `-a`: every file size with every record size.
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).

@@ -119,7 +119,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         .think_ms
         .iter()
         .for_each(|ms| say(format!("Think time per request: {ms} milliseconds")));
-    say(format!("Command line used: iozone {options}"));
+    say(format!("Command line used: iozone {}", options.command()));
     say(match unit(options) {
         "ops/sec" => "OPS Mode. Output is in operations per second.".into(),
         "microsec/op" => "Microseconds/op Mode. Output is in microseconds per operation.".into(),
@@ -269,7 +269,7 @@ fn excel_throughput(options: &Options, result: &IozoneResult) -> String {
 
 /// The header of a spreadsheet file.
 pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<String> {
-    let mut head = vec![format!("Command line used: iozone {options}")];
+    let mut head = vec![format!("Command line used: iozone {}", options.command())];
     if result.throughput.is_empty() {
         head.push("The top row is records sizes, the left column is file sizes".into());
     } else {

@@ -46,7 +46,7 @@ pub fn run<M: Machine>(
     check(options)?;
     check_memory(machine, options)?;
     let mut result = IozoneResult {
-        command: options.to_string(),
+        command: options.command(),
         cells: Vec::new(),
         throughput: Vec::new(),
         surfaces: Vec::new(),

@@ -5,6 +5,13 @@ use crate::parse::joined;
 use machine::units::KIB;
 use std::fmt;
 
+impl Options {
+    /// The arguments as typed, or equivalent ones.
+    pub fn command(&self) -> String {
+        self.typed.clone().unwrap_or_else(|| self.to_string())
+    }
+}
+
 impl fmt::Display for Options {
     /// The equivalent arguments, quoted for a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

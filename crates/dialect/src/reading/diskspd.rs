@@ -13,8 +13,11 @@ fn children<'a>(element: &'a Element, name: &'a str) -> impl Iterator<Item = &'a
     element.children.iter().filter(move |child| child.name == name)
 }
 
-fn number(element: &Element, path: &str) -> Option<f64> {
-    child(element, path)?.value().parse().ok()
+/// The number in an element; `None`: there is no such element.
+fn number(element: &Element, path: &str) -> Result<Option<f64>, String> {
+    let Some(value) = child(element, path).map(Element::value) else { return Ok(None) };
+    let number = value.parse().map_err(|_| format!("<{path}> is '{value}', not a number"))?;
+    Ok(Some(number))
 }
 
 /// Parses one case for each time span, with all its targets combined.
@@ -33,18 +36,22 @@ fn time_span(
     span: &Element,
     profile: Option<&Element>,
 ) -> Result<Measurement, String> {
-    let seconds = number(span, "TestTimeSeconds")
+    let seconds = number(span, "TestTimeSeconds")?
         .filter(|time| *time > 0.0)
         .ok_or("a time span has no test time")?;
     let targets = || children(span, "Thread").flat_map(|thread| children(thread, "Target"));
-    let sum = |name: &str| targets().filter_map(|target| number(target, name)).sum::<f64>();
+    let sum = |name: &str| {
+        targets()
+            .map(|target| Ok(number(target, name)?.unwrap_or(0.0)))
+            .sum::<Result<f64, String>>()
+    };
     let mut readings = vec![
-        Reading::value(Measure::Iops, sum("IOCount") / seconds),
-        Reading::value(Measure::Throughput, sum("BytesCount") / seconds),
+        Reading::value(Measure::Iops, sum("IOCount")? / seconds),
+        Reading::value(Measure::Throughput, sum("BytesCount")? / seconds),
     ];
     if let Some(latency) = child(span, "Latency") {
         readings.extend(
-            number(latency, "AverageTotalMilliseconds").map(|ms| in_ms(Measure::LatencyMean, ms)),
+            number(latency, "AverageTotalMilliseconds")?.map(|ms| in_ms(Measure::LatencyMean, ms)),
         );
         for bucket in children(latency, "Bucket") {
             let measure = match child(bucket, "Percentile").map(Element::value) {
@@ -53,7 +60,7 @@ fn time_span(
                 Some("99.9") => Measure::LatencyP999,
                 _ => continue,
             };
-            readings.extend(number(bucket, "TotalMilliseconds").map(|ms| in_ms(measure, ms)));
+            readings.extend(number(bucket, "TotalMilliseconds")?.map(|ms| in_ms(measure, ms)));
         }
     }
     let target = profile.and_then(|profile| child(profile, "Targets/Target"));

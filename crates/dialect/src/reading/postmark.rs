@@ -7,7 +7,7 @@ use results::compare::{Measure, Measurement, Reading};
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut phase = "";
-    for line in text.lines().map(str::trim) {
+    for (place, line) in text.lines().map(str::trim).enumerate() {
         let (what, count) = match line.split_once(':') {
             Some(("Creation alone", rest)) => ("create alone", rest),
             Some(("Deletion alone", rest)) => ("delete alone", rest),
@@ -28,7 +28,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
                 (what, line)
             }
         };
-        let Some((value, unit)) = rate(count) else { continue };
+        let rate = rate(count).map_err(|why| format!("line {}: {why}", place + 1))?;
+        let Some((value, unit)) = rate else { continue };
         let (what, reading) = match unit {
             None => (what.to_string(), Reading::value(Measure::Operations, value)),
             Some(bytes) => (
@@ -52,17 +53,19 @@ const WORDS: [(&str, &str); 6] = [
 ];
 
 /// Parses the rate in `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of
-/// its unit.
-fn rate(line: &str) -> Option<(f64, Option<f64>)> {
-    let inside = line.rsplit_once('(')?.1.strip_suffix("per second)")?;
+/// its unit; `None`: the line has no rate.
+fn rate(line: &str) -> Result<Option<(f64, Option<f64>)>, String> {
+    let inside = line.rsplit_once('(').and_then(|(_, end)| end.strip_suffix("per second)"));
+    let Some(inside) = inside else { return Ok(None) };
     let mut words = inside.split_whitespace();
-    let value = words.next()?.parse().ok()?;
+    let number = words.next().unwrap_or_default();
+    let value = number.parse().map_err(|_| format!("'{number}' is not a number"))?;
     let unit = match words.next() {
         None => None,
         Some("megabytes") => Some(1_048_576.0),
         Some("kilobytes") => Some(1024.0),
         Some("bytes") => Some(1.0),
-        Some(_) => return None,
+        Some(other) => return Err(format!("'{other}' is not a unit of PostMark")),
     };
-    Some((value, unit))
+    Ok(Some((value, unit)))
 }

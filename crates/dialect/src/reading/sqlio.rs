@@ -18,10 +18,14 @@ struct Settings {
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all: Vec<Measurement> = Vec::new();
     let mut settings = Settings::default();
-    for line in text.lines().map(str::trim) {
+    for (place, line) in text.lines().map(str::trim).enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |prefix: &str| {
-            line.strip_prefix(prefix)?.trim().parse::<f64>().ok().filter(|value| *value > 0.0)
+            let Some(text) = line.strip_prefix(prefix).map(str::trim) else { return Ok(None) };
+            let value = text
+                .parse::<f64>()
+                .map_err(|_| format!("line {}: '{text}' is not a number", place + 1))?;
+            Ok::<_, String>(Some(value).filter(|value| *value > 0.0))
         };
         match words[..] {
             [threads, "thread" | "threads", does @ ("reading" | "writing"), "for", ..] => {
@@ -37,12 +41,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
             ["buffering", "set", "to", ref rest @ ..] => settings.buffering = rest.join(" "),
             _ => {}
         }
-        if let Some(iops) = number("IOs/sec:") {
+        if let Some(iops) = number("IOs/sec:")? {
             all.push(of(&settings, Reading::value(Measure::Iops, iops)));
         }
         let more = [
-            number("MBs/sec:").map(|rate| Reading::value(Measure::Throughput, rate * 1_048_576.0)),
-            number("Avg_Latency(ms):").map(|ms| in_ms(Measure::LatencyMean, ms)),
+            number("MBs/sec:")?.map(|rate| Reading::value(Measure::Throughput, rate * 1_048_576.0)),
+            number("Avg_Latency(ms):")?.map(|ms| in_ms(Measure::LatencyMean, ms)),
         ];
         if let Some(last) = all.last_mut() {
             last.readings.extend(more.into_iter().flatten());

@@ -5,7 +5,7 @@ use super::report::Figures;
 use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, report};
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob};
 use crate::display::print;
-use crate::parse::is_twin;
+use crate::parse::{is_twin, no_drive};
 use files::Input;
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::histogram::Histogram;
@@ -53,6 +53,7 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
 /// # Errors
 /// The file does not exist and has no size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
+    no_drive(&job.path)?;
     let stripes = options
         .stripes_bytes()
         .filter(|_| !options.matrix)

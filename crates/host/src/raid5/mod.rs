@@ -506,8 +506,8 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }
     }
 
-    fn sync(&mut self, what: Stability) -> io::Result<()> {
-        self.inner.sync(what)
+    fn sync(&mut self, what: Stability, _target: Option<u32>) -> io::Result<()> {
+        self.inner.sync(what, None)
     }
 }
 

@@ -28,7 +28,7 @@ section![
                 "sweep {here} --size 1m --buffered --request 4k,64k --runtime 200ms --repeats 1 --max-repeats 1"
             ),
             stutters(
-                "fio --name=a --directory={here} --size=1m --rw=randread --time_based --runtime=1"
+                "fio --name=a --directory={here} --size=1m --rw=randread --time_based --runtime=1 --cleanup"
             ),
             stutters("sqlio -kR -frandom --runtime 500ms -b64 -BY --size 1m {here}"),
             stutters("diskspd -d1 -W0 -b64K -c1M {here}"),
@@ -45,7 +45,7 @@ section![
                 "run {here} --size 1m --buffered --runtime 300ms --repeats 1 --max-repeats 1"
             ),
             is_frozen(
-                "fio --name=a --directory={here} --size=1m --rw=randread --time_based --runtime=1"
+                "fio --name=a --directory={here} --size=1m --rw=randread --time_based --runtime=1 --cleanup"
             ),
         ],
         ..UNHARMED

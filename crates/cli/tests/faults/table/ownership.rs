@@ -20,7 +20,7 @@ const READ_VM: &[&str] = &[
 /// Write, empty, extend or remove it.
 const WRITE_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=write --size=256k",
-    "fio --name=a --filename=vm.img --rw=randrw --size=2m --keep",
+    "fio --name=a --filename=vm.img --rw=randrw --size=2m",
     "fio --name=a --filename=vm.img --rw=write --size=256k --overwrite=1",
     "fio --name=a --filename=vm.img --rw=write --size=256k --create_only=1",
     "fio --name=a --filename=vm.img --rw=randwrite --size=256k --verify=crc32c --verify_state_save=1",
@@ -43,8 +43,8 @@ const UNCHANGED: crate::play::Step = Do(Shell("cmp precious vm.img"));
 
 /// Lines that keep a file for later ones, and use it.
 const KEPT: &[&str] = &[
-    "fio --name=a --filename={at}/fio --size=256k --rw=write --keep",
-    "fio --name=a --directory={at} --size=256k --rw=randrw --nrfiles=2 --keep",
+    "fio --name=a --filename={at}/fio --size=256k --rw=write",
+    "fio --name=a --directory={at} --size=256k --rw=randrw --nrfiles=2",
     "fio --name=made --directory={at} --size=256k --rw=write --create_only=1",
     "iozone -i 0 -w -f {at}/iozone -s 256k -r 64k --repeats 1",
     "sqlio -kW -frandom --runtime 20ms -b64 -BY --size 256k {at}/sqlio",
@@ -230,12 +230,9 @@ section![
         fault: "another program has a file that was left on purpose open for writing",
         given: &[Directory("at")],
         steps: &[
-            run(&["fio --name=a --filename={at}/fio --size=256k --rw=write --keep"], well(&[])),
+            run(&["fio --name=a --filename={at}/fio --size=256k --rw=write"], well(&[])),
             Do(Shell("(exec 9<>at/fio; sleep 20 >/dev/null 2>&1 & echo $! >at/pid)")),
-            run(
-                &["fio --name=a --filename={at}/fio --size=256k --rw=write --keep"],
-                refused(&["at/fio"])
-            ),
+            run(&["fio --name=a --filename={at}/fio --size=256k --rw=write"], refused(&["at/fio"])),
             Do(Shell("kill $(cat at/pid) && rm at/pid")),
         ],
         leaves: &["at/*"],
@@ -269,9 +266,9 @@ section![
         fault: "the times of the file system never change: a file that was left on purpose is the user's",
         given: &[Faulty("fs", &[])],
         steps: &[
-            run(&["fio --name=a --filename=fs/data --size=256k --rw=write --keep"], well(&[])),
+            run(&["fio --name=a --filename=fs/data --size=256k --rw=write"], well(&[])),
             run(
-                &["fio --name=a --filename=fs/data --size=256k --rw=write --keep"],
+                &["fio --name=a --filename=fs/data --size=256k --rw=write"],
                 refused(&["fs/data", "--destroy-data"])
             ),
         ],

@@ -1,7 +1,7 @@
 //! Options whose values have a syntax of their own: request sizes, distributions, percentiles.
 
 use super::jobfile::cut;
-use super::kinds::{Distribution, Zone};
+use super::kinds::{Distribution, FileService, Zone};
 use super::trace::Trace;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
@@ -105,6 +105,36 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
         ("zoned_abs", _) => Err("it is not served; use zoned:90/10:10/90".into()),
         _ => Err("unknown distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90".into()),
     }
+}
+
+/// `roundrobin`, `sequential` and `random` with the number of requests to a file, or a distribution
+/// of the files.
+pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
+    let (name, value) = text.split_once(':').unwrap_or((text, ""));
+    let known = match name {
+        "roundrobin" => Some(FileService::RoundRobin),
+        "sequential" => Some(FileService::Sequential),
+        "random" => Some(FileService::Random),
+        _ => None,
+    };
+    if let Some(service) = known {
+        let requests = if value.is_empty() { 1 } else { number(value, 1, u32::MAX.into())? };
+        return Ok((service, requests));
+    }
+    let skewed = match (name, distribution(text)) {
+        // As in fio, requests go to the middle of the files until those are full.
+        ("normal" | "gauss", _) if value.is_empty() => FileService::Normal(0.01),
+        ("zipf" | "pareto" | "normal" | "gauss", Err(why)) => return Err(why),
+        (_, Ok(Distribution::Zipf(theta))) => FileService::Zipf(theta),
+        (_, Ok(Distribution::Pareto(h))) => FileService::Pareto(h),
+        (_, Ok(Distribution::Normal { deviation, .. })) => FileService::Normal(deviation),
+        _ => {
+            return Err(
+                "invalid value; write roundrobin, sequential, random, zipf:1.2, pareto:0.2 or normal:20".into()
+            );
+        }
+    };
+    Ok((skewed, 1))
 }
 
 fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {

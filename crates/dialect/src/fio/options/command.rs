@@ -2,7 +2,8 @@
 
 use super::error::FioError;
 use super::jobfile::{At, JobFile, Section, Setting, World, cut};
-use super::table::is_flag;
+use super::table::{is_flag, names};
+use crate::parse::joined;
 use std::path::PathBuf;
 
 /// Report format.
@@ -35,8 +36,8 @@ pub struct Command {
     pub destroy: Vec<PathBuf>,
     /// `--destroy-signature`: even if they contain a file system or the like.
     pub destroy_signed: bool,
-    /// `--keep`: keep the files that were laid out.
-    pub keep: bool,
+    /// `--cleanup`: remove the files that were laid out.
+    pub cleanup: bool,
     /// `--bandwidth-log`: file prefix of the combined logs of all jobs.
     pub bandwidth_log: Option<String>,
     /// `--aux-path`: directory of verify states.
@@ -49,20 +50,49 @@ pub struct Command {
     pub warnings_fatal: bool,
     pub version: bool,
     pub help: bool,
+    /// `--showcmd`: print the jobs as a command line.
+    pub show: bool,
+    /// `--enghelp` and `--cmdhelp`: an engine or an option to describe; empty: all.
+    pub engine_help: Option<String>,
+    pub option_help: Option<String>,
 }
 
 /// fio program options that are not supported, with a hint.
-const REFUSED: [(&str, &str); 10] = [
-    ("showcmd", "use --parse-only"),
-    ("server", "run halfpower on each machine"),
-    ("client", "run halfpower on each machine"),
-    ("remote-config", "run halfpower on each machine"),
+const REFUSED: [(&str, &str); 7] = [
+    ("server", EACH_MACHINE),
+    ("client", EACH_MACHINE),
+    ("remote-config", EACH_MACHINE),
     ("daemonize", "use nohup or a service manager"),
     ("status-interval", "use --write_bw_log and --log_avg_msec"),
     ("idle-prof", "the report has the busy time of the whole machine"),
-    ("cmdhelp", "see halfpower fio --help"),
-    ("enghelp", "see halfpower fio --help"),
     ("trigger-file", "leave it out"),
+];
+
+const EACH_MACHINE: &str = "run halfpower on each machine at the same time (ssh, or pdsh for many) and put the reports together";
+
+/// Program options, which may be shortened like those of jobs.
+const PROGRAM: [&str; 21] = [
+    "output",
+    "json",
+    "destroy-data",
+    "destroy-signature",
+    "section",
+    "output-format",
+    "terse-version",
+    "eta",
+    "eta-newline",
+    "max-jobs",
+    "alloc-size",
+    "debug",
+    "aux-path",
+    "cleanup",
+    "parse-only",
+    "readonly",
+    "warnings-fatal",
+    "bandwidth-log",
+    "minimal",
+    "version",
+    "help",
 ];
 
 impl Default for Command {
@@ -77,7 +107,7 @@ impl Default for Command {
             json: None,
             destroy: Vec::new(),
             destroy_signed: false,
-            keep: false,
+            cleanup: false,
             bandwidth_log: None,
             aux_path: None,
             debug: Vec::new(),
@@ -86,6 +116,9 @@ impl Default for Command {
             warnings_fatal: false,
             version: false,
             help: false,
+            show: false,
+            engine_help: None,
+            option_help: None,
         }
     }
 }
@@ -117,7 +150,17 @@ impl Command {
                 Some((name, value)) => (name, Some(value.to_string())),
                 None => (option, None),
             };
+            let name = whole_name(name)?;
             if command.flag(name, value.as_deref())? {
+                continue;
+            }
+            // As in fio, only a value after = counts.
+            if let Some(topic) = match name {
+                "enghelp" => Some(&mut command.engine_help),
+                "cmdhelp" => Some(&mut command.option_help),
+                _ => None,
+            } {
+                *topic = Some(value.filter(|value| value != "all").unwrap_or_default());
                 continue;
             }
             if name == "bandwidth-log" {
@@ -150,13 +193,16 @@ impl Command {
                 self.formats.push(Format::Terse);
                 &mut other
             }
-            "keep" => &mut self.keep,
+            "cleanup" => &mut self.cleanup,
+            // The default.
+            "keep" => &mut other,
             "destroy-signature" => &mut self.destroy_signed,
             "parse-only" => &mut self.parse_only,
             "readonly" => &mut self.readonly,
             "warnings-fatal" => &mut self.warnings_fatal,
             "version" | "v" => &mut self.version,
             "help" | "h" => &mut self.help,
+            "showcmd" => &mut self.show,
             _ => match REFUSED.iter().find(|(refused, _)| *refused == name) {
                 Some((_, hint)) => {
                     return Err(FioError::Usage(format!(
@@ -220,7 +266,7 @@ impl Command {
     /// Returns equivalent arguments: parsing them again gives the same command.
     pub fn words(&self) -> Vec<String> {
         let flags = [
-            (self.keep, "keep"),
+            (self.cleanup, "cleanup"),
             (self.destroy_signed, "destroy-signature"),
             (self.parse_only, "parse-only"),
             (self.readonly, "readonly"),
@@ -271,6 +317,41 @@ impl Command {
         sections.extend_from_slice(jobs);
         Ok(sections)
     }
+}
+
+/// Completes the beginning of an option's name, as fio does for arguments.
+fn whole_name(name: &str) -> Result<&str, FioError> {
+    let known = || PROGRAM.into_iter().chain(REFUSED.map(|(name, _)| name)).chain(names());
+    if name.len() < 2 || known().any(|one| one == name) {
+        return Ok(name);
+    }
+    let longer: Vec<&str> = known().filter(|one| one.starts_with(name)).collect();
+    match longer[..] {
+        [] => Ok(name),
+        [one] => Ok(one),
+        _ => Err(FioError::Usage(format!(
+            "command line: --{}: several options begin so: {}; write the whole name",
+            cut(name),
+            longer.join(", ")
+        ))),
+    }
+}
+
+/// Sections as the arguments of one command line.
+pub fn command_line(sections: &[Section]) -> String {
+    let mut words = vec!["fio".to_string()];
+    for section in sections {
+        if !section.is_global() {
+            words.push(format!("--name={}", section.name));
+        }
+        words.extend(section.settings.iter().filter(|setting| setting.name != "name").map(
+            |setting| match &setting.value {
+                Some(value) => format!("--{}={value}", setting.name),
+                None => format!("--{}", setting.name),
+            },
+        ));
+    }
+    joined(&words) + "\n"
 }
 
 impl Format {

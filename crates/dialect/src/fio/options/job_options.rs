@@ -90,6 +90,8 @@ pub struct Options {
     /// `pre_read`: read the file into the cache first.
     pub pre_read: bool,
     pub offset: Amount,
+    /// `offset_align`: what an offset in percent is aligned to; 0: the smallest request.
+    pub offset_align_bytes: u64,
     pub offset_increment: Amount,
     /// `numjobs`.
     pub clones: u32,
@@ -174,6 +176,8 @@ pub struct Options {
     pub min_rates: MinRates,
     /// `thinktime`.
     pub think_ns: u64,
+    /// `rate_ignore_thinktime`: the rate does not catch up with pauses.
+    pub ignores_pauses: bool,
     /// `thinktime_blocks`: requests between pauses.
     pub think_blocks: Option<u64>,
     /// `thinktime_iotime`: time between pauses; 0: only requests count.
@@ -286,6 +290,7 @@ impl Default for Options {
             fills: false,
             pre_read: false,
             offset: Amount::Bytes(0),
+            offset_align_bytes: 0,
             offset_increment: Amount::Bytes(0),
             clones: 1,
             depth: 1,
@@ -333,6 +338,7 @@ impl Default for Options {
             poisson: false,
             min_rates: MinRates::default(),
             think_ns: 0,
+            ignores_pauses: false,
             think_blocks: None,
             think_io_ns: 0,
             serialize_overlap: false,

@@ -17,7 +17,16 @@ const ENGINES: [(&str, Engine); 10] = [
     ("null", Engine::Null),
 ];
 
-pub(crate) fn parse_engine(text: &str) -> Result<Engine, String> {
+/// Names of all engines, one per line.
+pub fn engine_names() -> String {
+    ENGINES.map(|(name, _)| format!("\t{name}\n")).concat()
+}
+
+/// The engine of this name.
+///
+/// # Errors
+/// There is none; the reason names all.
+pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
     found.ok_or_else(|| format!("not supported; write one of {}", names()))
@@ -52,12 +61,25 @@ pub enum Fallocate {
 }
 
 /// Which of several files a request goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     /// Files alternate request by request.
     RoundRobin,
     Sequential,
     Random,
+    /// Drawn, with this exponent.
+    Zipf(f64),
+    /// Drawn, with this share.
+    Pareto(f64),
+    /// Drawn, with this deviation in percent.
+    Normal(f64),
+}
+
+impl FileService {
+    /// Whether some files are drawn more often than others.
+    pub(crate) fn is_skewed(self) -> bool {
+        matches!(self, FileService::Zipf(_) | FileService::Pareto(_) | FileService::Normal(_))
+    }
 }
 
 /// How random blocks are drawn.

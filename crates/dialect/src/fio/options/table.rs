@@ -5,18 +5,16 @@
 
 mod help;
 
-pub use help::help;
+pub use help::{help, option_help};
 
 use super::choices::{
-    MAX_FILES, distribution, interval, nice, paths, percentiles, power_of_two, processors, range,
-    request, skipped, small, split, trace,
+    MAX_FILES, distribution, file_service, interval, nice, paths, percentiles, power_of_two,
+    processors, range, request, skipped, small, split, trace,
 };
 use super::tolerated::Tolerated;
 
 use super::job_options::Options;
-use super::kinds::{
-    ExitWhat, Fallocate, FileService, MAX_COARSENESS, SyncMode, Unified, WindowValue,
-};
+use super::kinds::{ExitWhat, Fallocate, MAX_COARSENESS, SyncMode, Unified, WindowValue};
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
 use super::value::{
@@ -83,7 +81,8 @@ static ROWS: &[Row] = &[
     row("exitall", Jobs, Flag(|o, on| o.exitall = on)),
     row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)])))),
     row("exitall_on_error", Jobs, Flag(|o, on| o.exitall_on_error = on)),
-    row("thread threads", Jobs, Flag(|_, _| ())),
+    row("thread", Jobs, Flag(|_, _| ())),
+    row("threads", Jobs, Flag(|_, _| ())),
     row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
     row("cpus_allowed_policy", Jobs, Value(|o, text| put(&mut o.split_processors, choice(text, &[("shared", false), ("split", true)])))),
@@ -112,10 +111,7 @@ static ROWS: &[Row] = &[
     row("unique_filename", Files, Ignored(Form::Switch)),
     row("nrfiles nr_files", Files, Value(|o, text| put(&mut o.files, number(text, 1, MAX_FILES).map(|n| n as u32)))),
     row("file_service_type", Files, Value(|o, text| {
-        let known = [("roundrobin", FileService::RoundRobin), ("sequential", FileService::Sequential), ("random", FileService::Random)];
-        let (service, requests) = text.split_once(':').unwrap_or((text, "1"));
-        put(&mut o.service_run, number(requests, 1, MAX_COUNT))?;
-        put(&mut o.service, choice(service, &known))
+        file_service(text).map(|service| (o.service, o.service_run) = service)
     })),
     row("openfiles", Files, Ignored(Form::Number)),
     row("size", Files, Value(|o, text| put(&mut o.size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
@@ -125,7 +121,7 @@ static ROWS: &[Row] = &[
     row("loops", Files, Value(|o, text| put(&mut o.loops, number(text, 1, MAX_COUNT)))),
     row("offset fileoffset", Files, Value(|o, text| put(&mut o.offset, amount(text, o.kb_base)))),
     row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
-    row("offset_align", Files, OnlyValues(&["0"], "give an offset that is aligned")),
+    row("offset_align", Files, Value(|o, text| put(&mut o.offset_align_bytes, size(text, o.kb_base)))),
     row("fallocate", Files, Value(|o, text| match text {
         "keep" => Err("space beyond the end of a file is not supported; use native or none".into()),
         _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
@@ -174,7 +170,8 @@ static ROWS: &[Row] = &[
         put(&mut o.every_place, choice(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
     })),
     row("randseed", Requests, Value(|o, text| put(&mut o.seed, number(text, 0, u64::MAX).map(Some)))),
-    row("randrepeat allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
+    row("randrepeat", Requests, Switch(|o, on| o.repeatable = on)),
+    row("allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
     row("rw_sequencer", Requests, OnlyValues(&["sequential"], LEAVE)),
     row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, OnlyValues(&["0"], "a job trims with rw=trim or rw=trimwrite: leave it out")),
@@ -211,7 +208,8 @@ static ROWS: &[Row] = &[
     })),
     row("fsync", Access, Value(|o, text| put(&mut o.fsync, number(text, 0, MAX_COUNT)))),
     row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MAX_COUNT)))),
-    row("end_fsync fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
+    row("end_fsync", Access, Switch(|o, on| o.end_fsync = on)),
+    row("fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
     row("sync_file_range write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),
     row("atomic", Access, Switch(|o, on| o.atomic = on)),
     row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
@@ -243,7 +241,7 @@ static ROWS: &[Row] = &[
     row("rate_cycle ratecycle", Time, Value(|o, text| put(&mut o.min_rates.cycle_ns, number(text, 0, MAX_COUNT).map(|ms| ms * 1_000_000)))),
     row("rate_min ratemin", Time, Value(|o, text| put(&mut o.min_rates.bytes, rates(text, o.kb_base)))),
     row("rate_iops_min", Time, Value(|o, text| put(&mut o.min_rates.requests, rates(text, o.kb_base)))),
-    row("rate_ignore_thinktime", Time, OnlyValues(&["0"], LEAVE)),
+    row("rate_ignore_thinktime", Time, Switch(|o, on| o.ignores_pauses = on)),
     row("max_latency", Time, Value(|o, text| put(&mut o.latency.max_ns, by_direction(text, |text| time_ns(text, 1000))))),
     row("latency_target", Time, Value(|o, text| put(&mut o.latency.target_ns, time_ns(text, 1000)))),
     row("latency_window", Time, Value(|o, text| put(&mut o.latency.window_ns, time_ns(text, 1000)))),
@@ -306,7 +304,7 @@ static ROWS: &[Row] = &[
     row("log_compression_cpus", Report, Ignored(Form::Text)),
     row("log_store_compressed", Report, Ignored(Form::Switch)),
     row("log_prio", Report, Switch(|o, on| o.logs.priority = on)),
-    row("log_window_value log_max_value", Report, Value(|o, text| {
+    row("log_max_value log_window_value", Report, Value(|o, text| {
         let known = [("avg", WindowValue::Mean), ("max", WindowValue::Greatest), ("both", WindowValue::Both), ("0", WindowValue::Mean), ("1", WindowValue::Greatest)];
         put(&mut o.logs.window, choice(text, &known))
     })),
@@ -340,7 +338,7 @@ fn find(name: &str) -> Option<&'static Row> {
     Row::find(ROWS, name)
 }
 
-/// The first name of an option.
+/// The name that reports give an option: the first of its names.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         None => name,
@@ -351,6 +349,11 @@ pub(crate) fn canonical(name: &str) -> &str {
         }
         Some(row) => row.names().next().unwrap_or(name),
     }
+}
+
+/// Names of all options of jobs.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().flat_map(Row::names)
 }
 
 /// Whether an option is on without a value, so it does not take the next argument.
@@ -405,10 +408,14 @@ fn percent(text: &str) -> Result<u8, Reason> {
 
 /// Rates of reads and of writes; 0 and empty: no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
-    by_direction(text, |text| match text {
+    // As in fio, an empty part is a direction without a limit.
+    let limited =
+        |place: usize| text.split(',').nth(place).is_none_or(|part| !part.trim().is_empty());
+    let [read, write] = by_direction(text, |text| match text {
         "" => Ok(None),
         text => size(text, kb_base).map(|rate| Some(rate).filter(|&rate| rate > 0)),
-    })
+    })?;
+    Ok([read, write.filter(|_| limited(1))])
 }
 
 /// Explains why an option without a row is refused.

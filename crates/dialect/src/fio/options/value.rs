@@ -26,7 +26,8 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
 
 pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, Reason> {
     let (number, rest) = digits(text)?;
-    if !rest.is_empty() {
+    // A percentage may have its sign.
+    if !(rest.is_empty() || (rest == "%" && max == 100)) {
         return Err("it is not a whole number; write only digits".into());
     }
     if number < min || number > max {

@@ -178,6 +178,15 @@ fn region(
     let step =
         options.offset_increment.of(whole).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
     let start = options.offset.of(whole).checked_add(step).ok_or_else(overflow)?;
+    // As in fio, a percentage begins at the next block and ends with the last whole one.
+    let block = job.min_request_bytes().max(1);
+    let aligned = [options.offset_align_bytes, block].into_iter().find(|&bytes| bytes > 0);
+    let start = match options.offset {
+        Amount::Percent(1..) => {
+            start.checked_next_multiple_of(aligned.unwrap_or(1)).ok_or_else(overflow)?
+        }
+        _ => start,
+    };
     let rest = |whole: u64| {
         whole.checked_sub(start).filter(|&rest| rest > 0).ok_or_else(|| {
             job.wrong(format!(
@@ -189,8 +198,13 @@ fn region(
     };
     let len = match (drawn, options.size) {
         (Some(bytes), _) => rest(bytes)?,
-        (None, Some(Amount::Bytes(bytes))) => share(bytes),
-        (None, Some(part)) => part.of(whole).min(rest(whole)?),
+        // As in fio, a device may be smaller.
+        (None, Some(Amount::Bytes(bytes))) => match found {
+            Found::Device(there) => share(bytes).min(rest(there)?),
+            _ => share(bytes),
+        },
+        (None, Some(Amount::Percent(100))) => rest(whole)?,
+        (None, Some(part)) => part.of(whole).min(rest(whole)?) / block * block,
         (None, None) => rest(whole)?,
     };
     let file_len = len;
@@ -214,6 +228,9 @@ fn region(
         _ => {}
     }
     let pass = len.saturating_mul(count);
+    // As in fio, zones go on to the end of the file, beyond the size.
+    let zoned_len =
+        there.filter(|_| options.strides.are_on()).and_then(|there| there.checked_sub(start));
     let holes = options.hole_bytes;
     let moved = match (options.io_size, options.size) {
         (Some(Amount::Bytes(bytes)), _) => Some(bytes),
@@ -256,7 +273,7 @@ fn region(
         Found::File(bytes) | Found::Device(bytes) => end.max(bytes.min(start + file_len)),
         _ => end.max(start.saturating_add(file_len)),
     };
-    Ok(Region { part: (start, len), end, pass_bytes: each, passes })
+    Ok(Region { part: (start, zoned_len.unwrap_or(0).max(len)), end, pass_bytes: each, passes })
 }
 
 impl Arrangement {

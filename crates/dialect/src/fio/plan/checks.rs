@@ -51,7 +51,7 @@ fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "verify with read_iolog: the writes of a trace are not read back; leave verify out",
         ));
     }
-    let rated = job.rate_iops().is_some() || options.think_ns > 0 || options.strides.are_on();
+    let rated = job.is_rated() || options.think_ns > 0 || options.strides.are_on();
     if rated || options.number_ios.is_some() || options.io_size.is_some() {
         return Err(job.wrong(
             "read_iolog with rate, thinktime, zonesize, number_ios or io_size: the trace sets the order and the times; leave these out",
@@ -369,9 +369,10 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     if options.engine.is_mapped() {
         if options.direct {
-            return Err(
-                job.wrong("direct=1 with ioengine=mmap: mapped memory is the page cache; use direct=0, or psync")
-            );
+            warnings.push(format!(
+                "{}: direct=1 with ioengine=mmap: mapped memory is the page cache, so it has no effect (fio does not warn)",
+                job.shown()
+            ));
         }
         if options.sync != SyncMode::None {
             return Err(
@@ -425,39 +426,10 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     {
         return Err(job.wrong("rate and rate_iops are both given; leave one out"));
     }
-    check_rates(job, warnings)?;
     check_steady(job)?;
     check_latency(job)?;
-    if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
+    if job.rates().into_iter().flatten().sum::<f64>() > workload::MAX_RATE_IOPS {
         return Err(job.wrong("the rate exceeds 10^9 requests per second; lower rate or rate_iops"));
-    }
-    Ok(())
-}
-
-/// In a mix, the rates of both directions set its ratio.
-fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
-    let options = &job.options;
-    let (reads, writes) = match (options.reads && options.writes, job.rates()) {
-        (false, _) | (true, [None, None]) => return Ok(()),
-        (true, [Some(reads), Some(writes)]) => (reads, writes),
-        (true, _) => {
-            return Err(job.wrong(format!(
-                "rate or rate_iops of one direction with rw={}: give both (rate=1m,2m), or make a reading and a writing job",
-                options.mode
-            )));
-        }
-    };
-    let percent = reads / (reads + writes) * 100.0;
-    let whole = (percent - percent.round()).abs() <= 1e-9 && (1.0..=99.0).contains(&percent);
-    if !whole && (options.verify.is_some() || job.sizes().is_some()) {
-        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests, which must be a whole percentage with verify or several sizes; choose other rates, or make a reading and a writing job")));
-    }
-    if percent != f64::from(options.mix_read) {
-        warnings.push(format!(
-            "{}: with these rates {percent:.4} % of the requests are reads, not the {} % of rwmixread (fio does not warn)",
-            job.shown(),
-            options.mix_read
-        ));
     }
     Ok(())
 }

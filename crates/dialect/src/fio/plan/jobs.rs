@@ -5,6 +5,7 @@ use crate::fio::options::error::FioError;
 use crate::fio::options::job_options::Options;
 use crate::fio::options::jobfile::{At, Section, Setting, cut};
 use crate::fio::options::kinds::Distribution;
+use crate::fio::options::table::canonical;
 use crate::fio::options::trace::{Action, Entry, Trace};
 use crate::fio::options::value::Amount;
 use machine::Op;
@@ -48,19 +49,13 @@ impl Job {
         self.options.trace.is_some() || self.options.checks_mix
     }
 
-    pub(crate) fn trims(&self) -> bool {
-        self.options.trims || self.options.replay.trims()
+    /// Whether its requests bypass the page cache. Mapped memory is the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.options.direct && !self.options.engine.is_mapped()
     }
 
-    /// Reads and total requests per cycle, if both directions have a rate.
-    pub(crate) fn rated_mix(&self) -> Option<(u64, u64)> {
-        match self.rates() {
-            // In millionths of a request: the rounding error is far below one request per run.
-            [Some(reads), Some(writes)] => {
-                Some(((reads * 1e6) as u64, ((reads + writes) * 1e6) as u64))
-            }
-            _ => None,
-        }
+    pub(crate) fn trims(&self) -> bool {
+        self.options.trims || self.options.replay.trims()
     }
 
     /// Whether to save how far it wrote.
@@ -123,12 +118,14 @@ impl Job {
         }
     }
 
-    /// Whether offsets are random and requests either differ in size or are longer than their
-    /// alignment.
+    /// Whether offsets are random and requests differ in size, are longer than their alignment, or
+    /// choose their file by a distribution.
     fn may_overlap(&self) -> bool {
         let options = &self.options;
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
-        options.random && options.trace.is_none() && (self.sizes().is_some() || closer)
+        // Files that are drawn differ in how much is left of each.
+        let apart = self.file_count() > 1 && options.service.is_skewed();
+        options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
     /// Whether such offsets are distributed evenly over its files.
@@ -152,7 +149,7 @@ impl Job {
     /// Whether to record the offsets written, because the sequence cannot reproduce them for
     /// reading back.
     pub(crate) fn keeps_writes(&self) -> bool {
-        self.may_overlap()
+        self.may_overlap() || self.has_schedules()
     }
 
     pub fn file_count(&self) -> u32 {
@@ -173,10 +170,21 @@ impl Job {
         [of(0).filter(|_| self.options.reads), of(1).filter(|_| self.options.writes)]
     }
 
-    /// Rate limit of each clone in requests per second, reads and writes together.
+    pub(crate) fn is_rated(&self) -> bool {
+        self.rates().iter().any(Option::is_some)
+    }
+
+    /// Whether it is a mix in which each direction has its own schedule.
+    pub(crate) fn has_schedules(&self) -> bool {
+        self.options.reads && self.options.writes && self.is_rated() && !self.is_guided()
+    }
+
+    /// Rate limit of each clone in requests per second, reads and writes together; `None`: there is
+    /// none, or only for one direction of a mix.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
+            _ if self.has_schedules() => None,
             [one, other] => one.or(other),
         }
     }
@@ -294,14 +302,16 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     }
 }
 
-/// Settings as written; the last value of a name takes the place of the first.
+/// Settings as written, under the names that fio reports; the last value of a name takes the place
+/// of the first.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
         // fio shows an option without a value as 1.
         let value = setting.value.clone().unwrap_or_else(|| "1".into());
-        match given.iter_mut().find(|(name, _)| *name == setting.name) {
+        let name = canonical(&setting.name);
+        match given.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = value,
-            None => given.push((setting.name.clone(), value)),
+            None => given.push((name.into(), value)),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn engine(job: &Job) -> Engine {
 }
 
 fn buffering(job: &Job) -> Buffering {
-    match (job.options.direct, job.options.sync) {
+    match (job.is_direct(), job.options.sync) {
         (true, SyncMode::None) => Buffering::Direct,
         (false, SyncMode::None) => Buffering::Buffered,
         (true, _) => Buffering::DirectDsync,
@@ -49,16 +49,11 @@ pub(crate) fn pattern(job: &Job) -> Pattern {
 }
 
 pub(crate) fn hint(job: &Job) -> Hint {
-    match (job.options.hint && !job.options.direct, job.options.random) {
+    match (job.options.hint && !job.is_direct(), job.options.random) {
         (false, _) => Hint::None,
         (true, true) => Hint::Random,
         (true, false) => Hint::Sequential,
     }
-}
-
-/// Whether the recorder makes the pauses: a stream's own pauses follow each request at depth 1.
-pub(crate) fn pauses(job: &Job) -> bool {
-    job.options.think_ns > 0 && (job.options.pauses_after() != Some(1) || job.effective_depth() > 1)
 }
 
 /// State of the page cache for a job's files when it begins.
@@ -84,7 +79,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     let region = turns(job, clone, seed).region();
     let runtime = Some(options.runtime_ns).filter(|&ns| ns > 0);
     Workload {
-        read_percent: job.read_percent(),
+        read_percent: options.read_percent(),
         pattern: pattern(job),
         request_bytes: job.request_bytes() as u32,
         sizes: job.sizes(),
@@ -107,8 +102,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
             (None, bytes) => Stop::AfterBytes(bytes.unwrap_or(region.1)),
         },
         limit_bytes: runtime.and(clone.limit_bytes).filter(|_| !job.is_guided()),
-        rate_iops: job.rate_iops(),
-        think_ns: if pauses(job) { 0 } else { options.think_ns },
+        rate_iops: job.rate_iops().filter(|_| !job.has_schedules()),
         sync_at_end: options.end_fsync,
         data: Data {
             compressible_percent: options.compressible_percent,
@@ -128,8 +122,10 @@ pub(crate) fn job_workload(
     seed: u64,
 ) -> Workload {
     let made = arrangement.files[first.files[0]].made;
+    let after_each = job.options.pauses_after() == Some(1) && job.effective_depth() == 1;
     Workload {
         threads: job.options.clones,
+        read_percent: job.read_percent(),
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
         allocation: if made == Some(NewFile::Reserved) {
             Allocation::Reserved
@@ -137,6 +133,7 @@ pub(crate) fn job_workload(
             Allocation::Written
         },
         cache: cache(job),
+        think_ns: if after_each { job.options.think_ns } else { 0 },
         ..clone_workload(job, first, seed)
     }
 }

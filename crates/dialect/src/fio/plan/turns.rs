@@ -7,7 +7,7 @@ use crate::fio::options::kinds::{Distribution, FileService, Zone};
 use machine::{Op, Request};
 use spread::Spread;
 use std::sync::{Arc, Mutex, PoisonError};
-use workload::{FreeMap, Normal, Permutation, rng};
+use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 
 mod spread;
 
@@ -22,8 +22,13 @@ pub(crate) struct FileTurns {
     /// First byte and length of the part of each file that is used.
     part: (u64, u64),
     service: FileService,
+    draw: FileDraw,
     /// Consecutive requests that go to one file.
     service_run: u64,
+    /// Files are chosen by [`FileTurns::file_in_row`].
+    in_row: bool,
+    /// Numbers of writes after which a sync takes a turn; 0: none does.
+    sync_every: [u64; 2],
     seed: u64,
     /// Length of a sequential run and of the gap after it, in bytes; gap 0: none.
     stride: (u64, u64),
@@ -51,12 +56,45 @@ pub(crate) struct FileTurns {
     mixes_holes: bool,
     /// Ends a pass of such a mix when one direction reaches the end; `None`: the size ends it.
     ends: Option<Ends>,
-    /// Reads and total requests per cycle, if the rates of a mix set its ratio.
-    mix: Option<(u64, u64)>,
-    /// Nothing else about this mix depends on earlier requests.
-    random_mix: bool,
     /// State that the stream's offset does not determine; shared by the threads of a stream.
     state: Option<Arc<Mutex<State>>>,
+}
+
+/// Draws the file of a request.
+#[derive(Debug, Clone)]
+enum FileDraw {
+    Even(u64),
+    Zipf(Zipf),
+    Pareto(SelfSimilar),
+    Normal(Normal),
+}
+
+/// As in fio, a file is one of so many places of the distribution.
+const PLACES_PER_FILE: u64 = 1024;
+
+impl FileDraw {
+    fn new(service: FileService, files: u64) -> FileDraw {
+        let places = files * PLACES_PER_FILE;
+        match service {
+            FileService::Zipf(theta) => FileDraw::Zipf(Zipf::new(places, theta)),
+            FileService::Pareto(h) => FileDraw::Pareto(SelfSimilar::new(places, h)),
+            FileService::Normal(deviation) => {
+                FileDraw::Normal(Normal::new(places, 50.0, deviation))
+            }
+            FileService::RoundRobin | FileService::Sequential | FileService::Random => {
+                FileDraw::Even(files)
+            }
+        }
+    }
+
+    fn file(&self, seed: u64, number: u64) -> u64 {
+        match self {
+            FileDraw::Even(files) => rng::below(rng::hash(seed, number), *files),
+            FileDraw::Zipf(zipf) => (zipf.draw(seed, number) - 1) / PLACES_PER_FILE,
+            FileDraw::Pareto(pareto) => pareto.draw(seed, number) / PLACES_PER_FILE,
+            FileDraw::Normal(normal) => normal.draw(seed, number) / PLACES_PER_FILE,
+        }
+    }
 }
 
 /// Ends of the passes of a mix with gaps.
@@ -119,8 +157,6 @@ struct State {
     /// Requests so far, if the drawing depends on it.
     drawn: u64,
     issued: u64,
-    /// Requests whose direction the rates set.
-    mixed: u64,
     passes: u64,
     /// The current file, and the number of consecutive requests it got.
     stay: (u64, u64),
@@ -130,6 +166,11 @@ struct State {
     follow: (u64, [u64; 2]),
     /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
+    /// Files that had no room when it was their turn.
+    full: Vec<bool>,
+    writes: u64,
+    /// The file whose turn the last sync took.
+    sync_file: Option<u32>,
 }
 
 impl FileTurns {
@@ -149,15 +190,14 @@ impl FileTurns {
         passes: Option<u64>,
     ) -> FileTurns {
         let options = &job.options;
-        let in_row = files > 1 && options.service_run > 1 && !options.random;
+        let several = files > 1 && !options.random && options.service != FileService::Sequential;
+        let syncs = several && options.writes && (options.fsync > 0 || options.fdatasync > 0);
         let differ = files > 1
             && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
+        let drawn = several && options.service != FileService::RoundRobin;
+        let in_row = several && (options.service_run > 1 || drawn || (syncs && !differ));
         let own_cursors = !options.random
-            && ((options.reads && options.writes)
-                || differ
-                || in_row
-                || options.back_bytes > 0
-                || (files > 1 && options.service == FileService::Random));
+            && ((options.reads && options.writes) || differ || in_row || options.back_bytes > 0);
         let mixes_holes = options.hole_bytes > 0
             && options.reads
             && options.writes
@@ -175,8 +215,6 @@ impl FileTurns {
         let in_turn = files > 1 && options.service == FileService::Sequential;
         let rounds = Rounds::new(job, part.1);
         let spread = Spread::new(job, part.1, passes).map(Arc::new);
-        // The sequence itself can do whole percentages.
-        let mix = job.rated_mix().filter(|(reads, all)| reads * 100 % all != 0);
         // With a map, each block is visited once.
         let bell = match options.distribution {
             Distribution::Normal { deviation, center }
@@ -199,18 +237,18 @@ impl FileTurns {
             || spread.is_some()
             || !zones.is_empty();
         let maps = spread.as_ref().map_or(Vec::new(), |spread| spread.maps(files));
-        let stateful = draws || mix.is_some();
         FileTurns {
             files,
             request_bytes: request,
             part: (part.0, part.1 - rest),
             service: options.service,
-            service_run: if in_row { options.service_run } else { 1 },
+            draw: FileDraw::new(options.service, files),
+            service_run: options.service_run,
+            in_row,
+            sync_every: if syncs { [options.fsync, options.fdatasync] } else { [0; 2] },
             backward: (part.1, if options.random { 0 } else { options.back_bytes }),
             ends: if mixes_holes { Ends::new(job, part.1, passes) } else { None },
             mixes_holes,
-            mix,
-            random_mix: options.random && !draws,
             seed,
             rounds,
             stride: if options.strides.are_on() && !options.random {
@@ -225,8 +263,7 @@ impl FileTurns {
             spread,
             run: options.run,
             random_percent: if options.random { options.random_percent } else { [100; 2] },
-            state: stateful
-                .then(|| Arc::new(Mutex::new(State { cursors, maps, ..State::default() }))),
+            state: draws.then(|| Arc::new(Mutex::new(State { cursors, maps, ..State::default() }))),
         }
     }
 
@@ -274,24 +311,59 @@ impl FileTurns {
         true
     }
 
-    fn file_in_row(&self, state: &mut State, at: u64) -> u64 {
-        let left = |file: u64| state.cursors[file as usize].iter().sum::<u64>() < self.part.1;
-        let (file, done) = state.stay;
-        if done > 0 && done < self.service_run && left(file) {
-            state.stay.1 += 1;
+    /// The file of the next request, or of a sync (not `moves`). As in fio, a full file still gets
+    /// syncs until a request finds it full.
+    fn file_in_row(&self, state: &mut State, at: u64, moves: bool) -> u64 {
+        let State { cursors, full, stay, .. } = state;
+        full.resize(self.files as usize, false);
+        let mut takes = |file: &u64| {
+            let place = *file as usize;
+            if moves && cursors[place].iter().sum::<u64>() >= self.part.1 {
+                full[place] = true;
+            }
+            !full[place]
+        };
+        let (file, done) = *stay;
+        if done > 0 && done < self.service_run && takes(&file) {
+            stay.1 += 1;
             return file;
         }
         let first = match self.service {
-            FileService::Random => rng::below(rng::hash(self.seed, at), self.files),
-            _ if done == 0 => 0,
-            _ => (file + 1) % self.files,
+            FileService::RoundRobin | FileService::Sequential if done == 0 => 0,
+            FileService::RoundRobin | FileService::Sequential => (file + 1) % self.files,
+            _ => self.draw.file(self.seed, if moves { at } else { !at }),
         };
-        let next = (0..self.files)
-            .map(|turn| (first + turn) % self.files)
-            .find(|&file| left(file))
-            .unwrap_or(first);
-        state.stay = (next, 1);
+        let mut in_turn = (0..self.files).map(|turn| (first + turn) % self.files);
+        let next = in_turn.find(takes).unwrap_or(first);
+        *stay = (next, 1);
         next
+    }
+
+    /// Counts a write. As in fio, a sync between requests takes the turn of a request: it syncs the
+    /// file that the next request would have gone to.
+    fn sync_turn(&self, state: &mut State, at: u64) {
+        state.writes += 1;
+        if !self.sync_every.iter().any(|&every| every > 0 && state.writes.is_multiple_of(every)) {
+            return;
+        }
+        let file = if self.in_row {
+            self.file_in_row(state, at, false)
+        } else {
+            state.drawn += 1;
+            (state.drawn - 1) % self.files
+        };
+        state.sync_file = Some(file as u32);
+    }
+
+    /// The file of the sync after a write to file `last`.
+    pub(crate) fn sync_file(&self, last: u32) -> u32 {
+        let state = self.state.as_ref().filter(|_| self.sync_every != [0; 2]);
+        let state = state.map(|state| state.lock().unwrap_or_else(PoisonError::into_inner));
+        match state.and_then(|state| state.sync_file) {
+            Some(file) => file,
+            None if self.service == FileService::Sequential => last,
+            None => (last + 1) % self.files as u32,
+        }
     }
 
     /// Offset in its part of the next request that overlaps the end of the one before.
@@ -347,14 +419,6 @@ impl FileTurns {
         let Some(state) = &self.state else { return true };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, share) = self.part;
-        if let Some((reads, all)) = self.mix {
-            let turn = u128::from(state.mixed) * u128::from(reads) % u128::from(all);
-            request.op = if turn < u128::from(reads) { Op::Read } else { Op::Write };
-            state.mixed += 1;
-            if self.random_mix {
-                return self.in_turn(request);
-            }
-        }
         if let Some(spread) = &self.spread {
             return self.place_spread(spread, &mut state, request);
         }
@@ -405,6 +469,7 @@ impl FileTurns {
         let ended = self.ends.is_some_and(|ends| state.cursors[0][side] >= ends.at);
         if ended || state.issued >= self.pass_bytes() {
             (state.issued, state.stay) = (0, (0, 0));
+            state.full.clear();
             state.passes += 1;
             if self.ends.is_some_and(|ends| state.passes >= ends.passes) {
                 return false;
@@ -417,17 +482,13 @@ impl FileTurns {
         state.issued = at + u64::from(request.len);
         let file = match self.service {
             FileService::Sequential => at / share,
-            _ if self.service_run > 1 => self.file_in_row(&mut state, at),
+            _ if self.in_row => self.file_in_row(&mut state, at, true),
             FileService::RoundRobin if self.differ => {
                 state.drawn += 1;
                 (state.drawn - 1) % self.files
             }
             FileService::RoundRobin => at / self.request_bytes % self.files,
-            FileService::Random => {
-                let drawn = rng::below(rng::hash(self.seed, at), self.files);
-                let left = |file: &u64| state.cursors[*file as usize].iter().sum::<u64>() < share;
-                (0..self.files).map(|turn| (drawn + turn) % self.files).find(left).unwrap_or(drawn)
-            }
+            _ => self.draw.file(self.seed, at),
         };
         request.target = file as u32;
         if let Some(cursor) = state.cursors.get_mut(file as usize) {
@@ -443,6 +504,9 @@ impl FileTurns {
             // The gap after each request is not part of it.
             *cursor += u64::from(request.len)
                 + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
+        }
+        if request.op == Op::Write && self.sync_every != [0; 2] {
+            self.sync_turn(&mut state, at);
         }
         true
     }

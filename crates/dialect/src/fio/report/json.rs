@@ -4,7 +4,6 @@ use super::direction::{Directions, Latency, Ordered, direction, latency_of};
 use super::steadystate::SteadyReport;
 use crate::fio::options::job_options::Options;
 use crate::fio::options::kinds::Unified;
-use crate::fio::options::table::canonical;
 use crate::fio::run::result::{Entry, FioResult};
 use crate::fio::run::steady::Steady;
 use crate::fio::run::stream_stats::merged;
@@ -267,14 +266,7 @@ fn effective(
         ("ioengine", options.engine_name.clone()),
     ];
     for (name, value) in wanted {
-        let written = |(key, _): &(String, String)| canonical(key) == name;
-        if !given.iter().any(|(key, _)| key == name) && !global.iter().any(|(key, _)| key == name) {
-            // Written under an alias: readers look for this name.
-            let value = given
-                .iter()
-                .chain(global)
-                .find(|pair| written(pair))
-                .map_or(value, |(_, value)| value.clone());
+        if !given.iter().chain(global).any(|(key, _)| key == name) {
             all.push((name.into(), value));
         }
     }

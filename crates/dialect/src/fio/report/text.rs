@@ -81,7 +81,7 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     if let Some(description) = &options.description {
         writeln!(text, "  Description  : [{description}]")?;
     }
-    let sync = if options.direct { "direct" } else { "buffered" };
+    let sync = if entry.job.job.is_direct() { "direct" } else { "buffered" };
     writeln!(
         text,
         "  {} {}, {} x {}, {sync}",

@@ -4,10 +4,9 @@
 use super::contested::Contest;
 use super::pending_verify::{PendingVerify, Piece, Read};
 use super::result::CloneStats;
-use super::verify::VerifyStats;
+use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request};
 use measure::histogram::Histogram;
-use std::sync::Arc;
 
 /// How much a stream writes before it reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +18,7 @@ pub(crate) enum BacklogInterval {
 
 /// The writes that a stream has not read back yet, and the reads in progress.
 pub(crate) struct Backlog {
-    stats: Arc<VerifyStats>,
+    stats: CloneVerify,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
@@ -41,7 +40,7 @@ impl Backlog {
         every: BacklogInterval,
         depth: u32,
         repeats: bool,
-        stats: Arc<VerifyStats>,
+        stats: CloneVerify,
         contest: Option<Contest>,
     ) -> Backlog {
         Backlog {

@@ -3,6 +3,7 @@
 
 use super::failures::Failures;
 use super::guide::{Guide, TraceStep};
+use super::rates::{Rates, skipped_ns};
 use super::stream_stats::{Done, StreamStats, TRIM, batch};
 use crate::fio::options::tolerated::Tolerated;
 use crate::fio::options::trace::Action;
@@ -23,7 +24,11 @@ pub(crate) struct Core {
     pub(crate) submissions: Option<Submissions>,
     pub(crate) trims: Option<Trims>,
     pub(crate) guide: Option<Guide>,
-    pub(crate) due: Option<Stability>,
+    pub(crate) rates: Option<Rates>,
+    /// The guide or the rates decide about the next request.
+    pub(crate) is_led: bool,
+    /// A sync to make next, and the file that it is for (`None`: all files).
+    pub(crate) due: Option<(Stability, Option<u32>)>,
     /// The pending sync is not one of the syncs between writes.
     pub(crate) between_passes: bool,
     /// The files have no room for another request, or a limit ended the stream.
@@ -58,6 +63,7 @@ pub(crate) struct Slot {
     /// When its submitting call returned; the maximum: not yet.
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
+    pub(crate) target: u32,
     /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: u8,
     /// The priority to pass to the kernel, and the one that takes effect.
@@ -106,6 +112,8 @@ impl Core {
             submissions: None,
             trims: None,
             guide: None,
+            rates: None,
+            is_led: false,
             due: None,
             between_passes: false,
             ended: false,
@@ -129,8 +137,27 @@ impl Core {
         if let Some(guide) = &mut self.guide {
             guide.begin(now);
         }
+        if let Some(rates) = &mut self.rates {
+            rates.begin(now);
+        }
         self.measured_from = now + self.ramp;
         self.record.begin(self.measured_from);
+    }
+
+    /// Moves the schedules by a pause that the rate does not catch up with.
+    pub(crate) fn skip(&mut self, pause: Nanos) {
+        self.stream.skip(|interval_ns| skipped_ns(pause as f64, interval_ns));
+        if let Some(rates) = &mut self.rates {
+            rates.skip(pause);
+        }
+    }
+
+    /// The measured part lasts until this time at least.
+    pub(crate) fn lasts_until(&mut self, then: Nanos) {
+        if then > self.measured_from {
+            self.record.span.1 = self.record.span.1.max(then);
+            self.stream.extend_to(then);
+        }
     }
 
     /// Whether the stream issues nothing more.
@@ -172,7 +199,7 @@ impl Core {
         let trimmed = self.trims.as_mut().and_then(|trims| trims.trimmed.take());
         let next = match trimmed {
             Some(request) => Next::Issue(request),
-            None if self.guide.is_some() => self.follow(now),
+            None if self.is_led => self.follow(now),
             None => self.stream.next(now),
         };
         match next {
@@ -198,12 +225,13 @@ impl Core {
         }
         let trims = self.trims.as_mut().filter(|trims| trims.next_is_one && fresh);
         let side = if trims.is_some() { TRIM } else { request.op as usize };
-        let Request { offset, len: bytes, .. } = request;
+        let Request { offset, len: bytes, target, .. } = request;
         self.slots[request.slot as usize] = Slot {
             at: now,
             offset,
             returned_at: Nanos::MAX,
             bytes,
+            target,
             side: side as u8,
             given: 0,
             effective: 0,
@@ -232,8 +260,33 @@ impl Core {
         self.over()
     }
 
+    /// A request of a mix whose directions have their own schedules.
+    fn next_rated(&mut self, now: Nanos) -> Next {
+        let over = self.stream.is_over(now) || self.in_flight == self.depth();
+        let Some(rates) = self.rates.as_mut().filter(|_| !over) else {
+            return self.stream.next(now);
+        };
+        if let Some(due) = rates.wait(now) {
+            return Next::WaitUntil(due.min(self.stream.deadline()));
+        }
+        let mut next = self.stream.next(now);
+        if let Next::Issue(request) = &mut next {
+            let len = request.len;
+            let since = rates.direct(request, now);
+            self.stream.set_slot_op(request.slot, request.op);
+            self.stream.was_due(request.slot, since, now);
+            if request.len != len {
+                self.stream.adjust_budget(i64::from(len) - i64::from(request.len));
+            }
+        }
+        next
+    }
+
     /// Returns the guide's next step, for a free slot.
     fn follow(&mut self, now: Nanos) -> Next {
+        if self.guide.is_none() {
+            return self.next_rated(now);
+        }
         let over = self.over();
         let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.is_over(now)) else {
             return over;
@@ -241,9 +294,9 @@ impl Core {
         match guide.next_step(now) {
             TraceStep::Over => over,
             TraceStep::Later(then) => Next::WaitUntil(then),
-            TraceStep::Sync(what) => {
+            TraceStep::Sync(what, file) => {
                 guide.done();
-                self.due = Some(what);
+                self.due = Some((what, Some(file)));
                 Next::WaitUntil(now)
             }
             TraceStep::Request(entry) => {
@@ -364,7 +417,7 @@ impl Core {
 
     /// Records a sync; returns its kind, unless it only dropped the cache.
     pub(crate) fn synced(&mut self, began: Nanos, ended: Nanos) -> Option<Stability> {
-        let due = self.due.take()?;
+        let (due, _) = self.due.take()?;
         if due == Stability::Uncached {
             return Some(due);
         }

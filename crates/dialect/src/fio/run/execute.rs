@@ -67,9 +67,9 @@ fn check_memory<M: Machine>(
     Ok(())
 }
 
-/// Runs sets of jobs one after the other. The files are created first and removed afterwards unless
-/// `keep` is set; `on_group` is called before each set. A failed job has its error in its result,
-/// and the others continue.
+/// Runs sets of jobs one after the other. The files are created first and stay, unless `cleanup` is
+/// set; `on_group` is called before each set. A failed job has its error in its result, and the
+/// others continue.
 ///
 /// # Errors
 /// A file that cannot be created or opened, a workload that makes no sense on its file, a
@@ -80,7 +80,7 @@ pub fn run<M: Machine>(
     plan: &Plan,
     arrangement: &Arrangement,
     destroy_signed: bool,
-    keep: bool,
+    cleanup: bool,
     on_group: &mut dyn FnMut(&[Job]),
 ) -> Result<FioResult, FioError> {
     let began = machine.now();
@@ -111,11 +111,20 @@ pub fn run<M: Machine>(
             break;
         }
     }
-    // Files of create_only are kept.
-    let created = asked.clones.iter().filter(only_created).flat_map(|clone| &clone.files);
-    let created: Vec<usize> = created.filter_map(|&file| places[file]).collect();
+    // As in fio, files stay unless a job has `unlink`. Those of a failed run do not.
+    let failed = groups.iter().flat_map(|group| &group.jobs).any(|job| job.error.is_some());
+    let files_of = |chosen: &dyn Fn(&ClonePlan) -> bool| -> Vec<usize> {
+        let clones = asked.clones.iter().filter(|clone| chosen(clone));
+        clones.flat_map(|clone| &clone.files).filter_map(|&file| places[file]).collect()
+    };
+    let created = files_of(&|clone| only_created(&clone));
+    let unlinked = files_of(&|clone| {
+        let options = &plan.groups[clone.job.0][clone.job.1].options;
+        options.unlink || options.unlink_each_loop
+    });
     for (place, target) in targets.iter_mut().enumerate() {
-        if keep || created.contains(&place) {
+        let stays = !cleanup && !failed && !unlinked.contains(&place);
+        if stays || created.contains(&place) {
             machine.keep(target);
         }
     }

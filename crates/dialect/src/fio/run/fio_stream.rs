@@ -7,10 +7,12 @@ use super::core::{Core, Submissions, Trims};
 use super::filter::Filter;
 use super::finished::Finished;
 use super::flow::Flow;
+use super::group::streams_of;
 use super::guide::Guide;
 use super::limits::Limits;
 use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::priorities::Priorities;
+use super::rates::Rates;
 use super::steady::Watch;
 use super::stream_stats::StreamStats;
 use super::syncs::{Passes, Syncs};
@@ -18,7 +20,6 @@ use super::trace_log::TraceLog;
 use super::verifying::{Verification, Verifying};
 use crate::fio::options::tolerated::Tolerated;
 use crate::fio::plan::jobs::Job;
-use crate::fio::plan::translate;
 use crate::fio::plan::turns::FileTurns;
 use machine::{Nanos, RequestSource};
 use measure::Stream;
@@ -33,6 +34,8 @@ pub(crate) struct FioStream {
     delay: Nanos,
     starts: Nanos,
     begun: bool,
+    /// A stream that ends by the clock has run until then, also if its next request was not due.
+    is_clocked: bool,
 }
 
 /// State that a stream shares with others, or that only its set of jobs knows.
@@ -91,6 +94,8 @@ impl FioStream {
             ..options.tolerated
         };
         core.guide = state.guide;
+        core.rates = Rates::of(job, chance, streams_of(job));
+        core.is_led = core.guide.is_some() || core.rates.is_some();
         let flow = state.flow.map(|mut flow| {
             if delay == 0 {
                 flow.expect();
@@ -107,7 +112,7 @@ impl FioStream {
             state.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
             verifying.map(|one| Box::new(one) as _),
             state.exit.map(|exit| Box::new(exit) as _),
-            translate::pauses(job).then(|| Box::new(Pauses::of(options)) as _),
+            (options.think_ns > 0).then(|| Box::new(Pauses::of(options)) as _),
             flow.map(|flow| Box::new(flow) as _),
             Limits::of(job, depth).map(|limits| Box::new(limits) as _),
             syncs.map(|syncs| Box::new(syncs) as _),
@@ -116,8 +121,10 @@ impl FioStream {
             TraceLog::of(options).map(|trace| Box::new(trace) as _),
         ];
         let filters: Vec<_> = filters.into_iter().flatten().collect();
+        // Reading back is not part of the writes' time.
+        let is_clocked = options.runtime_ns > 0 && options.verify.is_none();
         let filters_each = filters.len() > usize::from(between_passes);
-        FioStream { core, filters, filters_each, delay, starts: 0, begun: false }
+        FioStream { core, filters, filters_each, delay, starts: 0, begun: false, is_clocked }
     }
 
     pub(crate) fn finish(self) -> Finished {

@@ -14,7 +14,7 @@ use super::read_back::{Reader, Walk, Written};
 use super::result::{CloneStats, GroupResult, JobResult};
 use super::syncs::Passes;
 use super::system_stats::{Counts, DiskUse, SystemStats};
-use super::verify::{Check, VerifyStats};
+use super::verify::{Check, CloneVerify, VerifyStats};
 use super::verifying::Verification;
 use crate::fio::options::error::FioError;
 use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
@@ -343,7 +343,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
             let pass_bytes = turns.pass_bytes() / streams.len() as u64;
-            let cold = options.invalidate && !options.direct;
+            let cold = options.invalidate && !job.is_direct();
             // A `time_based` job starts a new pass without an end.
             let synced = options.end_fsync && !options.time_based;
             let turns_end = (cold || synced) && several_passes && !job.is_guided();
@@ -359,7 +359,7 @@ impl<'a, M: Machine> Group<'a, M> {
                 let keeps =
                     job.keeps_writes() && options.do_verify && options.writes && every.is_none();
                 let verification = |stats: &Arc<VerifyStats>| Verification {
-                    stats: stats.clone(),
+                    stats: CloneVerify::new(stats, &clone.files),
                     every,
                     repeats,
                     keeps,
@@ -458,7 +458,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let whole = clone.limit_bytes.is_some_and(|limit| done >= limit)
                 || own.iter().any(|one| one.complete);
             let late = (options.runtime_ns > 0 && !whole) || own.iter().any(|one| one.no_space);
-            let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else {
+            let Some(stats) = verified[place].as_ref().filter(|_| wanted && !late) else {
                 continue;
             };
             let seed = seed(job, self.chance);
@@ -472,6 +472,7 @@ impl<'a, M: Machine> Group<'a, M> {
                 false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
             };
             asked.push(*clone);
+            let stats = CloneVerify::new(stats, &clone.files);
             readers.push(Reader::new(written, depth, workload.request_bytes, stats, contest));
         }
         if readers.is_empty() {

@@ -85,7 +85,8 @@ pub(crate) struct TracePlayer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceStep {
     Request(Entry),
-    Sync(Stability),
+    /// Of the file with this index.
+    Sync(Stability, u32),
     Later(Nanos),
     Over,
 }
@@ -105,7 +106,7 @@ impl TracePlayer {
             return TraceStep::Later(due);
         }
         match entry.action {
-            Action::Sync(what) => TraceStep::Sync(what),
+            Action::Sync(what) => TraceStep::Sync(what, u32::from(entry.file)),
             _ => TraceStep::Request(*entry),
         }
     }
@@ -125,7 +126,7 @@ mod tests {
             assert!(matches!(player.next_step(began), TraceStep::Request(Entry { offset: 0, .. })));
             player.done();
             assert_eq!(player.next_step(began + 9999), TraceStep::Later(began + 10_000));
-            assert_eq!(player.next_step(began + 10_000), TraceStep::Sync(Stability::File));
+            assert_eq!(player.next_step(began + 10_000), TraceStep::Sync(Stability::File, 0));
             player.done();
             player.next_step(12_000);
         }

@@ -59,7 +59,7 @@ impl<M: Machine> Group<'_, M> {
             .jobs
             .iter()
             .zip(&all)
-            .map(|(job, records)| (records.bytes, job.options.direct))
+            .map(|(job, records)| (records.bytes, job.is_direct()))
             .collect();
         let mut jobs = Vec::with_capacity(self.jobs.len());
         let each = self.jobs.iter().zip(all).zip(errors).enumerate();

@@ -22,12 +22,21 @@ pub(crate) struct Pauses {
     issued: u64,
     /// End of the last pause.
     until: Nanos,
+    /// The rate does not catch up with the pauses.
+    ignored: bool,
 }
 
 impl Pauses {
     pub(crate) fn of(options: &Options) -> Pauses {
         let (blocks, io_ns) = (options.pauses_after(), options.think_io_ns);
-        Pauses { ns: options.think_ns, blocks, io_ns, issued: 0, until: 0 }
+        Pauses {
+            ns: options.think_ns,
+            blocks,
+            io_ns,
+            issued: 0,
+            until: 0,
+            ignored: options.ignores_pauses,
+        }
     }
 }
 
@@ -37,13 +46,15 @@ impl Filter for Pauses {
     }
 
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
-        if core.is_over(now) {
+        if core.ended {
             return None;
         }
         if now < self.until {
             return Some(Next::WaitUntil(self.until));
         }
-        let late = self.io_ns > 0 && now - self.until >= self.io_ns;
+        // As in fio, the job lasts until the end of its last pause, even beyond its runtime.
+        core.lasts_until(self.until);
+        let late = self.io_ns > 0 && now - self.until >= self.io_ns && !core.is_over(now);
         if !late && self.blocks.is_none_or(|blocks| self.issued < blocks) {
             return None;
         }
@@ -52,6 +63,9 @@ impl Filter for Pauses {
             return Some(Next::WaitForCompletion);
         }
         (self.issued, self.until) = (0, now + self.ns);
+        if self.ignored {
+            core.skip(self.ns);
+        }
         Some(Next::WaitUntil(self.until))
     }
 

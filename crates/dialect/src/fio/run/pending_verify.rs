@@ -1,7 +1,7 @@
 //! Recorded writes, to be read back.
 
 use super::contested::Contest;
-use super::verify::VerifyStats;
+use super::verify::CloneVerify;
 use machine::{Nanos, Op, Request};
 use std::collections::BTreeMap;
 
@@ -54,10 +54,10 @@ impl Read {
     }
 
     /// Checks the data, unless overlapping writes may have changed it before or during the read.
-    pub(crate) fn check(&self, stats: &VerifyStats, contest: Option<&Contest>, data: &[u8]) {
+    pub(crate) fn check(&self, stats: &CloneVerify, contest: Option<&Contest>, data: &[u8]) {
         let Some(piece) = self.piece else { return };
         if self.write.is_some() && write_of(contest, &piece) == self.write {
-            stats.check(piece.offset, data);
+            stats.check_block(piece.target, piece.offset, data);
         } else {
             stats.leave(data.len());
         }

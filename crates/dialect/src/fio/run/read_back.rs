@@ -3,7 +3,7 @@
 use super::contested::Contest;
 use super::pending_verify::{Piece, Read};
 use super::result::CloneStats;
-use super::verify::VerifyStats;
+use super::verify::CloneVerify;
 use crate::fio::plan::turns::FileTurns;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use measure::histogram::Histogram;
@@ -63,24 +63,24 @@ impl Walk {
     }
 }
 
-pub(crate) struct Reader<'a> {
+pub(crate) struct Reader {
     written: Written,
     max_request: u32,
     free: Vec<u32>,
     issued: Box<[Read]>,
-    stats: &'a VerifyStats,
+    stats: CloneVerify,
     contest: Option<Contest>,
     latency: Histogram,
     bytes: u64,
     span: (Nanos, Nanos),
 }
 
-impl<'a> Reader<'a> {
+impl Reader {
     pub(crate) fn new(
         written: Written,
         depth: u32,
         max_request: u32,
-        stats: &'a VerifyStats,
+        stats: CloneVerify,
         contest: Option<Contest>,
     ) -> Self {
         Reader {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl RequestSource for Reader<'_> {
+impl RequestSource for Reader {
     fn depth(&self) -> u32 {
         self.issued.len() as u32
     }
@@ -149,6 +149,6 @@ impl RequestSource for Reader<'_> {
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        self.issued[slot as usize].check(self.stats, self.contest.as_ref(), data);
+        self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 }

@@ -247,7 +247,7 @@ impl StreamStats {
     pub(crate) fn new(job: &Job) -> StreamStats {
         let logs = &job.options.logs;
         let average = logs.any().then_some(logs.average_ms);
-        let own_latency = job.rate_iops().is_some() || job.trims();
+        let own_latency = job.is_rated() || job.trims();
         StreamStats {
             from_issue: own_latency.then(by_side),
             phases: job.times_submission().then(|| [by_side(), by_side()]),

@@ -23,6 +23,8 @@ pub(crate) struct Syncs {
     every: [u64; 2],
     /// Writes issued: in total, and at the last sync.
     written: [u64; 2],
+    /// The file of the last write.
+    last_file: u32,
     /// The job ends with a timed sync of its files.
     at_end: bool,
     passes: Passes,
@@ -60,7 +62,7 @@ impl Syncs {
         });
         let asked = every != [0; 2] || options.end_fsync || passes.bytes > 0 || progress.is_some();
         let at_end = options.end_fsync;
-        asked.then_some(Syncs { every, written: [0; 2], at_end, passes, progress })
+        asked.then_some(Syncs { every, written: [0; 2], last_file: 0, at_end, passes, progress })
     }
 
     /// Nothing happens within a pass, nor at the end.
@@ -107,8 +109,8 @@ impl Filter for Syncs {
         }
         core.between_passes = sync.is_none();
         core.due = Some(match sync {
-            Some(sync) => sync,
-            None => self.at_turn(core)?,
+            Some(sync) => (sync, Some(core.turns.sync_file(self.last_file))),
+            None => (self.at_turn(core)?, None),
         });
         if let Some(progress) = self.progress.as_mut().filter(|_| sync.is_some()) {
             progress.syncing = progress.done();
@@ -118,7 +120,10 @@ impl Filter for Syncs {
     }
 
     fn issued(&mut self, _core: &mut Core, issue: &Issue) {
-        self.written[0] += u64::from(issue.side == Op::Write as usize);
+        if issue.side == Op::Write as usize {
+            self.written[0] += 1;
+            self.last_file = issue.request.target;
+        }
         if let Some(progress) = &mut self.progress {
             progress.numbers[issue.request.slot as usize] = progress.issued;
             progress.issued += 1;

@@ -15,9 +15,11 @@ use machine::units::show_size;
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Mutex;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh32::xxh32;
 use xxhash_rust::xxh64::xxh64;
 
@@ -305,7 +307,46 @@ pub(crate) struct VerifyStats {
     bytes: AtomicU64,
     unjudged: AtomicU64,
     faults: AtomicU64,
-    first: Mutex<Option<Fault>>,
+    bad: Mutex<BadBlocks>,
+}
+
+/// Blocks with a fault.
+#[derive(Debug, Default)]
+struct BadBlocks {
+    first: Option<Fault>,
+    /// File and offset of each: every pass of a job finds it again.
+    places: HashSet<(usize, u64)>,
+}
+
+/// Maximum number of places that are remembered.
+const MAX_PLACES: usize = 1 << 20;
+
+/// The verification of a job, for one clone and its files.
+#[derive(Debug, Clone)]
+pub(crate) struct CloneVerify {
+    stats: Arc<VerifyStats>,
+    /// Numbers of its files in the run.
+    files: Arc<[usize]>,
+}
+
+impl Deref for CloneVerify {
+    type Target = VerifyStats;
+
+    fn deref(&self) -> &VerifyStats {
+        &self.stats
+    }
+}
+
+impl CloneVerify {
+    pub(crate) fn new(stats: &Arc<VerifyStats>, files: &[usize]) -> CloneVerify {
+        CloneVerify { stats: stats.clone(), files: files.into() }
+    }
+
+    /// Checks a block read from file `target` of the clone.
+    pub(crate) fn check_block(&self, target: u32, offset: u64, block: &[u8]) {
+        let file = self.files.get(target as usize).copied().unwrap_or_default();
+        self.stats.check_block(file, offset, block);
+    }
 }
 
 impl VerifyStats {
@@ -316,15 +357,19 @@ impl VerifyStats {
             bytes: zero(),
             unjudged: zero(),
             faults: zero(),
-            first: Mutex::new(None),
+            bad: Mutex::default(),
         }
     }
 
-    pub(crate) fn check(&self, offset: u64, block: &[u8]) {
+    fn check_block(&self, file: usize, offset: u64, block: &[u8]) {
         self.bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
         if let Some(fault) = self.check.fault(offset, block) {
             self.faults.fetch_add(1, Ordering::Relaxed);
-            self.first.lock().unwrap_or_else(|broken| broken.into_inner()).get_or_insert(fault);
+            let mut bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
+            if bad.places.len() < MAX_PLACES {
+                bad.places.insert((file, fault.offset));
+            }
+            bad.first.get_or_insert(fault);
         }
     }
 
@@ -349,17 +394,20 @@ impl VerifyStats {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Faults found; every pass counts, as in fio.
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
 
     pub(crate) fn complaint(&self) -> Option<String> {
-        let first = self.first.lock().unwrap_or_else(|broken| broken.into_inner()).clone()?;
-        let count = self.faults();
-        Some(if count == 1 {
-            format!("verify: {first}")
-        } else {
-            format!("verify: {count} blocks are not what was written; {first}")
+        let bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = bad.first.as_ref()?;
+        Some(match bad.places.len() {
+            1 => format!("verify: {first}"),
+            MAX_PLACES => {
+                format!("verify: {MAX_PLACES} or more blocks are not what was written; {first}")
+            }
+            count => format!("verify: {count} blocks are not what was written; {first}"),
         })
     }
 }

@@ -7,13 +7,12 @@ use super::filter::{Filter, ignores};
 use super::finished::Finished;
 use super::pending_verify::{PendingVerify, Piece, Read};
 use super::stream_stats::{Done, TRIM};
-use super::verify::VerifyStats;
+use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
-use std::sync::Arc;
 
 /// Stamps writes; a stream that only reads checks its reads.
 pub(crate) struct Verification {
-    pub(crate) stats: Arc<VerifyStats>,
+    pub(crate) stats: CloneVerify,
     /// When to read writes back; `None`: at the end.
     pub(crate) every: Option<BacklogInterval>,
     /// A block may be written twice.
@@ -24,7 +23,7 @@ pub(crate) struct Verification {
 
 pub(crate) struct Verifying {
     /// `None`: other streams verify the same files.
-    stats: Option<Arc<VerifyStats>>,
+    stats: Option<CloneVerify>,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
@@ -120,7 +119,10 @@ impl Filter for Verifying {
         let Some(stats) = &self.stats else { return };
         match &self.contest {
             Some(own) => own.reads[slot as usize].check(stats, Some(&own.contest), data),
-            None => stats.check(core.slots[slot as usize].offset, data),
+            None => {
+                let request = &core.slots[slot as usize];
+                stats.check_block(request.target, request.offset, data);
+            }
         }
         core.fails |= !core.tolerated.verify && stats.faults() > 0;
     }

@@ -206,8 +206,8 @@ impl Session for NativeAio<'_> {
         self.queued.len() as u32
     }
 
-    fn sync(&mut self, what: Stability) -> io::Result<()> {
-        synchronise(self.fds, what)
+    fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()> {
+        synchronise(self.fds, what, target)
     }
 }
 

@@ -52,7 +52,7 @@ impl Session for Null {
         0
     }
 
-    fn sync(&mut self, _what: Stability) -> io::Result<()> {
+    fn sync(&mut self, _what: Stability, _target: Option<u32>) -> io::Result<()> {
         Ok(())
     }
 }
@@ -75,7 +75,7 @@ impl BlockingSession for Instant {
         Ok(())
     }
 
-    fn sync(&mut self, _what: Stability) -> io::Result<()> {
+    fn sync(&mut self, _what: Stability, _target: Option<u32>) -> io::Result<()> {
         Ok(())
     }
 }

@@ -50,7 +50,11 @@ pub(super) fn discard(fds: &[RawFd], request: &Request) -> io::Result<()> {
 /// `_IO(0x12, 119)` of `linux/fs.h`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
-pub(super) fn synchronise(fds: &[RawFd], what: Stability) -> io::Result<()> {
+pub(super) fn synchronise(fds: &[RawFd], what: Stability, target: Option<u32>) -> io::Result<()> {
+    let fds = match target {
+        Some(target) => &fds[target as usize..=target as usize],
+        None => fds,
+    };
     for &fd in fds {
         // SAFETY: a stream's files stay open as long as its session.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };

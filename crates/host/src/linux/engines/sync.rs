@@ -31,8 +31,8 @@ impl BlockingSession for Blocking<'_> {
         discard(self.fds, request)
     }
 
-    fn sync(&mut self, what: Stability) -> io::Result<()> {
-        synchronise(self.fds, what)
+    fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()> {
+        synchronise(self.fds, what, target)
     }
 }
 

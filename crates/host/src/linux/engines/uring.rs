@@ -233,8 +233,8 @@ impl Session for Ring<'_> {
         self.queue.queued()
     }
 
-    fn sync(&mut self, what: Stability) -> io::Result<()> {
-        synchronise(self.fds, what)
+    fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()> {
+        synchronise(self.fds, what, target)
     }
 }
 
@@ -282,7 +282,7 @@ impl Session for NoOps {
         self.queue.queued()
     }
 
-    fn sync(&mut self, _what: Stability) -> io::Result<()> {
+    fn sync(&mut self, _what: Stability, _target: Option<u32>) -> io::Result<()> {
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ mod recorded;
 mod same_data;
 mod signature;
 mod throttle;
+mod topology;
 
 pub(crate) use block::directory as device_directory;
 pub(crate) use block::disk_of_partition;
@@ -37,6 +38,7 @@ pub use same_data::is_same_data;
 pub use signature::signature;
 pub use throttle::cgroup_v1_root;
 pub(crate) use throttle::{pressure_files, processor_counts};
+pub use topology::{Topology, topology};
 
 use std::path::{Path, PathBuf};
 

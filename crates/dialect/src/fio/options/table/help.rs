@@ -2,7 +2,7 @@
 
 use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use super::{ROWS, Row};
-use crate::rows::OptionKind::{Ignored, OnlyValues, OnlyZero, Refused};
+use crate::rows::OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
 
 /// Supported job options by group, in lines of at most `width` columns.
 pub fn help(width: usize) -> String {
@@ -29,6 +29,23 @@ pub fn help(width: usize) -> String {
     let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Ignored(_)));
     wrapped(&mut text, "no effect", without_effect.flat_map(Row::names), width);
     text
+}
+
+/// Describes an option; `None`: there is no such option.
+pub fn option_help(name: &str) -> Option<String> {
+    let row = Row::find(ROWS, name)?;
+    let names: Vec<&str> = row.names().collect();
+    let (takes, more) = match &row.takes {
+        OnlyValues(values, hint) => (format!("only {}", values.join(", ")), *hint),
+        OnlyZero(hint) => ("only 0".into(), *hint),
+        Refused(hint) => ("not supported".into(), *hint),
+        Ignored(_) => ("no effect".into(), ""),
+        Flag(_) => ("no value, or 0 or 1".into(), ""),
+        Switch(_) => ("0 or 1".into(), ""),
+        Text(_) | Value(_) => ("a value, as in fio".into(), ""),
+    };
+    let hint = if more.is_empty() { String::new() } else { format!("; {more}") };
+    Some(format!("{:>20}: {takes}{hint}\n", names.join(", ")))
 }
 
 fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {

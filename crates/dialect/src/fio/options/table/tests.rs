@@ -20,7 +20,6 @@ fn misspelt_and_unsupported_options_give_different_errors() {
         ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
         ("xyzzy", "1", "does not know it"),
         ("sync_file_range", "1", "serves only 0 here"),
-        ("rate_ignore_thinktime", "1", "serves only 0 here"),
     ] {
         let why = Options::default().set(name, Some(value)).unwrap_err();
         assert!(why.contains(reason), "{name}: {why}");

@@ -54,11 +54,11 @@ impl FileTurns {
     fn file_of_spread(&self, state: &State, number: u64) -> u64 {
         let first = match self.service {
             FileService::RoundRobin => number % self.files,
-            FileService::Random => rng::below(rng::hash(self.seed, !number), self.files),
             FileService::Sequential if state.maps.is_empty() => {
                 state.issued / self.part.1 % self.files
             }
             FileService::Sequential => 0,
+            _ => self.draw.file(self.seed, !number),
         };
         let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
         (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)

@@ -100,20 +100,6 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
 }
 
 #[test]
-fn rates_of_both_directions_set_the_mix() {
-    let turns = FileTurns::new(&job("rw=randrw rate_iops=100,200"), 1, (0, 32 * 4096), 1);
-    let ops: String = (0..32)
-        .map(|block| {
-            let mut request =
-                Request { op: Op::Write, target: 0, offset: block * 4096, len: 4096, slot: 0 };
-            assert!(turns.place(&mut request) && request.offset == block * 4096);
-            if request.op == Op::Read { 'r' } else { 'w' }
-        })
-        .collect();
-    assert!(ops.starts_with("rwwrww") && ops.matches('r').count() == 11, "{ops}");
-}
-
-#[test]
 fn normal_offsets_collide_as_often_as_with_fios_hash() {
     let turns = FileTurns::new(
         &job("rw=randread norandommap=1 random_distribution=normal:20"),

@@ -20,7 +20,11 @@ impl RequestSource for FioStream {
 
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
-        self.core.due
+        self.core.due.map(|(what, _)| what)
+    }
+
+    fn sync_target(&self) -> Option<u32> {
+        self.core.due.and_then(|(_, file)| file)
     }
 
     fn synced(&mut self, began: Nanos, ended: Nanos) {
@@ -185,7 +189,11 @@ impl FioStream {
     /// Makes the sync that the stream owes before it ends.
     #[cold]
     fn at_end(&mut self, now: Nanos) -> Next {
-        self.core.due = self.filters.iter_mut().find_map(|filter| filter.owes(&self.core));
+        if self.is_clocked {
+            self.core.lasts_until(self.core.stream.lasted_until());
+        }
+        let owed = self.filters.iter_mut().find_map(|filter| filter.owes(&self.core));
+        self.core.due = owed.map(|what| (what, None));
         if self.core.due.is_none() {
             return Next::Done;
         }

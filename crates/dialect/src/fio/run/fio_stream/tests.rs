@@ -1,6 +1,7 @@
 use super::*;
 use crate::fio::plan::arrange::ClonePlan;
 use crate::fio::plan::jobs::job;
+use crate::fio::plan::translate;
 use crate::fio::run::syncs::Passes;
 use machine::{Completion, Next, Op, RequestSource, Stability};
 

@@ -1,0 +1,173 @@
+"""Public fio jobs, call by call: offsets in order, syncs by file, times, and the reported against the counted requests."""
+
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from . import calls, public_jobs
+from .machine import MIB, need
+from .page import table
+from .programs import fio_version
+
+# What the comparison of work drops, this one keeps.
+KEPT = {"ramp_time", "write_bw_log", "write_lat_log", "write_iops_log", "startdelay", "start_delay"}
+TIMED = {"ramp_time": "1", "startdelay": "0", "start_delay": "0"}
+# Engines whose requests strace does not see, and one that makes the same.
+SEEN = {"io_uring": "libaio", "posixaio": "psync"}
+# Engines that make no system calls for their requests.
+UNSEEN = {"mmap", "null"}
+TIMEOUT_S = 90
+# A clock that a run must keep, and what tracing may add.
+TIME_SHARE, TIME_MS = 0.02, 400
+RATE_SHARE = 0.02
+
+
+def prepared(entry):
+    """Sections of a run that can be traced, and the files that exist before it."""
+    sections, premade, why = public_jobs.prepared(entry, dropped=public_jobs.DROPPED - KEPT)
+    if why:
+        return None, None, why
+
+    def one(option):
+        name, _, value = option.partition("=")
+        if name in TIMED:
+            return f"{name}={TIMED[name]}"
+        return f"ioengine={SEEN.get(value.strip(), value)}" if name == "ioengine" else option
+
+    return [(name, [one(option) for option in options]) for name, options in sections], premade, None
+
+
+def run(program, text, premade):
+    """The report, the calls by thread, and the files left; or why there is no report."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as directory:
+        with open(f"{directory}/jobs.fio", "w", encoding="utf8") as file:
+            file.write(text)
+        for name in premade:
+            with open(f"{directory}/{name}", "wb") as file:
+                file.write(os.urandom(MIB) * (public_jobs.FILE // MIB))
+        more = [f"--destroy-data={name}" for name in premade] if os.path.basename(program[0]) != "fio" else []
+        for given in ([], more):
+            try:
+                done, threads = calls.traced([*program, *given, "--output-format=json", "jobs.fio"], directory, TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                return None, f"not finished after {TIMEOUT_S} s"
+            output = done.stdout.decode("utf8", "replace")
+            if done.returncode == 0 and "{\n" in output:
+                left = sorted(name for name in os.listdir(directory) if not name.endswith(".state"))
+                return (json.loads(output[output.index("{\n"):]), threads, left), None
+            more = re.findall(r"--destroy-data=\S+", done.stderr.decode("utf8", "replace")) or more
+        return None, (done.stderr.decode("utf8", "replace").strip().splitlines() or ["no report"])[-1]
+
+
+def values(sections, *names):
+    return [option.partition("=")[2] or "1" for _, options in sections for option in options if option.split("=")[0] in names]
+
+
+def files_of(threads):
+    """Reads, writes and syncs by file."""
+    count = collections.Counter()
+    for thread in threads:
+        count.update((name, does) for name, does, _, _ in thread.requests)
+        count.update({(name, "sync"): number for name, number in thread.syncs.items()})
+    return count
+
+
+def reported(document):
+    """Requests of all jobs, and their rates and times by direction."""
+    total = sum(job[side]["total_ios"] for job in document["jobs"] for side in ("read", "write"))
+    each = [(job[side]["iops"], job[side]["runtime"]) for job in document["jobs"] for side in ("read", "write")]
+    return total, each
+
+
+def differs(sections, ours, theirs):
+    """How the calls of equal jobs differ; None if they do not, or are not determined."""
+    (ours, our_threads, our_files), (theirs, their_threads, their_files) = ours, theirs
+    if our_files != their_files:
+        return f"files left: {' '.join(our_files)[:70]}, and fio's {' '.join(their_files)[:70]}"
+    pairs = [(name, document, threads) for name, document, threads in (("halfpower", ours, our_threads), ("fio", theirs, their_threads))]
+    grouped = bool(values(sections, "ramp_time", "verify", "loops", "pre_read", "latency_target", "continue_on_error"))
+    for name, document, threads in pairs:
+        counted, (total, _) = sum(len(thread.requests) for thread in threads), reported(document)
+        if not grouped and counted and abs(total - counted) > RATE_SHARE * counted:
+            return f"{name} reports {total} requests and makes {counted}"
+    timed = values(sections, *public_jobs.ENDS - {"rate", "rate_iops"})
+    paced = values(sections, "rate", "rate_iops", "thinktime")
+    (_, own), (_, other) = reported(ours), reported(theirs)
+    if timed or paced:
+        for (rate, ms), (fio_rate, fio_ms) in zip(own, other):
+            if timed and abs(ms - fio_ms) > TIME_SHARE * fio_ms + TIME_MS:
+                return f"runs {ms} ms, and fio {fio_ms} ms"
+            # Under strace a fast rate is not reached.
+            if paced and fio_rate < 200 and abs(rate - fio_rate) > RATE_SHARE * fio_rate + 1:
+                return f"{rate:.2f} requests per second, and fio {fio_rate:.2f}"
+        return None
+    random = any("rand" in mode for mode in values(sections, "rw", "readwrite"))
+    mixed = any(mode.split(":")[0] in ("rw", "readwrite", "randrw") for mode in values(sections, "rw", "readwrite"))
+    sizes = values(sections, "bssplit", "bsrange", "blocksize_range")
+    if random or mixed or sizes or grouped or values(sections, "read_iolog", "file_service_type", "exitall"):
+        syncs = [sum(number for (_, does), number in files_of(threads).items() if does == "sync") for threads in (our_threads, their_threads)]
+        return None if mixed or sizes or grouped or syncs[0] == syncs[1] else f"{syncs[0]} syncs, and fio {syncs[1]}"
+    if len(our_threads) == len(their_threads):
+        # The threads of both programs, whatever their order.
+        in_order = [sorted((thread.requests, sorted(thread.syncs.items())) for thread in threads) for threads in (our_threads, their_threads)]
+        if in_order[0] != in_order[1]:
+            first = next(
+                (f"request {place}: {one} and fio's {two}" for a, b in zip(*in_order) for place, (one, two) in enumerate(zip(a[0], b[0])) if one != two),
+                f"syncs or number of requests: {[(len(a), b) for a, b in in_order[0]]} and fio's {[(len(a), b) for a, b in in_order[1]]}",
+            )
+            return first[:200]
+    elif files_of(our_threads) != files_of(their_threads):
+        return f"calls by file: {sorted(files_of(our_threads).items())[:4]} and fio's {sorted(files_of(their_threads).items())[:4]}"
+    return None
+
+
+def compare(entry, halfpower):
+    sections, premade, why = prepared(entry)
+    if why:
+        return "left out", why
+    engines = public_jobs.engine_of(sections)
+    if engines - public_jobs.ENGINES:
+        return "foreign engine", ", ".join(sorted(engines - public_jobs.ENGINES))
+    if engines & UNSEEN:
+        return "not traced", ", ".join(sorted(engines & UNSEEN))
+    text = "".join(f"[{name}]\n" + "".join(f"{option}\n" for option in options) for name, options in sections)
+    theirs, why = run(["fio"], text, premade)
+    if theirs is None:
+        return "fio fails", why
+    ours, why = run([halfpower, "fio"], text, premade)
+    if ours is None:
+        return "refused", re.sub(r"^.*?jobs\.fio line \d+: ", "", why)
+    why = None if entry["path"] in public_jobs.FAULTS_OF_FIO else differs(sections, ours, theirs)
+    return ("other calls", why) if why else ("same", None)
+
+
+KINDS = ["same", "other calls", "refused", "not traced", "foreign engine", "fio fails", "left out"]
+
+
+def public_calls(options):
+    """Runs the jobs of `jobs` under strace in both programs. Compares what each thread asks of which file in which order (if the job
+    determines it), the syncs of each file, the files that are left, the time of a run by the clock, paced rates, and the reported requests
+    with those that the kernel got."""
+    need("fio", "strace")
+    halfpower = os.path.abspath(options.halfpower)
+    entries = json.loads(options.jobs.read_text(encoding="utf8"))
+    entries = [entry for entry in entries if not options.only or options.only in f"{entry['repository']}/{entry['path']}"]
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        outcomes = list(pool.map(lambda entry: compare(entry, halfpower), entries))
+    count = collections.Counter(kind for kind, _ in outcomes)
+    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, outcomes) if kind == "other calls"]
+    for name, why in other:
+        print(f"{name}: {why}", file=sys.stderr)
+    lines = [
+        "# Public fio jobs, call by call\n",
+        f"Made by `bench/peers.py calls`: {len(entries)} jobs, each traced in {fio_version()} and in halfpower.\n",
+        *table(["", "jobs"], [[kind, count[kind]] for kind in KINDS]),
+        *(["\n## Other calls\n", *table(["job", "difference"], other)] if other else []),
+    ]
+    print("\n".join(lines))
+    return lines, not other

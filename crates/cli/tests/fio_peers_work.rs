@@ -1,0 +1,322 @@
+//! The same job does the same work as in Debian's fio, request by request: files, offsets, syncs and
+//! times.
+
+mod common;
+
+use common::fio::{FIO, fio_is_here, jobs_of, run, succeeds};
+use common::{HALFPOWER, alone};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A write, read or sync: the system call, the file's name, and its offset (0 for a sync).
+type Call = (String, String, u64);
+
+/// The calls of a job on files whose names begin with `j.`, by the thread that makes them.
+fn calls(ours: bool, options: &str) -> Vec<Call> {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let mut command = Command::new("strace");
+    command.args(["-ff", "-y", "-s0", "-otrace", "-e"]);
+    command.arg("trace=pwrite64,pread64,fsync,fdatasync,sync_file_range");
+    command.arg(if ours { HALFPOWER } else { FIO }).args(ours.then_some("fio"));
+    command.args(["--name=j", "--ioengine=psync", "--fallocate=none", "--bs=4k"]);
+    command.args(options.split_whitespace()).current_dir(at).env("HALFPOWER_HISTORY", "none");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{ours}: {options}: {output:?}");
+    let mut all = Vec::new();
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("trace") {
+            all.extend(fs::read_to_string(path).unwrap().lines().filter_map(call));
+        }
+    }
+    all
+}
+
+/// Parses `pwrite64(6</tmp/x/j.0.0>, ""..., 4096, 8192) = 4096`.
+fn call(line: &str) -> Option<Call> {
+    let (name, rest) = line.split_once('(')?;
+    let (path, rest) = rest.split_once('<')?.1.split_once('>')?;
+    let file = Path::new(path).file_name()?.to_str()?.trim_end_matches(" (deleted)");
+    let offset = match name {
+        "pwrite64" | "pread64" => rest.split_once(')')?.0.rsplit(", ").next()?.parse().ok()?,
+        _ => 0,
+    };
+    file.starts_with("j.").then(|| (name.into(), file.into(), offset))
+}
+
+#[test]
+fn syncs_are_of_the_same_file_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    or_skip!(Command::new("strace").arg("-V").output().map_err(|error| format!("strace: {error}")));
+    for options in [
+        "--rw=write --nrfiles=3 --size=48k --fdatasync=1",
+        "--rw=write --nrfiles=3 --size=48k --fdatasync=2",
+        "--rw=write --nrfiles=3 --size=48k --fsync=4 --end_fsync=1",
+        "--rw=write --nrfiles=2 --size=64k --fsync=1",
+        "--rw=write --nrfiles=8 --size=256k --fdatasync=1 --io_size=200k",
+        "--rw=write --nrfiles=3 --size=48k --fsync=2 --file_service_type=sequential",
+        "--rw=write --nrfiles=3 --size=96k --fsync=3 --file_service_type=roundrobin:4",
+        "--rw=write --nrfiles=1 --size=48k --fsync=3 --fdatasync=2",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| calls(ours, options));
+        assert_eq!(ours, theirs, "{options}");
+    }
+}
+
+/// Offset and length of each request in order, from the log of the job.
+fn places(ours: bool, at: &Path, options: &str) -> Vec<(u64, u64)> {
+    succeeds(ours, at, &format!("--name=j --bs=4k --write_iolog=log {options}"));
+    let log = fs::read_to_string(at.join("log")).unwrap();
+    fs::remove_file(at.join("log")).unwrap();
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
+    let place = |line: &str| {
+        let mut words = line.split(' ').skip(2);
+        let does = words.next()?;
+        ["read", "write"]
+            .contains(&does)
+            .then(|| Some((number(words.next())?, number(words.next())?)))?
+    };
+    log.lines().filter_map(place).collect()
+}
+
+fn same_places(bytes: usize, all: &[&str]) {
+    for options in all {
+        let [ours, theirs] = [true, false].map(|ours| {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join("f"), vec![1u8; bytes]).unwrap();
+            places(ours, directory.path(), &format!("--filename=f {options}"))
+        });
+        assert!(!ours.is_empty(), "{options}");
+        assert_eq!(ours, theirs, "{options}");
+    }
+}
+
+#[test]
+fn percentages_of_a_file_begin_and_end_with_a_block() {
+    if !fio_is_here() {
+        return;
+    }
+    same_places(
+        100_001,
+        &[
+            "--rw=read --offset=33%",
+            "--rw=read --offset=33% --size=33%",
+            "--rw=read --size=33%",
+            "--rw=read --offset=33% --bs=512",
+            "--rw=read --offset=33% --size=33% --direct=1",
+            "--rw=read --offset=33% --offset_align=512",
+            "--rw=read --offset=50% --size=60%",
+            "--rw=read --offset=10% --offset_increment=1000",
+            "--rw=read --offset=1001 --size=33%",
+        ],
+    );
+}
+
+#[test]
+fn strided_zones_go_on_to_the_end_of_the_file() {
+    if !fio_is_here() {
+        return;
+    }
+    same_places(
+        1 << 20,
+        &[
+            "--rw=read --size=256k --zonemode=strided --zonesize=64k --zoneskip=192k",
+            "--rw=read --size=128k --zonemode=strided --zonesize=8k --zoneskip=56k",
+            "--rw=read --size=512k --zonemode=strided --zonesize=64k --zoneskip=192k --offset=64k",
+            "--rw=read --size=64k --zonemode=strided --zonesize=16k --zoneskip=48k --io_size=500k",
+        ],
+    );
+    // Random offsets: the same zones in the same order.
+    let options =
+        "--filename=f --rw=randread --size=256k --zonemode=strided --zonesize=64k --zoneskip=192k";
+    let zones = |ours: bool| -> Vec<u64> {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("f"), vec![1u8; 1 << 20]).unwrap();
+        let places = places(ours, directory.path(), options);
+        places.iter().map(|(offset, _)| offset >> 16).collect()
+    };
+    assert_eq!(zones(true), zones(false));
+}
+
+/// Requests per second and milliseconds of both directions.
+fn rates(ours: bool, options: &str) -> [(f64, u64); 2] {
+    let directory = tempfile::tempdir().unwrap();
+    let words = format!("--name=j --filename=f --size=1m --bs=4k {options} --output-format=json");
+    let job = jobs_of(&run(ours, directory.path(), &words)).remove(0);
+    ["read", "write"]
+        .map(|side| (job[side]["iops"].as_f64().unwrap(), job[side]["runtime"].as_u64().unwrap()))
+}
+
+#[test]
+fn a_run_by_the_clock_has_its_length() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for options in [
+        "--rw=read --rate_iops=1 --time_based --runtime=2",
+        "--rw=read --thinktime=700ms --time_based --runtime=1",
+        "--rw=read --thinktime=400ms --number_ios=3",
+        "--rw=read --thinktime=500ms --thinktime_blocks=2 --time_based --runtime=1",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| rates(ours, options)[0]);
+        // Sleeps end late on a busy computer.
+        assert!(
+            (ours.0 / theirs.0 - 1.0).abs() < 0.08 && ours.1.abs_diff(theirs.1) < 150,
+            "{options}: {ours:?}, fio {theirs:?}"
+        );
+    }
+}
+
+#[test]
+fn each_direction_of_a_mix_has_its_own_rate() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for options in [
+        "--rw=randrw --rate_iops=90,10 --time_based --runtime=2",
+        "--rw=rw --rate_iops=30,60 --time_based --runtime=2 --ioengine=libaio --iodepth=4",
+        "--rw=rw --rate=200k,40k --bs=4k,8k --time_based --runtime=2",
+        "--rw=randrw --rate_iops=20,20 --thinktime=20ms --time_based --runtime=2",
+        "--rw=read --rate_iops=10 --thinktime=50ms --rate_ignore_thinktime=1 --time_based --runtime=2",
+        "--rw=read --rate_iops=10 --thinktime=200ms --rate_ignore_thinktime=1 --time_based --runtime=2",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| rates(ours, options));
+        for side in 0..2 {
+            let (own, other) = (ours[side].0, theirs[side].0);
+            assert!(
+                (own - other).abs() <= 0.05 * other + 1.0,
+                "{options}: {ours:?}, fio {theirs:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn options_are_reported_under_fios_names() {
+    if !fio_is_here() {
+        return;
+    }
+    let options = "--nr_files=1 --io_limit=8k --fileoffset=0 --readwrite=read --blocksize=4k --blockalign=4k \
+         --allrandrepeat=1 --iodepth_batch_submit=1 --iodepth_batch_complete=1 --fsync_on_close=1 --timeout=5 --ratecycle=500 \
+         --wait_for_previous=1 --thread=1";
+    let named = |ours: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let words = format!("--name=j --filename=f --size=64k {options} --output-format=json");
+        jobs_of(&run(ours, directory.path(), &words)).remove(0)["job options"].clone()
+    };
+    let (ours, theirs) = (named(true), named(false));
+    for (name, value) in theirs.as_object().unwrap() {
+        assert_eq!(&ours[name], value, "{name}: {ours}");
+    }
+    // Besides fio's, only those that readers look up.
+    let more = ["iodepth", "numjobs", "ioengine"];
+    for (name, _) in ours.as_object().unwrap() {
+        assert!(more.contains(&name.as_str()) || theirs.get(name).is_some(), "{name}: {theirs}");
+    }
+}
+
+#[test]
+fn laid_out_files_stay_for_the_next_command() {
+    if !fio_is_here() {
+        return;
+    }
+    let names = |at: &Path| {
+        let mut all: Vec<String> = fs::read_dir(at)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        all.sort();
+        all
+    };
+    for (options, left) in [
+        ("--filename=x --rw=write", &["x"][..]),
+        ("--nrfiles=2 --rw=read", &["j.0.0", "j.0.1"]),
+        ("--filename=x --rw=randrw", &["x"]),
+        ("--filename=x --rw=write --unlink=1", &[]),
+    ] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            succeeds(ours, directory.path(), &format!("--name=j --size=64k {options}"));
+            assert_eq!(names(directory.path()), left, "{ours}: {options}");
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    succeeds(true, at, "--name=a --filename=x --size=64k --rw=write");
+    // Read without a size, then written again, larger.
+    succeeds(true, at, "--name=b --filename=x --rw=randread");
+    succeeds(true, at, "--name=c --filename=x --size=128k --rw=write");
+    assert_eq!(fs::metadata(at.join("x")).unwrap().len(), 128 << 10);
+    succeeds(true, at, "--name=d --filename=y --size=64k --rw=write --cleanup");
+    assert_eq!(names(at), ["x"], "--cleanup removes what the run laid out");
+    // What somebody changed is theirs.
+    fs::write(at.join("x"), vec![7u8; 128 << 10]).unwrap();
+    let refused = run(true, at, "--name=c --filename=x --size=128k --rw=write");
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(fs::read(at.join("x")).unwrap(), vec![7u8; 128 << 10]);
+}
+
+#[test]
+fn a_bad_block_that_is_read_again_is_one_bad_block() {
+    let directory = tempfile::tempdir().unwrap();
+    let common = "--name=v --filename=data --size=64k --bs=4k --verify=crc32c";
+    succeeds(true, directory.path(), &format!("{common} --rw=write --do_verify=0"));
+    let path = directory.path().join("data");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[9000] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let loops = format!("{common} --rw=read --loops=5");
+    let failed = run(true, directory.path(), &loops);
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(
+        !failed.status.success() && said.contains("verify: the block of 4 KiB at byte 8192"),
+        "{said}"
+    );
+    // As in fio, each failed check counts as an error.
+    let tolerated = format!("{loops} --continue_on_error=verify --output-format=json");
+    let job = jobs_of(&run(true, directory.path(), &tolerated)).remove(0);
+    assert_eq!(job["total_err"], 5, "{job}");
+}
+
+#[test]
+fn files_are_drawn_as_often_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--file_service_type=zipf:1.2",
+        "--file_service_type=pareto:0.2",
+        "--file_service_type=gauss:20",
+        "--file_service_type=normal",
+    ] {
+        for mode in ["read", "randread"] {
+            // The shares of the files, in order: fio begins with any file.
+            let shares = |ours: bool| -> Vec<f64> {
+                let directory = tempfile::tempdir().unwrap();
+                let words = format!(
+                    "--name=j --nrfiles=4 --size=16m --bs=4k --io_size=1m --rw={mode} {options} --write_iolog=log"
+                );
+                succeeds(ours, directory.path(), &words);
+                let log = fs::read_to_string(directory.path().join("log")).unwrap();
+                let of = |file: usize| {
+                    let name = format!("j.0.{file} read ");
+                    log.lines().filter(|line| line.contains(&name)).count() as f64 / 256.0
+                };
+                let mut shares: Vec<f64> = (0..4).map(of).collect();
+                shares.sort_by(f64::total_cmp);
+                shares
+            };
+            let [ours, theirs] = [true, false].map(shares);
+            assert!((ours.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{ours:?}");
+            for (own, other) in ours.iter().zip(&theirs) {
+                assert!((own - other).abs() < 0.13, "{mode} {options}: {ours:?}, fio {theirs:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The rates of a mix: as in fio, each direction has its own schedule.
+
+use crate::fio::plan::jobs::Job;
+use machine::{Nanos, Op, Request};
+use workload::{SizeDraw, rng};
+
+const PURPOSE_ARRIVALS: u64 = 0xa772;
+
+/// Schedules of reads and writes. The ratio of the mix decides only while both are due.
+#[derive(Debug)]
+pub(crate) struct Rates {
+    schedules: [Option<Schedule>; 2],
+    /// Directions that the mix has at all.
+    used: [bool; 2],
+    /// Sizes of reads and writes, if they differ.
+    sizes: Option<[SizeDraw; 2]>,
+    seed: u64,
+    drawn: u64,
+}
+
+/// Times at which the requests of a direction are due.
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    ns_per_byte: f64,
+    /// Nanoseconds of a request of the smallest size.
+    interval_ns: f64,
+    next_ns: f64,
+    poisson: bool,
+}
+
+impl Rates {
+    /// For one of `streams` streams of a job; `None`: it has no rate, or one direction.
+    pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
+        let options = &job.options;
+        if !job.has_schedules() {
+            return None;
+        }
+        let share = f64::from(streams);
+        let schedule = |side: usize| {
+            let (least, _) = options.blocks[side].bounds()?;
+            let by_requests = options.rate_iops[side].map(|rate| rate as f64 * f64::from(least));
+            let bytes_per_s = options.rate_bytes[side].map(|rate| rate as f64).or(by_requests)?;
+            let ns_per_byte = 1e9 / bytes_per_s * share;
+            let interval_ns = ns_per_byte * f64::from(least);
+            let poisson = options.poisson;
+            Some(Schedule { ns_per_byte, interval_ns, next_ns: 0.0, poisson })
+        };
+        let sizes = job.sizes().map(|_| options.blocks.each_ref().map(SizeDraw::new));
+        let reads = options.read_percent();
+        Some(Rates {
+            schedules: [schedule(0), schedule(1)],
+            used: [reads > 0, reads < 100],
+            sizes,
+            seed: rng::derive(seed, PURPOSE_ARRIVALS, 0),
+            drawn: 0,
+        })
+    }
+
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        for side in 0..2 {
+            let first_ns = self.step(side, 0);
+            if let Some(schedule) = &mut self.schedules[side] {
+                let random = if schedule.poisson { first_ns } else { 0.0 };
+                schedule.next_ns = now as f64 + random;
+            }
+        }
+    }
+
+    fn due(&self, side: usize) -> Nanos {
+        self.schedules[side].map_or(0, |schedule| schedule.next_ns as Nanos)
+    }
+
+    /// When the next request is due, if none is due now.
+    pub(crate) fn wait(&self, now: Nanos) -> Option<Nanos> {
+        let used = (0..2).filter(|&side| self.used[side]);
+        used.map(|side| self.due(side)).min().filter(|&due| due > now)
+    }
+
+    /// Gives a request the direction that is due, keeping its own if that is. Returns since when it
+    /// was due.
+    pub(crate) fn direct(&mut self, request: &mut Request, now: Nanos) -> Nanos {
+        let mut side = request.op as usize;
+        if self.due(side) > now && self.used[1 - side] {
+            side = 1 - side;
+            request.op = [Op::Read, Op::Write][side];
+            if let Some(sizes) = &self.sizes {
+                request.len = sizes[side].at(rng::hash(self.seed, self.drawn));
+                self.drawn += 1;
+            }
+        }
+        let due = self.due(side);
+        let step_ns = self.step(side, request.len);
+        match &mut self.schedules[side] {
+            Some(schedule) => {
+                schedule.next_ns += step_ns;
+                due
+            }
+            None => now,
+        }
+    }
+
+    /// Time from this request to the next one of its direction.
+    fn step(&mut self, side: usize, bytes: u32) -> f64 {
+        match self.schedules[side] {
+            Some(Schedule { poisson: true, interval_ns, .. }) => {
+                self.drawn += 1;
+                let chance = rng::unit(rng::hash(self.seed, self.drawn));
+                interval_ns * -(1.0 - chance).ln()
+            }
+            Some(Schedule { ns_per_byte, .. }) => ns_per_byte * f64::from(bytes),
+            None => 0.0,
+        }
+    }
+
+    /// A pause that the schedules do not catch up with (`rate_ignore_thinktime`).
+    pub(crate) fn skip(&mut self, pause: Nanos) {
+        for schedule in self.schedules.iter_mut().flatten() {
+            schedule.next_ns += skipped_ns(pause as f64, schedule.interval_ns);
+        }
+    }
+}
+
+/// By how much a pause moves a schedule. As in fio, a request is due at its end.
+pub(crate) fn skipped_ns(pause_ns: f64, interval_ns: f64) -> f64 {
+    if interval_ns <= pause_ns { pause_ns - interval_ns } else { pause_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::plan::jobs::job;
+
+    /// Directions of the requests in order, at which second each is issued.
+    fn issued(settings: &str, count: usize, wanted: Op) -> Vec<(Op, u64)> {
+        let mut rates = Rates::of(&job(settings), 1, 1).unwrap();
+        rates.begin(0);
+        let mut now = 0;
+        let mut next = || {
+            now = rates.wait(now).unwrap_or(now);
+            let mut request = Request { op: wanted, target: 0, offset: 0, len: 4096, slot: 0 };
+            rates.direct(&mut request, now);
+            (request.op, now / 1_000_000)
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn each_direction_has_its_schedule() {
+        let (read, write) = (Op::Read, Op::Write);
+        let all = [(read, 0), (write, 0), (read, 500), (read, 1000), (write, 1000), (read, 1500)];
+        assert_eq!(issued("rw=rw rate_iops=2,1", 6, read), all);
+        // The other direction has no rate, so it fills the time.
+        assert_eq!(issued("rw=rw rate_iops=1,", 3, read), [(read, 0), (write, 0), (write, 0)]);
+        // A direction that the mix does not have is not used instead.
+        let only = issued("rw=rw rwmixread=100 rate_iops=2,1", 3, read);
+        assert_eq!(only, [(read, 0), (read, 500), (read, 1000)]);
+    }
+
+    #[test]
+    fn random_arrivals_keep_the_rate() {
+        let all = issued("rw=rw rate_iops=90,10 rate_process=poisson", 20_000, Op::Read);
+        let seconds = all.last().unwrap().1 as f64 / 1000.0;
+        for (op, rate) in [(Op::Read, 90.0), (Op::Write, 10.0)] {
+            let count = all.iter().filter(|(does, _)| *does == op).count() as f64;
+            assert!((count / seconds / rate - 1.0).abs() < 0.05, "{op:?}: {}", count / seconds);
+        }
+    }
+
+    #[test]
+    fn a_pause_that_is_ignored_moves_the_schedules() {
+        assert_eq!((skipped_ns(200.0, 100.0), skipped_ns(50.0, 100.0)), (100.0, 50.0));
+    }
+}
