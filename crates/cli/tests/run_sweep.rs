@@ -229,8 +229,8 @@ fn a_latency_goal_finds_the_depth() {
     assert!(goal["beyond"].is_null() && goal["sure"] == true, "{goal}");
     let rates: Vec<f64> =
         points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")).collect();
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    assert!(rates[best] >= 0.99 * most, "{rates:?}");
+    let max = rates.iter().copied().fold(0.0, f64::max);
+    assert!(rates[best] >= 0.99 * max, "{rates:?}");
     assert!(rates.len() > 1, "more than one depth was tried");
     let document = halfpower(&format!("sweep {at} {usual} --p99 1ns --json")).good_json();
     let goal = &document["latency_goals"][0];

@@ -121,7 +121,7 @@ fn a_plan_changes_nothing() {
     for knob in ["read_ahead_kb", "buffering", "request", "hint"] {
         assert!(knobs.contains(&knob), "{knob} is in {knobs:?}");
     }
-    assert!(!knobs.contains(&"write_cache"), "it matters to writes alone");
+    assert!(!knobs.contains(&"write_cache"), "it matters only to writes");
     assert!(document["tried"].as_array().unwrap().is_empty());
     // A directory gets no test file either.
     let directory = tempfile::tempdir().unwrap();

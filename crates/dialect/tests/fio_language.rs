@@ -102,7 +102,10 @@ fn wait_for_orders_jobs_by_name() {
     for (text, named) in [
         ("[a]\n[b]\nwait_for=z\n", "wait_for=z: no job before it has this name"),
         ("[a]\n[b]\n[c]\nwait_for=a\n", "it would begin while job 'b' still runs"),
-        ("[a]\n[b]\nwait_for=a\n[c]\n", "it would run beside jobs that wait for others"),
+        (
+            "[a]\n[b]\nwait_for=a\n[c]\n",
+            "it would run at the same time as jobs that wait for others",
+        ),
     ] {
         let why = refused(&format!("[global]\nsize=1m\nrw=read\n{text}"));
         assert!(why.contains(named), "{why}");
@@ -262,7 +265,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ),
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
         ("[a]\nrw=randrw\nrate_iops=100,200\nverify=md5", "33.333 %", "choose other rates"),
-        ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "a request at least"),
+        ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "at least one request"),
         ("[a]\nrw=read:-8k\noffset=4k", "negative value", "without offset"),
         (
             "[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2",

@@ -71,10 +71,10 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     let mut head: Vec<String> =
         if keys.is_empty() { vec!["question".into()] } else { keys.clone() };
     let left = head.len();
-    let told = differences.iter().any(|one| one.interval_95_percent.is_some());
+    let reported = differences.iter().any(|one| one.interval_95_percent.is_some());
     let unit = measure.heading();
     head.extend([format!("A {unit}"), format!("B {unit}"), "change".into()]);
-    if told {
+    if reported {
         head.extend(["95 % interval".into(), String::new()]);
     }
     let row = |one: &&Difference| {
@@ -95,7 +95,7 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
             value(measure, one.b),
             show_change(one.change_percent),
         ]);
-        if told {
+        if reported {
             cells.extend([interval(one.interval_95_percent), word(one)]);
         }
         cells
@@ -146,8 +146,8 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     let kinds = kinds(comparison, measure);
     // Doubling and halving have bars of the same length.
     let length = |one: &KindMean| (one.geometric_mean_percent / 100.0).ln_1p().abs();
-    let most = kinds.iter().map(length).fold(0.0, f64::max);
-    if most == 0.0 || width < 60 {
+    let max = kinds.iter().map(length).fold(0.0, f64::max);
+    if max == 0.0 || width < 60 {
         return String::new();
     }
     let name = kinds.iter().map(|one| one.kind.chars().count()).max().unwrap_or(0);
@@ -156,7 +156,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     let mut out = String::from("\n");
     for one in &kinds {
         let (kind, percent) = (&one.kind, one.geometric_mean_percent);
-        let cells = ((length(one) / most * bar as f64).round() as usize).max(1);
+        let cells = ((length(one) / max * bar as f64).round() as usize).max(1);
         let better = (percent > 0.0) == measure.is_rate();
         let tone = if better { Tone::Good } else { Tone::Doubt };
         let drawn = paint(tone, &"█".repeat(cells), colour);
@@ -317,7 +317,7 @@ pub fn html(comparison: &Comparison) -> Result<String, Error> {
                 // A kind with a single point would repeat it.
                 kinds: (!by_kind.is_empty() && by_kind.len() < differences.len())
                     .then(|| plot::changes::changes(&by_kind, measure.is_rate())),
-                chart: (differences.len() <= plot::changes::MOST)
+                chart: (differences.len() <= plot::changes::MAX)
                     .then(|| plot::changes::of_differences(&differences)),
                 runs: plot::changes::runs(&differences, |number| value(measure, number)),
             }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::f64::consts::LN_2;
 
 /// Maximum rows of a chart; the table has all of them.
-pub(crate) const MOST: usize = 60;
+pub(crate) const MAX: usize = 60;
 
 /// Width of the drawing, of the names at its left and of the values at its right.
 const WIDTH: f64 = 760.0;
@@ -193,7 +193,7 @@ pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) ->
     let known: Vec<&&Difference> = differences
         .iter()
         .filter(|one| one.runs_a.len() + one.runs_b.len() > 2)
-        .take(MOST)
+        .take(MAX)
         .collect();
     let rows: Vec<Row> = known
         .iter()

@@ -232,7 +232,7 @@ section![
                 "tune --force {disk} --knob depth=8 --output disk.img",
                 "compare --force --a {disk} --b {disk} --html disk.img",
             ],
-            refused(&["what is measured, or lies under it"])
+            refused(&["what is measured, or is under it"])
         )],
         ..UNHARMED
     },
@@ -309,7 +309,7 @@ section![
         ..UNHARMED
     },
     a_history_that_is_none = Row {
-        fault: "the history is a file of the user's, a directory, read-only, full, or somebody else's: the result is given all the same, and that it is not kept is said",
+        fault: "the history is a file of the user's, a directory, read-only, full, or another user's: the result is given all the same, and that it is not kept is said",
         given: &[
             Noise("noise"),
             Directory("directory"),
@@ -368,7 +368,7 @@ section![
         ..UNHARMED
     },
     a_state_that_cannot_be = Row {
-        fault: "the journal of settings cannot be written, or is somebody else's: no setting of the kernel is touched, and the workload's own are tried",
+        fault: "the journal of settings cannot be written, or is another user's: no setting of the kernel is touched, and the workload's own are tried",
         given: &[Disk("disk"), File("mine"), Tmpfs("ro", "1m"), ReadOnly("ro")],
         steps: &[
             Run(
@@ -392,7 +392,7 @@ section![
         leaves: &["state"],
     },
     a_strange_journal = Row {
-        fault: "what stands under the journal's name is no journal: every command says so and goes on, and nothing is set",
+        fault: "the file under the journal's name is not a journal: every command says so and goes on, and nothing is set",
         given: &[
             Disk("disk"),
             Directory("state"),

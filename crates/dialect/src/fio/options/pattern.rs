@@ -80,7 +80,7 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
     if fill.offsets.is_empty() {
         Ok(fill.bytes)
     } else {
-        Err("%o is for verify_pattern alone; leave it out here".into())
+        Err("only verify_pattern takes %o; leave it out here".into())
     }
 }
 
