@@ -150,6 +150,30 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
+/// From this change in percent on, a factor is easier to read.
+const AS_FACTOR_PERCENT: f64 = 100.0;
+
+/// A change in percent with its sign, `+13.2 %`; from twice on, the factor: `554 times`.
+pub fn show_change(percent: f64) -> String {
+    if percent >= AS_FACTOR_PERCENT {
+        return format!("{} times", significant(1.0 + percent / 100.0, 3));
+    }
+    // Avoids "-0.0".
+    format!("{:+.1} %", (percent * 10.0).round() / 10.0 + 0.0)
+}
+
+/// An interval of changes in percent: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
+pub fn show_change_range([low, high]: [f64; 2]) -> String {
+    let [from, to] = [low, high].map(show_change);
+    // The unit of both is given once.
+    for unit in [" %", " times"] {
+        if let Some(number) = from.strip_suffix(unit).filter(|_| to.ends_with(unit)) {
+            return format!("{number} to {to}");
+        }
+    }
+    format!("{from} to {to}")
+}
+
 /// No exponent: `1234.6` with 3 digits is `1235`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -185,6 +209,23 @@ mod tests {
             let error = parse_size(text).unwrap_err();
             assert!(error.contains(text), "the error names the value: {error}");
         }
+    }
+
+    #[test]
+    fn changes_from_twice_on_are_factors() {
+        for (percent, shown) in [
+            (13.24, "+13.2 %"),
+            (-0.01, "+0.0 %"),
+            (-99.4, "-99.4 %"),
+            (99.9, "+99.9 %"),
+            (100.0, "2.00 times"),
+            (55_342.2, "554 times"),
+        ] {
+            assert_eq!(show_change(percent), shown);
+        }
+        assert_eq!(show_change_range([-1.0, 2.0]), "-1.0 to +2.0 %");
+        assert_eq!(show_change_range([90.0, 110.0]), "+90.0 % to 2.10 times");
+        assert_eq!(show_change_range([110.0, 240.0]), "2.10 to 3.40 times");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::html::environment;
 use crate::terminal::{Tone, paint, table, wrap};
 use crate::{Error, plot};
 use machine::text::printable;
-use machine::units::show_time;
+use machine::units::{show_change, show_change_range, show_time};
 use minijinja::context;
 use minijinja::value::Value;
 use results::compare::{Comparison, Difference, Measure, Method, Verdict};
@@ -22,15 +22,8 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// A change with its sign: `+13.2`.
-fn signed(percent: f64) -> String {
-    let rounded = (percent * 10.0).round() / 10.0;
-    // No minus before a zero.
-    format!("{:+.1}", rounded + 0.0)
-}
-
 fn interval(interval: Option<[f64; 2]>) -> String {
-    interval.map_or(String::new(), |[low, high]| format!("{} to {}", signed(low), signed(high)))
+    interval.map_or(String::new(), show_change_range)
 }
 
 /// The verdict on a change, in a few words.
@@ -80,7 +73,7 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     let left = head.len();
     let reported = differences.iter().any(|one| one.interval_95_percent.is_some());
     let unit = measure.heading();
-    head.extend([format!("A {unit}"), format!("B {unit}"), "change %".into()]);
+    head.extend([format!("A {unit}"), format!("B {unit}"), "change".into()]);
     if reported {
         head.extend(["95 % interval".into(), String::new()]);
     }
@@ -97,7 +90,11 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
                 })
                 .collect(),
         };
-        cells.extend([value(measure, one.a), value(measure, one.b), signed(one.change_percent)]);
+        cells.extend([
+            value(measure, one.a),
+            value(measure, one.b),
+            show_change(one.change_percent),
+        ]);
         if reported {
             cells.extend([interval(one.interval_95_percent), word(one)]);
         }
@@ -121,8 +118,6 @@ fn method(comparison: &Comparison) -> String {
 
 struct KindMean {
     kind: String,
-    mean_percent: f64,
-    /// The value its interval refers to.
     geometric_mean_percent: f64,
     interval_95_percent: Option<[f64; 2]>,
 }
@@ -136,7 +131,6 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
             let kind = one.kind.clone().unwrap_or_default();
             KindMean {
                 kind: printable(&kind),
-                mean_percent: one.mean_percent,
                 geometric_mean_percent: one.geometric_mean_percent,
                 interval_95_percent: one.interval_95_percent,
             }
@@ -150,17 +144,19 @@ const BAR: usize = 30;
 /// A bar per kind's mean: to the right for more, to the left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
-    let max = kinds.iter().map(|one| one.mean_percent.abs()).fold(0.0, f64::max);
+    // Doubling and halving have bars of the same length.
+    let length = |one: &KindMean| (one.geometric_mean_percent / 100.0).ln_1p().abs();
+    let max = kinds.iter().map(length).fold(0.0, f64::max);
     if max == 0.0 || width < 60 {
         return String::new();
     }
     let name = kinds.iter().map(|one| one.kind.chars().count()).max().unwrap_or(0);
     let bar = BAR.min(width.saturating_sub(name + 44)).max(8);
-    let negative = kinds.iter().any(|one| one.mean_percent < 0.0);
+    let negative = kinds.iter().any(|one| one.geometric_mean_percent < 0.0);
     let mut out = String::from("\n");
     for one in &kinds {
-        let (kind, percent) = (&one.kind, one.mean_percent);
-        let cells = ((percent.abs() / max * bar as f64).round() as usize).max(1);
+        let (kind, percent) = (&one.kind, one.geometric_mean_percent);
+        let cells = ((length(one) / max * bar as f64).round() as usize).max(1);
         let better = (percent > 0.0) == measure.is_rate();
         let tone = if better { Tone::Good } else { Tone::Doubt };
         let drawn = paint(tone, &"█".repeat(cells), colour);
@@ -170,14 +166,10 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
             (true, true) => format!("{pad}{drawn}│{}", " ".repeat(bar)),
             (true, false) => format!("{}│{drawn}{pad}", " ".repeat(bar)),
         };
-        let range = one.interval_95_percent.map_or(String::new(), |_| {
-            format!(
-                "  (geometric {}, {})",
-                signed(one.geometric_mean_percent),
-                interval(one.interval_95_percent)
-            )
-        });
-        out.push_str(&format!("{kind:name$}  {side}  {} %{range}\n", signed(percent)));
+        let range = one
+            .interval_95_percent
+            .map_or(String::new(), |ends| format!("  ({})", show_change_range(ends)));
+        out.push_str(&format!("{kind:name$}  {side}  {}{range}\n", show_change(percent)));
     }
     out
 }

@@ -4,6 +4,7 @@ use crate::format::{date, mib_per_s, plural};
 use crate::terminal::{Tone, fit, paint, table, wrap};
 use crate::{Error, html, plot::scene::tenth};
 use machine::text::printable;
+use machine::units::{show_change, show_change_range};
 use minijinja::context;
 use minijinja::value::Value;
 use results::compare::Measure;
@@ -60,16 +61,14 @@ fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
         .iter()
         .map(|one| {
             let percent = (one.change.ratio - 1.0) * 100.0;
-            let interval = format!(
-                "{:+.1} to {:+.1} %",
-                (one.change.low - 1.0) * 100.0,
-                (one.change.high - 1.0) * 100.0
-            );
+            let interval =
+                show_change_range([one.change.low, one.change.high].map(|end| (end - 1.0) * 100.0));
+            let change = show_change(percent);
             let entry = trend.values[one.at].entry;
             (
                 one.at,
                 Tone::Strong,
-                format!("From {} on (entry {entry}): {percent:+.1} % ({interval}).", day(one.at)),
+                format!("From {} on (entry {entry}): {change} ({interval}).", day(one.at)),
             )
         })
         .collect();

@@ -3,6 +3,7 @@
 use crate::format::duration;
 use crate::terminal::{Tone, paint, table, wrap};
 use machine::text::printable;
+use machine::units::{show_change, show_change_range};
 use results::compare::{Difference, Measure};
 use tune::{KeepLine, Outcome, Tried, Tuning};
 
@@ -105,7 +106,7 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     rows.extend(tuning.combination.iter().flat_map(|one| rows_of("combination", one)));
     if !rows.is_empty() {
         out.push('\n');
-        let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/byte %", ""];
+        let names = ["knob", "from", "to", "rate", "95 % interval", "p99", "cpu/byte", ""];
         out.push_str(&table(&head(&names), &rows, 3, width, colour));
         if tuning.tried.iter().chain(&tuning.combination).any(|one| !one.resized.is_empty()) {
             let reported = "If the request size changes, p99 is that of a request of the new size.";
@@ -155,11 +156,11 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
                 .differences
                 .iter()
                 .find(of)
-                .map_or(String::new(), |one| signed(percent(tried, one)))
+                .map_or(String::new(), |one| show_change(percent(tried, one)))
         };
         let interval = match rate.interval_95_percent {
             Some([low, high]) if low == high => "exact".into(),
-            Some([low, high]) => format!("{} to {}", signed(low), signed(high)),
+            Some(ends) => show_change_range(ends),
             None => "too few runs".into(),
         };
         let word = match (several, tried.outcome) {
@@ -170,7 +171,7 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
             (false, outcome) => outcome.word().into(),
         };
         let cells = vec![
-            signed(rate.change_percent),
+            show_change(rate.change_percent),
             interval,
             other(Measure::LatencyP99, |_, one| one.change_percent),
             other(Measure::Cpu, Tried::cpu_per_byte_percent),
@@ -187,11 +188,4 @@ fn would_show(word: &str, rate: &Difference) -> String {
         Some(seen) if seen > 0.0 => format!("{word} (≥ {seen:.1} % would show)"),
         _ => word.into(),
     }
-}
-
-/// A change in percent with its sign: `+13.2`.
-fn signed(percent: f64) -> String {
-    let rounded = (percent * 10.0).round() / 10.0;
-    // No minus before a zero.
-    format!("{:+.1}", rounded + 0.0)
 }

@@ -1,6 +1,7 @@
 //! The conclusions of a tuning.
 
 use crate::document::{Outcome, Tried, Tuning};
+use machine::units::{show_change, show_change_range};
 use results::compare::Difference;
 
 /// The conclusions, the combination first.
@@ -86,10 +87,10 @@ fn rate(one: &Difference) -> String {
         if low == high {
             " exactly".into()
         } else {
-            format!(" (95 % interval {low:+.1} to {high:+.1} %)")
+            format!(" (95 % interval {})", show_change_range([low, high]))
         }
     });
-    format!("{}: {:+.1} %{interval}", one.label, one.change_percent)
+    format!("{}: {}{interval}", one.label, show_change(one.change_percent))
 }
 
 #[cfg(test)]
@@ -118,7 +119,9 @@ mod tests {
             .unwrap();
             sentences(&tuning).join(" ")
         };
-        assert!(said(200.0).contains("request=2 gained more without the others (reads: +700.0 %)"));
+        assert!(
+            said(200.0).contains("request=2 gained more without the others (reads: 8.00 times)")
+        );
         assert!(!said(800.0).contains("without the others"));
     }
 }

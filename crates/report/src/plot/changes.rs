@@ -1,8 +1,10 @@
 //! Changes as dots with intervals on a line through zero, and the runs of both sides as dots.
 
 use super::scene::tenth;
+use machine::units::show_change;
 use results::compare::{Difference, Verdict};
 use serde::Serialize;
+use std::f64::consts::LN_2;
 
 /// Maximum rows of a chart; the table has all of them.
 pub(crate) const MAX: usize = 60;
@@ -16,6 +18,8 @@ const ROW: f64 = 20.0;
 const RUNS_ROW: f64 = 28.0;
 const AXIS: f64 = 24.0;
 const LETTERS: usize = 44;
+/// Most ticks of a chart of factors.
+const FACTOR_TICKS: f64 = 6.0;
 
 #[derive(Serialize)]
 pub(crate) struct Changes {
@@ -47,6 +51,12 @@ struct Row {
     b: Vec<f64>,
 }
 
+/// A change as the logarithm of its ratio: doubling and halving are equally far from zero. A rate
+/// that fell to nothing counts as a ten-thousandth.
+fn log_ratio(percent: f64) -> f64 {
+    (percent / 100.0).max(-0.9999).ln_1p()
+}
+
 /// A scale from values to positions.
 struct Scale {
     low: f64,
@@ -54,12 +64,12 @@ struct Scale {
 }
 
 impl Scale {
-    /// Over all values and zero.
+    /// Over the logarithms of all ratios, and zero.
     fn with_zero(values: impl Iterator<Item = f64>) -> Scale {
         let (low, high) = values
             .filter(|value| value.is_finite())
             .fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
-        let room = ((high - low) * 0.04).max(0.5);
+        let room = ((high - low) * 0.04).max(0.005);
         Scale { low: if low < 0.0 { low - room } else { -room }, high: high + room }
     }
 
@@ -68,21 +78,41 @@ impl Scale {
         tenth(NAMES + share * (WIDTH - NAMES - VALUES))
     }
 
-    /// Round values in the range: steps of 1, 2 or 5.
+    /// Round changes in the range: steps of 1, 2 or 5 %, or factors beyond a doubling or halving.
     fn ticks(&self) -> Vec<Tick> {
-        let rough = (self.high - self.low) / 5.0;
+        if self.high > LN_2 || self.low < -LN_2 { self.factors() } else { self.percents() }
+    }
+
+    fn factors(&self) -> Vec<Tick> {
+        let few = |base: &f64| (self.high - self.low) / base.ln() <= FACTOR_TICKS;
+        let base = [2.0, 10.0, 100.0].into_iter().find(few).unwrap_or(1000.0f64);
+        let ends = [(self.low / base.ln()).ceil() as i32, (self.high / base.ln()).floor() as i32];
+        let tick = |power: i32| Tick {
+            x: self.at(f64::from(power) * base.ln()),
+            text: match power {
+                0 => "0".into(),
+                1.. => format!("{:.0} times", base.powi(power)),
+                _ => format!("1/{:.0}", base.powi(-power)),
+            },
+        };
+        (ends[0]..=ends[1]).map(tick).collect()
+    }
+
+    fn percents(&self) -> Vec<Tick> {
+        let [low, high] = [self.low, self.high].map(|log| log.exp_m1() * 100.0);
+        let rough = (high - low) / 5.0;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
             .into_iter()
             .map(|by| by * power)
             .find(|step| *step >= rough)
             .unwrap_or(rough);
-        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
+        let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
         let digits = if step < 1.0 { 1 } else { 0 };
         let tick = |place: i64| {
             let value = place as f64 * step;
             Tick {
-                x: self.at(value),
+                x: self.at(log_ratio(value)),
                 text: if place == 0 { "0".into() } else { format!("{value:+.digits$} %") },
             }
         };
@@ -136,14 +166,15 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     let values = rows.iter().flat_map(|(_, percent, interval, _)| {
         [Some(*percent), interval.map(|i| i[0]), interval.map(|i| i[1])]
     });
-    let scale = Scale::with_zero(values.flatten());
+    let scale = Scale::with_zero(values.flatten().map(log_ratio));
+    let at = |percent: f64| scale.at(log_ratio(percent));
     let row = |(place, &(name, percent, interval, class)): (usize, &ChangeRow<'_>)| Row {
         y: AXIS + (place as f64 + 0.5) * ROW,
         name: cut(name),
-        x: Some(scale.at(percent)),
-        whisker: interval.map(|[low, high]| [scale.at(low), scale.at(high)]),
+        x: Some(at(percent)),
+        whisker: interval.map(|ends| ends.map(at)),
         class,
-        text: format!("{:+.1} %", (percent * 10.0).round() / 10.0 + 0.0),
+        text: show_change(percent),
         a: Vec::new(),
         b: Vec::new(),
     };
@@ -193,4 +224,24 @@ pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) ->
         ticks: Vec::new(),
         rows,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticks(changes: &[f64]) -> Vec<String> {
+        let rows: Vec<_> = changes.iter().map(|&percent| ("", percent, None)).collect();
+        super::changes(&rows, true).ticks.into_iter().map(|tick| tick.text).collect()
+    }
+
+    #[test]
+    fn large_changes_have_an_axis_of_factors() {
+        assert_eq!(ticks(&[3.0, 13.2]), ["0", "+5 %", "+10 %"]);
+        assert_eq!(ticks(&[-50.0, 55_342.2]), ["0", "10 times", "100 times"]);
+        let drawn = changes(&[("", 300.0, None), ("", -75.0, None)], true);
+        let [up, down] = [&drawn.rows[0], &drawn.rows[1]].map(|row| row.x.unwrap());
+        assert!((up + down - 2.0 * drawn.zero.unwrap()).abs() < 0.3, "4 times and a quarter");
+        assert_eq!(drawn.rows[0].text, "4.00 times");
+    }
 }

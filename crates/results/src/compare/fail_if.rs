@@ -2,6 +2,7 @@
 
 use super::measure::Measure;
 use super::{Comparison, Verdict};
+use machine::units::show_change;
 use std::str::FromStr;
 
 /// A condition that fails a comparison: `slower:5%`.
@@ -66,9 +67,10 @@ impl FailIf {
         };
         let say = |about: &str, measure: Measure, change: f64| Failed {
             sentence: format!(
-                "--fail-if {}: {about}: {} {change:+.1} %",
+                "--fail-if {}: {about}: {} {}",
                 self.text,
-                measure.heading()
+                measure.heading(),
+                show_change(change)
             ),
         };
         let mut failed: Vec<Failed> = comparison

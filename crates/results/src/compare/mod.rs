@@ -138,9 +138,10 @@ pub struct Summary {
     pub kind: Option<String>,
     /// Number of questions.
     pub questions: usize,
-    /// Arithmetic mean of the changes in percent.
+    /// Arithmetic mean of the changes in percent, as publications give it; sentences, figures and
+    /// tables use the geometric mean.
     pub mean_percent: f64,
-    /// Geometric mean of the ratios, as a change in percent: the interval is about it.
+    /// Geometric mean of the ratios, as a change in percent, with its interval.
     pub geometric_mean_percent: f64,
     /// The 95 % interval; absent for a single question without one.
     pub interval_95_percent: Option<[f64; 2]>,

@@ -2,7 +2,7 @@
 
 use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
-use machine::units::significant;
+use machine::units::{show_change, show_change_range, significant};
 
 /// The conclusions, the rate first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
@@ -63,11 +63,12 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
         let each: Vec<String> = kinds
             .iter()
             .map(|one| {
-                format!("{} {}", one.kind.as_deref().unwrap_or_default(), signed(one.mean_percent))
+                let mean = show_change(one.geometric_mean_percent);
+                format!("{} {mean}", one.kind.as_deref().unwrap_or_default())
             })
             .collect();
         said.push(format!("By kind: {}.", each.join(", ")));
-        let small = |one: &&Summary| one.mean_percent.abs() < comparison.worth_percent;
+        let small = |one: &&Summary| one.geometric_mean_percent.abs() < comparison.worth_percent;
         if all.verdict == Verdict::NoDifference && kinds.iter().all(small) {
             said.push(format!(
                 "No kind's mean change reaches the {} % that would be worth acting on.",
@@ -99,7 +100,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
     let Some(interval) = one.interval_95_percent else {
         return format!(
             "{b} against {a}: {} in {}, from single runs without a confidence interval: repeat them.",
-            signed(one.change_percent),
+            show_change(one.change_percent),
             one.measure.heading()
         );
     };
@@ -112,26 +113,22 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
         [low, high] if low == high => {
             "exactly: a simulated machine gives the same every time".to_string()
         }
-        _ => format!("95 % interval {}{in_turn}", range(interval)),
+        _ => format!("95 % interval {}{in_turn}", show_change_range(interval)),
     };
     match one.verdict {
         Verdict::NoDifference => {
             let seen = would_show(one.detectable_percent);
             format!(
                 "No difference between {b} and {a}: {} ({more}{seen}).",
-                signed(one.change_percent)
+                show_change(one.change_percent)
             )
         }
         Verdict::Changing => format!(
             "{b} against {a}: {}, but a rate changed during its measurement, which may be the whole difference. Measure again when it is steady.",
-            signed(one.change_percent)
+            show_change(one.change_percent)
         ),
         verdict => {
-            format!(
-                "{b} is {} {} than {a} ({more}).",
-                size(one.change_percent),
-                word(one.measure, verdict)
-            )
+            format!("{b} is {} {a} ({more}).", than(one.change_percent, word(one.measure, verdict)))
         }
     }
 }
@@ -143,38 +140,30 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
         IntervalFrom::Runs => "",
         IntervalFrom::Questions => ", from the spread over the points",
     };
-    let geometric = match all.interval_95_percent {
-        Some(interval) => {
-            format!(
-                "geometric mean {}, 95 % interval {}{from}",
-                signed(all.geometric_mean_percent),
-                range(interval)
-            )
-        }
-        None => format!("geometric mean {}, no interval", signed(all.geometric_mean_percent)),
+    let interval = match all.interval_95_percent {
+        Some(interval) => format!("95 % interval {}{from}", show_change_range(interval)),
+        None => "no interval".into(),
     };
-    let points = format!("over {} points", all.questions);
+    let mean = all.geometric_mean_percent;
+    let points = format!("in the geometric mean over {} points", all.questions);
     match all.verdict {
         Verdict::NoDifference => {
             let seen = would_show(all.detectable_percent);
             format!(
-                "No difference between {b} and {a}: {} on average {points} ({geometric}{seen}).",
-                signed(all.mean_percent)
+                "No difference between {b} and {a}: {} {points} ({interval}{seen}).",
+                show_change(mean)
             )
         }
-        Verdict::Untold => format!(
-            "{b} against {a}: {} on average {points} ({geometric}).",
-            signed(all.mean_percent)
-        ),
+        Verdict::Untold => {
+            format!("{b} against {a}: {} {points} ({interval}).", show_change(mean))
+        }
         Verdict::Changing => format!(
-            "{b} against {a}: {} on average {points}, but the rate of each changed during its measurement, which may be the whole difference.",
-            signed(all.mean_percent)
+            "{b} against {a}: {} {points}, but the rate of each changed during its measurement, which may be the whole difference.",
+            show_change(mean)
         ),
-        verdict => format!(
-            "{b} is {} {} than {a} on average {points} ({geometric}).",
-            size(all.mean_percent),
-            word(all.measure, verdict)
-        ),
+        verdict => {
+            format!("{b} is {} {a} {points} ({interval}).", than(mean, word(all.measure, verdict)))
+        }
     }
 }
 
@@ -187,26 +176,27 @@ fn would_show(detectable_percent: Option<f64>) -> String {
 
 /// The mean of another measure in a few words.
 fn short(all: &Summary) -> String {
-    let interval =
-        all.interval_95_percent.map_or(String::new(), |interval| format!(" ({})", range(interval)));
+    let interval = all
+        .interval_95_percent
+        .map_or(String::new(), |interval| format!(" ({})", show_change_range(interval)));
     match all.verdict {
         Verdict::NoDifference => {
-            format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent))
+            format!("shows no difference: {}{interval}", show_change(all.geometric_mean_percent))
         }
-        Verdict::Untold => format!("{}, from single runs", signed(all.geometric_mean_percent)),
+        Verdict::Untold => format!("{}, from single runs", show_change(all.geometric_mean_percent)),
         Verdict::Changing => {
-            format!("{}, while the rate changed", signed(all.geometric_mean_percent))
+            format!("{}, while the rate changed", show_change(all.geometric_mean_percent))
         }
-        verdict => format!(
-            "is {} {}{interval}",
-            size(all.geometric_mean_percent),
-            match (all.measure, verdict) {
-                (measure, verdict) if measure == Measure::Cpu || measure.is_rate() =>
-                    word(measure, verdict),
+        verdict => {
+            let word = match (all.measure, verdict) {
+                (measure, verdict) if measure == Measure::Cpu || measure.is_rate() => {
+                    word(measure, verdict)
+                }
                 (_, Verdict::Better) => "shorter",
                 _ => "longer",
-            }
-        ),
+            };
+            format!("is {}{interval}", by(all.geometric_mean_percent, word))
+        }
     }
 }
 
@@ -214,20 +204,31 @@ fn word(measure: Measure, verdict: Verdict) -> &'static str {
     measure.words()[usize::from(verdict == Verdict::Worse)]
 }
 
-/// A change with its sign: `+13.2 %`.
-fn signed(percent: f64) -> String {
-    let rounded = (percent * 10.0).round() / 10.0;
-    // Avoid "-0.0".
-    format!("{:+.1} %", rounded + 0.0)
+/// A change without its sign, with its word: `13.2 % faster`, `554 times as fast`.
+fn by(percent: f64, word: &str) -> String {
+    let change = show_change(percent);
+    match change.strip_suffix(" times") {
+        Some(factor) => format!("{factor} times as {}", plain_form(word)),
+        None => format!("{} {word}", change.trim_start_matches(['+', '-'])),
+    }
 }
 
-/// A change without its sign.
-fn size(percent: f64) -> String {
-    format!("{:.1} %", percent.abs())
+/// The same before the other side: `13.2 % faster than`, `554 times as fast as`.
+fn than(percent: f64, word: &str) -> String {
+    let change = by(percent, word);
+    let than = if change.ends_with(word) { "than" } else { "as" };
+    format!("{change} {than}")
 }
 
-fn range([low, high]: [f64; 2]) -> String {
-    format!("{:+.1} to {:+.1} %", low + 0.0, high + 0.0)
+/// The positive of a comparative.
+fn plain_form(word: &str) -> &str {
+    match word {
+        "faster" => "fast",
+        "slower" => "slow",
+        "longer" => "long",
+        "more" => "much",
+        other => other,
+    }
 }
 
 fn significant_short(value: f64) -> String {

@@ -6,7 +6,7 @@ use super::{
     LimitTrial, Meaning,
 };
 use super::{PlainWrite, Refutation};
-use machine::units::{show_rate, show_size};
+use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
 /// A larger ratio is capped in the text of an interval.
@@ -63,9 +63,9 @@ impl Limit {
 }
 
 /// `+4.5 %`, or that nothing changed.
-fn show_change(ratio: f64) -> String {
+fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 0.05 { "no change".into() } else { format!("{percent:+.1} %") }
+    if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }
 }
 
 impl LimitTrial {
@@ -76,12 +76,12 @@ impl LimitTrial {
         else {
             return self.outcome.clone();
         };
-        let (effect, so) = (show_change(ratio), meaning.words());
+        let (effect, so) = (effect(ratio), meaning.words());
         match meaning {
             Meaning::Undecided => {
                 let percent = |ratio: f64| (ratio.min(MAX_SHOWN_RATIO) - 1.0) * 100.0;
-                let [low, high] = self.iops_ratio_interval_95.unwrap_or([ratio; 2]).map(percent);
-                format!("{changed}: {effect} ({low:+.0} to {high:+.0} %), {so}")
+                let interval = self.iops_ratio_interval_95.unwrap_or([ratio; 2]).map(percent);
+                format!("{changed}: {effect} ({}), {so}", show_change_range(interval))
             }
             Meaning::NotNumber => format!("{changed}: {effect} requests/s, {so}"),
             Meaning::NumberIsLimit
