@@ -2,7 +2,8 @@
 
 use crate::answer;
 use crate::command::Command;
-use crate::confirm::confirm;
+use crate::confirm::{confirm, highest};
+use crate::context::StudyContext;
 use crate::crossings;
 use crate::experiments::ALL;
 use crate::found::{Found, PeakRates};
@@ -10,11 +11,13 @@ use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Progress, Sampler};
 use crate::schedule;
-use crate::trial::{climb, investigate};
+use crate::sustain::sustain;
+use crate::trial::{Case, climb, investigate, investigate_peak};
 use machine::{Error, Machine, Nanos, Result, TargetSpec};
 use measure::Runner;
-use results::{Kind, Program, Results, SCHEMA};
+use results::{Burst, Kind, LimitOf, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
+use workload::OpKind;
 
 const FILL_SHARE: f64 = 0.10;
 
@@ -59,13 +62,18 @@ pub fn study<M: Machine>(
     let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
     let mut peaks = confirm(&mut sampler, &setting, &trials, plan)?;
     climb(&mut sampler, &setting, &mut peaks)?;
+    let mut bursts = sustain(&mut sampler, &setting, &mut peaks)?;
     crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(&mut sampler, &setting, &spec, &peaks)?;
     schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &memory)?;
+    let cases = settle_peaks(&mut sampler, &setting, &mut peaks, &bursts, cases)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> =
         peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
+    bursts.iter_mut().for_each(|(_, burst)| {
+        burst.point = indices[burst.point].expect("the run that showed the burst was made");
+    });
     let cases: Vec<_> = cases.into_iter().filter_map(|case| case.renumbered(&indices)).collect();
     let points = sampler.points();
     let found = Found {
@@ -83,8 +91,16 @@ pub fn study<M: Machine>(
         warnings.extend(setting.deep_engine().fallback(&setting.engines));
     }
     let command = Command::new(&spec, &facts);
-    let (experiments, answer, ladder) =
-        answer::answer(found, &peaks, &cases, &machine.facts(), &command, sampler.noisy, left_out);
+    let (experiments, answer, ladder) = answer::answer(
+        found,
+        &peaks,
+        &bursts,
+        &cases,
+        &machine.facts(),
+        &command,
+        sampler.noisy,
+        left_out,
+    );
     Ok(Results {
         schema: SCHEMA.into(),
         program,
@@ -104,4 +120,34 @@ pub fn study<M: Machine>(
         warnings,
         target: facts,
     })
+}
+
+/// How often a peak may move and be investigated again.
+const MOVES: u32 = 3;
+
+/// Moves the peaks to the highest settled rates, and investigates those that moved.
+fn settle_peaks<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &StudyContext,
+    peaks: &mut [(OpKind, usize)],
+    bursts: &[(OpKind, Burst)],
+    mut cases: Vec<Case>,
+) -> Result<Vec<Case>> {
+    for last in (0..=MOVES).map(|number| number == MOVES) {
+        sampler.unite_visits();
+        let moved = highest(&sampler.entries, setting, peaks, bursts);
+        if moved.is_empty() {
+            break;
+        }
+        for &(op, peak) in peaks.iter().filter(|(op, _)| moved.contains(op)) {
+            let case = investigate_peak(sampler, setting, (op, peak), !last)?;
+            match cases.iter_mut().find(|one| one.of == LimitOf::Peak && one.op == op) {
+                Some(known) => *known = case,
+                None => cases.push(case),
+            }
+        }
+        sampler.learn_spread();
+    }
+    sampler.unite_visits();
+    Ok(cases)
 }
