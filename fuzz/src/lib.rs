@@ -2,7 +2,7 @@
 //! endless message. Each says whether it understood them.
 //!
 //! Each is a fuzz target (`cargo fuzz run NAME`), and `crates/cli/tests/parsers.rs` tries all of
-//! them on mutations of their corpora in every test run. Where a language can be written as well as
+//! them on mutations of their corpora in every test run. If a language can be written as well as
 //! read, what is written must read back.
 
 use dialect::{diskspd, fio, iozone, postmark, sqlio};

@@ -7,7 +7,7 @@ use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use results::SearchBy;
 use std::path::PathBuf;
 use std::str::FromStr;
-use workload::Pattern;
+use workload::{Pattern, size_option};
 
 /// The command line of another tool, parsed by that tool's own parser.
 #[derive(Args, Clone)]
@@ -32,7 +32,7 @@ pub(crate) struct StudyArguments {
     #[arg(long)]
     pub(crate) full: bool,
     /// Run only these experiments
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(study::experiment_ids()))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(study::experiment_ids()), hide_short_help = true)]
     pub(crate) only: Vec<String>,
     /// Directory for report.html, results.json and the tables
     #[arg(long, value_name = "DIR", default_value = "halfpower-out")]
@@ -45,7 +45,7 @@ pub(crate) struct StudyArguments {
 /// Options of `report`.
 #[derive(Args, Clone)]
 pub(crate) struct ReportArguments {
-    /// A results.json that study, sweep or run wrote
+    /// A results.json that study, sweep or run wrote, or its directory
     pub(crate) results: PathBuf,
     /// Directory for report.html and the tables [default: the directory of the results]
     #[arg(long, value_name = "DIR")]
@@ -74,26 +74,26 @@ pub(crate) struct TargetArguments {
     pub(crate) destroy_data: Vec<PathBuf>,
     /// Allow overwriting it even if it holds a file system or a partition table, or if the kernel
     /// does not report whether it is in use
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) destroy_signature: bool,
     /// Stripe chunk over several targets, or over a simulated machine's disks
     /// [default: 64k, or the simulated machine's own]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
     pub(crate) chunk: Option<u64>,
     /// Layout of several targets: 0 for a plain stripe, 5 for a stripe with parity, which halfpower
     /// computes [default: 0]
-    #[arg(long, value_name = "LEVEL", value_parser = ["0", "5"])]
+    #[arg(long, value_name = "LEVEL", value_parser = ["0", "5"], hide_short_help = true)]
     pub(crate) raid: Option<String>,
     /// With --raid 5: this target has failed (the first is 0); its data are reconstructed from the
     /// others
-    #[arg(long, value_name = "N", requires = "raid")]
+    #[arg(long, value_name = "N", requires = "raid", hide_short_help = true)]
     pub(crate) failed: Option<u32>,
     /// With --failed: the target replaces the failed one. Each write reconstructs the replacement's
     /// data; the other targets are only read
-    #[arg(long, requires = "failed")]
+    #[arg(long, requires = "failed", hide_short_help = true)]
     pub(crate) rebuild: bool,
     /// Seed of everything random: the same seed gives the same sequence of requests
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     pub(crate) seed: u64,
 }
 
@@ -101,13 +101,11 @@ pub(crate) struct TargetArguments {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct PointArguments {
-    #[command(flatten, next_help_heading = "Target")]
-    pub(crate) target: TargetArguments,
     /// Operation
     #[arg(long, value_delimiter = ',', value_parser = ["read", "write", "mix"], default_value = "read")]
     pub(crate) op: Vec<String>,
     /// Percentage of reads in a mix [default: 70]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99), hide_short_help = true)]
     pub(crate) read_percent: Option<u8>,
     /// Order of the requests: seq, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA,
     /// pareto:H, normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
@@ -117,10 +115,10 @@ pub(crate) struct PointArguments {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = request, default_value = "64k")]
     pub(crate) request: Vec<u32>,
     /// Requests that each thread keeps outstanding
-    #[arg(long, value_delimiter = ',', default_value = "1")]
+    #[arg(long, value_delimiter = ',', value_parser = count, default_value = "1")]
     pub(crate) depth: Vec<u32>,
     /// Threads, each with its own stream of requests
-    #[arg(long, value_delimiter = ',', default_value = "1")]
+    #[arg(long, value_delimiter = ',', value_parser = count, default_value = "1")]
     pub(crate) threads: Vec<u32>,
     /// I/O engine; null does no I/O and measures only the generator [default: sync at depth 1,
     /// io_uring beyond]
@@ -136,34 +134,34 @@ pub(crate) struct PointArguments {
     #[arg(long)]
     pub(crate) dsync: bool,
     /// State of the file's space before it is written
-    #[arg(long, value_delimiter = ',', value_parser = choices(Allocation::ALL, Allocation::name), default_value = "written")]
+    #[arg(long, value_delimiter = ',', value_parser = choices(Allocation::ALL, Allocation::name), default_value = "written", hide_short_help = true)]
     pub(crate) allocate: Vec<Allocation>,
     /// Shift every request by this much
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size, default_value = "0")]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size, default_value = "0", hide_short_help = true)]
     pub(crate) offset: Vec<u64>,
     /// Use only the part of the target that begins here
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0", hide_short_help = true)]
     pub(crate) region_start: u64,
     /// Use only this much of the target [default: up to its end]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
     pub(crate) region: Option<u64>,
     /// Access advice for the page cache (posix_fadvise)
-    #[arg(long, value_delimiter = ',', value_parser = choices(Hint::ALL, Hint::name), default_value = "none")]
+    #[arg(long, value_delimiter = ',', value_parser = choices(Hint::ALL, Hint::name), default_value = "none", hide_short_help = true)]
     pub(crate) hint: Vec<Hint>,
     /// Memory of the buffers: ordinary pages as most programs use, or huge pages for large buffers
-    #[arg(long, value_delimiter = ',', value_parser = choices(Memory::ALL, Memory::name), default_value = "huge")]
+    #[arg(long, value_delimiter = ',', value_parser = choices(Memory::ALL, Memory::name), default_value = "huge", hide_short_help = true)]
     pub(crate) memory: Vec<Memory>,
     /// State of the page cache before a run; cold drops only this file's pages
-    #[arg(long, value_delimiter = ',', value_parser = choices(CacheState::ALL, CacheState::name), default_value = "as_is")]
+    #[arg(long, value_delimiter = ',', value_parser = choices(CacheState::ALL, CacheState::name), default_value = "as_is", hide_short_help = true)]
     pub(crate) cache: Vec<CacheState>,
     /// Length of a run [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "bytes")]
     pub(crate) runtime: Option<u64>,
     /// End each run after this much data instead of after a time
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
     pub(crate) bytes: Option<u64>,
     /// Transfer at most this much in a run, even if time is left
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
     pub(crate) limit: Option<u64>,
     /// Issue this many requests per second over all threads, on schedule; latency counts from the
     /// scheduled time
@@ -171,50 +169,70 @@ pub(crate) struct PointArguments {
     pub(crate) rate: Option<f64>,
     /// Wait for this many completions before the next requests are issued, once one is there for at
     /// most 100 us; poll: poll for 100 us before it sleeps; auto learns what pays
-    #[arg(long, value_name = "N|poll|auto", value_delimiter = ',', default_value = "1")]
+    #[arg(
+        long,
+        value_name = "N|poll|auto",
+        value_delimiter = ',',
+        default_value = "1",
+        hide_short_help = true
+    )]
     pub(crate) reap: Vec<Reap>,
     /// Pause between a completion and the request that replaces it
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0", hide_short_help = true)]
     pub(crate) think: u64,
     /// Include a final fdatasync in the measured time
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) end_fdatasync: bool,
     /// Percentage of each written block that compresses away
-    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_short_help = true)]
     pub(crate) compressible: u8,
     /// Percentage of written blocks that repeat an earlier one
-    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_short_help = true)]
     pub(crate) duplicate: u8,
     /// Check that the data read back is the data written: during the run, and all of it at the end
     /// (run only)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) verify: bool,
     /// Record every write in this new file before it is issued, so that `halfpower verify` can
     /// check a killed run
-    #[arg(long, value_name = "FILE", requires = "verify")]
+    #[arg(long, value_name = "FILE", requires = "verify", hide_short_help = true)]
     pub(crate) verify_log: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Target")]
+    pub(crate) target: TargetArguments,
     /// run: do not stripe: run the workload on each target by itself, then on all at once
-    #[arg(long, conflicts_with_all = ["beside", "verify", "p99"], help_heading = "At once")]
+    #[arg(long, conflicts_with_all = ["beside", "verify", "p99"], help_heading = "At once", hide_short_help = true)]
     pub(crate) each: bool,
     /// run: options of another workload on the same target, as '--op write --dsync --request 4k':
     /// each runs by itself, then all at once
-    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99"], help_heading = "At once")]
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99"], help_heading = "At once", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
     /// Run each point at least N times
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Precision and output")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        help_heading = "Precision and output",
+        hide_short_help = true
+    )]
     pub(crate) repeats: u32,
     /// sweep: find the best rate whose 99th percentile of the latency is within this time; see --by
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output", hide_short_help = true)]
     pub(crate) p99: Option<u64>,
     /// sweep --p99: search by depth (requests outstanding), or by rate (requests per second on
     /// schedule; latency counts from the scheduled time, and --depth is the maximum in flight)
-    #[arg(long, value_parser = choices(SearchBy::ALL, SearchBy::name), default_value = "depth", help_heading = "Precision and output")]
+    #[arg(long, value_parser = choices(SearchBy::ALL, SearchBy::name), default_value = "depth", help_heading = "Precision and output", hide_short_help = true)]
     pub(crate) by: SearchBy,
     /// Run each point at most N times, until it reaches --precision
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Precision and output")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        help_heading = "Precision and output",
+        hide_short_help = true
+    )]
     pub(crate) max_repeats: u32,
     /// Precision to reach: half the 95 % confidence interval, as a percentage of the rate
-    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "3", help_heading = "Precision and output")]
+    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "3", help_heading = "Precision and output", hide_short_help = true)]
     pub(crate) precision: f64,
     /// Print the results as JSON on standard output
     #[arg(long, help_heading = "Precision and output")]
@@ -249,9 +267,44 @@ fn auto_size(text: &str) -> Result<AutoSize, String> {
     }
 }
 
+/// A number of requests or threads. A range gets an error with the list to write.
+fn count(text: &str) -> Result<u32, String> {
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    number(text).ok_or_else(|| match range(text, number) {
+        Some([low, high]) => {
+            not_a_range(text, doubled(low.into(), high.into()), |one| one.to_string())
+        }
+        None => format!("'{text}' is not a whole number"),
+    })
+}
+
 fn request(text: &str) -> Result<u32, String> {
-    let size = parse_size(text)?;
+    let size = parse_size(text).map_err(|why| match range(text, |end| parse_size(end).ok()) {
+        Some([low, high]) => not_a_range(text, doubled(low, high), size_option),
+        None => why,
+    })?;
     u32::try_from(size).map_err(|_| format!("'{text}' is too large for one request: at most 1 GiB"))
+}
+
+/// The ends of `1-32`, `4k..1m` or `4k:1m`.
+fn range<T: PartialOrd>(text: &str, end: impl Fn(&str) -> Option<T>) -> Option<[T; 2]> {
+    let (low, high) = ["..", "-", ":"].iter().find_map(|between| text.split_once(between))?;
+    let (low, high) = end(low).zip(end(high))?;
+    (low <= high).then_some([low, high])
+}
+
+/// `low`, twice as much, and so on up to `high`, which ends the list.
+fn doubled(low: u64, high: u64) -> Vec<u64> {
+    let steps = std::iter::successors(Some(low.max(1)), |one| one.checked_mul(2));
+    steps.take_while(|&one| one < high).chain([high]).collect()
+}
+
+fn not_a_range(text: &str, values: Vec<u64>, show: impl Fn(u64) -> String) -> String {
+    let list: Vec<String> = values.into_iter().map(show).collect();
+    format!(
+        "'{text}': halfpower takes lists, not ranges; write {} (sweep) or one of these",
+        list.join(",")
+    )
 }
 
 /// Parses one of a few names. The help lists them; an error suggests the nearest.

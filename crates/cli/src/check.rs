@@ -152,7 +152,7 @@ fn measured<M: Machine>(
     let until = machine.now().saturating_add(arguments.budget);
     let mut workloads: Vec<Workload> =
         chosen.iter().map(|point| point.workload.workload.clone()).collect();
-    let repeats = Repeats { least: 3, most: 10, ..Repeats::default() };
+    let repeats = Repeats { min: 3, max: 10, ..Repeats::default() };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
     let facts = runner.facts()[0].clone();
     let budget_ns = until.saturating_sub(machine.now());

@@ -16,14 +16,26 @@ use workload::Workload;
 #[command(name = "halfpower", version, max_term_width = 120)]
 pub(crate) struct Cli {
     /// Replace output files that halfpower did not make
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Files", hide_short_help = true)]
     pub(crate) force: bool,
     /// Do not keep the result in the history
-    #[arg(long, global = true, conflicts_with = "history")]
+    #[arg(
+        long,
+        global = true,
+        conflicts_with = "history",
+        help_heading = "Files",
+        hide_short_help = true
+    )]
     pub(crate) no_history: bool,
     /// File of the history
     /// [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Files",
+        hide_short_help = true
+    )]
     pub(crate) history: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -32,12 +44,21 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run every experiment that suits the target and the time, and give one answer
+    #[command(
+        after_help = "Examples:\n  halfpower study\n  halfpower study /mnt/data --quick --output data"
+    )]
     Study(StudyArguments),
     /// Show every layer under the target, advertised over achieved, and which of them is the limit
     Stack(stack::Arguments),
     /// Measure one workload
+    #[command(
+        after_help = "Examples:\n  halfpower run . --op write --request 64k --depth 8\n  halfpower run /dev/sdX --pattern random --request 4k --depth 32 --runtime 10s"
+    )]
     Run(PointArguments),
     /// Measure every combination of lists of options, in one table
+    #[command(
+        after_help = "Examples:\n  halfpower sweep . --request 4k,64k,1m --depth 1,8,32\n  halfpower sweep . --pattern random --request 4k --p99 2ms"
+    )]
     Sweep(PointArguments),
     /// Compare two results, or measure two arms in turn: did it help?
     #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]

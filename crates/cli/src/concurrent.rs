@@ -1,4 +1,4 @@
-//! `run --each` and `run --beside`: runs workloads one at a time, then concurrently.
+//! `run --each` and `run --beside`: run workloads one at a time, then concurrently.
 
 use crate::arguments::PointArguments;
 use crate::context::Context;
@@ -119,7 +119,7 @@ fn measured<M: Machine>(
     let mut runner = Runner::open(machine, &request)?;
     let facts = runner.facts().to_vec();
     let bar =
-        crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.least));
+        crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.min));
     let (points, found) = measure_interference(&mut runner, &request, |part, _| {
         bar.set_message(
             request

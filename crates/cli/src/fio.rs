@@ -6,7 +6,7 @@ use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
-    Section, Surroundings, World, aggregate_log_paths, aggregate_logs, check_machine,
+    Section, SystemStats, World, aggregate_log_paths, aggregate_logs, check_machine,
     help as job_options, json, load_states, log_paths, logs, look, parsed_globals, parsed_lines,
     replace_missing_engines, run, saved_states, seed_lines, state_path, terse, text,
 };
@@ -60,9 +60,9 @@ impl From<FioError> for Failure {
 }
 
 /// Facts that fio reports and a `Machine` does not count.
-struct ThisComputer;
+struct LinuxStats;
 
-impl Surroundings for ThisComputer {
+impl SystemStats for LinuxStats {
     fn counts(&self) -> Counts {
         let now = ProcessCounts::now();
         Counts {
@@ -196,10 +196,10 @@ fn fio_on<M: Machine>(
         warn(command, &plan.warnings);
         return output::print(&shown_parsed(command, plan));
     }
-    let surroundings: &dyn Surroundings =
-        if machine.facts().simulated { &Nowhere } else { &ThisComputer };
+    let system_stats: &dyn SystemStats =
+        if machine.facts().simulated { &Nowhere } else { &LinuxStats };
     let began = Began::now(machine);
-    let result = measured(command, machine, surroundings, plan, arrangement)?;
+    let result = measured(command, machine, system_stats, plan, arrangement)?;
     let document = results(machine, began, &result);
     crate::history::keep(outputs.context, &document);
     report(command, outputs, &result, &document)?;
@@ -210,7 +210,7 @@ fn fio_on<M: Machine>(
 /// A simulated machine: the local counters do not apply.
 struct Nowhere;
 
-impl Surroundings for Nowhere {
+impl SystemStats for Nowhere {
     fn counts(&self) -> Counts {
         Counts::default()
     }
@@ -220,7 +220,7 @@ impl Surroundings for Nowhere {
     }
 
     fn unix_ms(&self) -> u64 {
-        ThisComputer.unix_ms()
+        LinuxStats.unix_ms()
     }
 }
 
@@ -289,7 +289,7 @@ impl<'a> Outputs<'a> {
 fn measured<M: Machine>(
     command: &Command,
     machine: &M,
-    surroundings: &dyn Surroundings,
+    system_stats: &dyn SystemStats,
     plan: &Plan,
     arrangement: &Arrangement,
 ) -> Result<FioResult, FioError> {
@@ -297,7 +297,7 @@ fn measured<M: Machine>(
     bar.set_message("laying out files");
     let result = run(
         machine,
-        surroundings,
+        system_stats,
         plan,
         arrangement,
         command.destroy_signed,

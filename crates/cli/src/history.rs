@@ -6,7 +6,7 @@ use crate::output::{self, print, tell};
 use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
 use machine::{MachineFacts, TargetFacts};
-use report::history::Told;
+use report::history::HistoryRow;
 use results::Results;
 use results::compare::{Arm, Comparison, Measure};
 use results::history::{
@@ -139,7 +139,7 @@ struct ListArguments {
     kind: Option<String>,
     /// Show at most the newest N entries
     #[arg(long, value_name = "N", default_value_t = 50)]
-    most: u32,
+    max: u32,
     /// Print the list as JSON
     #[arg(long)]
     json: bool,
@@ -207,9 +207,9 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
 }
 
 fn list(history: &History, arguments: &ListArguments) -> Result<(), Failure> {
-    let ListArguments { target, kind, most, json } = arguments.clone();
+    let ListArguments { target, kind, max, json } = arguments.clone();
     let target = target.map(|target| absolute(&target));
-    let entries = history.list(&Filter { target, kind, most: Some(most) })?;
+    let entries = history.list(&Filter { target, kind, max: Some(max) })?;
     if json {
         return print(&(output::json(serde_json::to_string_pretty(&entries))? + "\n"));
     }
@@ -279,27 +279,27 @@ fn trend(
     }
     let questions = all.len();
     all.truncate(MAX_TRENDS);
-    let mut told = Vec::with_capacity(all.len());
+    let mut reported = Vec::with_capacity(all.len());
     for trend in all {
         let mut machine = Vec::new();
         for &place in &trend.machine_changes {
             let of = |place: usize| history.fingerprint(trend.values[place].entry);
             machine.push((place, difference(&of(place - 1)?, &of(place)?)));
         }
-        told.push(Told { trend, machine });
+        reported.push(HistoryRow { trend, machine });
     }
-    print(&report::history::trends(&told, measure, output::width(), output::colour()))?;
-    if questions > told.len() {
+    print(&report::history::trends(&reported, measure, output::width(), output::colour()))?;
+    if questions > reported.len() {
         tell(&format!(
             "{} more questions have fewer readings; --question TEXT shows them",
-            questions - told.len()
+            questions - reported.len()
         ));
     }
     let Some(page) = page else { return Ok(()) };
     let program = crate::context::program();
     let text = report::history::trends_html(
         target,
-        &told,
+        &reported,
         measure,
         &format!("{} {}", program.name, program.version),
     );

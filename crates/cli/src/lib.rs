@@ -12,6 +12,7 @@ mod fio;
 mod history;
 mod interrupt;
 mod metadata;
+mod other_tools;
 mod output;
 mod points;
 mod postmark;
@@ -72,7 +73,9 @@ fn run() -> ExitCode {
         Ok(cli) => cli,
         // An error repeats the arguments, which may hold unprintable characters.
         Err(error) if error.use_stderr() => {
-            let _ = write!(PrintableWriter(std::io::stderr()), "{}", error.render());
+            let hint = other_tools::hint(&error, std::env::args_os().skip(1));
+            let message = hint.unwrap_or_else(|| error.render().to_string());
+            let _ = write!(PrintableWriter(std::io::stderr()), "{message}");
             return ExitCode::from(2);
         }
         // Help and version.

@@ -213,8 +213,8 @@ fn points_on<M: Machine>(
 /// How often each workload runs.
 pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
     Repeats {
-        least: arguments.repeats.max(1),
-        most: arguments.max_repeats.max(arguments.repeats).max(1),
+        min: arguments.repeats.max(1),
+        max: arguments.max_repeats.max(arguments.repeats).max(1),
         precision: arguments.precision / 100.0,
         ..Repeats::default()
     }
@@ -241,17 +241,17 @@ fn within_p99<M: Machine>(
             }
         };
         let deepest = at(2).engine;
-        let most = if deepest.has_workers() { MAX_THREADS } else { deepest.max_depth() };
+        let max = if deepest.has_workers() { MAX_THREADS } else { deepest.max_depth() };
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
-                let how = (goal, most, points.len());
+                let how = (goal, max, points.len());
                 measure_within_p99(runner, at, how, repeats, |workload| {
                     bar.set_message(workload.short())
                 })?
             }
             SearchBy::Rate => {
                 let workload = if arguments.depth == [1] {
-                    at(in_flight(workload, most))
+                    at(in_flight(workload, max))
                 } else {
                     workload.clone()
                 };
@@ -272,11 +272,11 @@ fn within_p99<M: Machine>(
 
 /// The maximum of requests in flight at an offered rate: enough that they queue at the target, not
 /// in the program.
-fn in_flight(workload: &Workload, most: u32) -> u32 {
+fn in_flight(workload: &Workload, max: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES
         / u64::from(workload.request_bytes.max(1))
         / u64::from(workload.threads.max(1));
-    most.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
+    max.min(MAX_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
 }
 
 fn with_bar(
@@ -284,10 +284,10 @@ fn with_bar(
     repeats: Repeats,
     measured: impl FnOnce(&mut dyn FnMut(usize, usize)) -> Result<Vec<Point>, Failure>,
 ) -> Result<Vec<Point>, Failure> {
-    let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.least));
+    let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.min));
     let points = measured(&mut |index, runs| {
         bar.set_message(workloads[index].short());
-        if runs <= repeats.least as usize {
+        if runs <= repeats.min as usize {
             bar.inc(1);
         }
     })?;

@@ -4,7 +4,7 @@ use crate::arguments::{ReportArguments, StudyArguments};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Directory};
-use crate::target::{Where, on_machine, resolve};
+use crate::target::{Where, on_machine, resolve, results_in};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
 use std::path::{Path, PathBuf};
@@ -81,15 +81,16 @@ pub(crate) fn study_on<M: Machine>(
 }
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
+    let path = results_in(&arguments.results);
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let text = results::DOCUMENT.text(&arguments.results).map_err(|error| {
-        usage(&format_args!("cannot read {}: {error}", arguments.results.display()))
-    })?;
-    let results = results::parse(&arguments.results, &text).map_err(|error| usage(&error))?;
+    let text = results::DOCUMENT
+        .text(&path)
+        .map_err(|error| usage(&format_args!("cannot read {}: {error}", path.display())))?;
+    let results = results::parse(&path, &text).map_err(|error| usage(&error))?;
     if arguments.check {
-        return check(&arguments.results, &results);
+        return check(&path, &results);
     }
-    let beside = arguments.results.parent().unwrap_or(Path::new("."));
+    let beside = path.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
     let directory = Directory::new(context, directory, &[], &["report.html"])?;
     let report = directory.save_report(&results)?;

@@ -239,7 +239,7 @@ fn on_host(
     if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
         let hint = "name a directory, a file, a block device or twin:NAME";
         return Err(Failure::Usage(format!(
-            "{}: there is no such file or directory; {hint}",
+            "{}: no such file or directory; {hint}",
             missing.display()
         )));
     }
@@ -273,12 +273,12 @@ fn on_host(
         .map(|(number, knob)| (knob, plan.values_of(number)))
         .collect();
     let of_kernel = tried.len();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let session = if tried.iter().all(|(_, values)| values.is_empty()) {
         None
     } else {
         let directory = state_directory().ok_or(JournalError::NoPlace)?;
-        Some(Session::begin(&directory, &roots, &tried, &mut told)?)
+        Some(Session::begin(&directory, &roots, &tried, &mut reported)?)
     };
     let mut subject = OnHost {
         machine,
@@ -293,9 +293,9 @@ fn on_host(
     subject.watch.end();
     // Restore before printing, so that a reader of the result finds the original settings.
     let not_put_back = subject.session.map(Session::end).unwrap_or_default();
-    told.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
+    reported.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
     let mut tuning = tuning?;
-    tuning.warnings.extend(told.into_iter().chain(not_put_back));
+    tuning.warnings.extend(reported.into_iter().chain(not_put_back));
     crate::history::keep_tuning(context, &tuning, &subject.machine.facts(), &facts, began_unix_s);
     Ok(tuning)
 }

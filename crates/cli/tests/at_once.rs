@@ -34,7 +34,7 @@ fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     assert_eq!(
         number(&points(&at_once)[0], "/throughput_bytes_per_s"),
         number(&points(&alone)[0], "/throughput_bytes_per_s"),
-        "the first is alone in its point"
+        "the first has its point to itself"
     );
     let mut rates = 0.0;
     for (place, one) in workloads(&at_once).iter().enumerate() {
@@ -54,7 +54,7 @@ fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     );
     let said = at_once["interference"]["sentence"].as_str().unwrap();
     assert!(
-        said.contains("times that alone") && said.contains("of the sum of each alone"),
+        said.contains("times that by itself") && said.contains("of the sum of each by itself"),
         "{said}"
     );
 }

@@ -50,6 +50,21 @@ fn the_stored_schema_is_current() {
 }
 
 #[test]
+fn a_directory_names_the_results_in_it() {
+    let here = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| here.path().join(name));
+    for (directory, depth) in [(&a, 1), (&b, 8)] {
+        fs::create_dir(directory).unwrap();
+        simulated(directory, "results.json", &format!("run twin:nvme --depth {depth} --bytes 16m"));
+    }
+    let [a, b] = [a, b].map(|path| path.to_string_lossy().into_owned());
+    assert_eq!(compare(&[&a, &b]).code, Some(0));
+    let report = halfpower(&format!("report {a}"));
+    assert_eq!(report.code, Some(0), "{}", report.stderr);
+    assert!(Path::new(&a).join("report.html").is_file());
+}
+
+#[test]
 fn the_published_alignment_study_prints_its_table_and_conclusions() {
     let ended = compare(&[&format!("{DATA}/sqlio_partition_alignment.csv")]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -223,10 +223,10 @@ fn memory_stays_small_at_every_depth() {
             std::thread::sleep(Duration::from_millis(10));
         };
         assert!(ended.success() && resident > 512 << 10, "{ended}: {resident}");
-        let most = (6 << 20) + depth * 4096;
+        let max = (6 << 20) + depth * 4096;
         assert!(
-            resident <= most,
-            "depth {depth}: {resident} bytes resident, and {most} are the bound"
+            resident <= max,
+            "depth {depth}: {resident} bytes resident, and {max} are the bound"
         );
     }
 }

@@ -36,14 +36,14 @@ fn usage_errors_exit_with_2_and_write_nothing() {
         (&["--name=a", "--size=1m", "--readonly", "--rw=write"], "--readonly"),
         (&["--name=a", "--size=1m", "--iodepth=9", "--warnings-fatal"], "iodepth=9"),
         (&["--name=a", "--size=1m", "--output=no/such/place"], "make it first"),
-        (&["--name=a", "--filename=mine", "--output=mine"], "it is what is measured"),
+        (&["--name=a", "--filename=mine", "--output=mine"], "it is measured"),
         (&["--name=a", "--size=1m", "--output-format=xml"], "normal, terse, json or json+"),
         (&[], "no job is defined"),
     ] {
         let output = fio(directory.path(), arguments);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        assert!(told.contains(why), "{arguments:?}: {told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {reported}");
+        assert!(reported.contains(why), "{arguments:?}: {reported}");
         assert_eq!(files(directory.path()), ["bad.fio", "mine"], "{arguments:?}");
     }
     assert!(fs::read(directory.path().join("mine")).unwrap().iter().all(|&byte| byte == 7));
@@ -76,12 +76,13 @@ fn reports_go_to_the_named_files() {
     );
 
     let output = fio(directory.path(), &["--name=b", "--size=64k", "--rw=write", "--keep"]);
-    let told = String::from_utf8(output.stdout).unwrap();
+    let reported = String::from_utf8(output.stdout).unwrap();
     assert!(
-        told.starts_with("\nb: (groupid=0, jobs=1): err= 0:") && told.contains("write: IOPS="),
-        "{told}"
+        reported.starts_with("\nb: (groupid=0, jobs=1): err= 0:")
+            && reported.contains("write: IOPS="),
+        "{reported}"
     );
-    assert!(told.contains("  write 4 KiB, psync x 1, buffered\n"), "{told}");
+    assert!(reported.contains("  write 4 KiB, psync x 1, buffered\n"), "{reported}");
     assert_eq!(fs::metadata(directory.path().join("b.0.0")).unwrap().len(), 64 << 10);
 
     let version = fio(directory.path(), &["--version"]);
@@ -92,8 +93,8 @@ fn reports_go_to_the_named_files() {
 fn a_failed_run_exits_with_1_and_removes_its_files() {
     let directory = tempfile::tempdir().unwrap();
     let output = fio(directory.path(), &["--name=a", "--size=64k", "--ramp_time=30"]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("within its ramp_time"), "{told}");
+    let reported = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(reported.contains("within its ramp_time"), "{reported}");
     assert!(files(directory.path()).is_empty());
 }

@@ -323,9 +323,9 @@ fn a_job_whose_file_does_not_fit_does_not_stop_others() {
         "{said}"
     );
     let bytes = |job: &Value| ["read", "write"].map(|side| job[side]["io_bytes"].as_u64().unwrap());
-    let told: Vec<_> =
+    let reported: Vec<_> =
         jobs_of(&output).iter().map(|job| (job["error"].as_i64().unwrap(), bytes(job))).collect();
-    assert_eq!(told, [(28, [0, 0]), (0, [0, 128 << 10]), (0, [64 << 10, 0]), (28, [0, 0])]);
+    assert_eq!(reported, [(28, [0, 0]), (0, [0, 128 << 10]), (0, [64 << 10, 0]), (28, [0, 0])]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
@@ -335,15 +335,15 @@ fn the_next_job_sees_the_size_of_a_laid_out_file() {
         return;
     }
     let words = "--name=w --filename=f --size=64k --rw=write --name=r --stonewall --filename=f --rw=read --bs=8k";
-    let told = |ours: bool| -> Vec<[u64; 2]> {
+    let reported = |ours: bool| -> Vec<[u64; 2]> {
         let directory = tempfile::tempdir().unwrap();
         let jobs = jobs_of(&run(ours, directory.path(), &format!("{words} --output-format=json")));
         jobs.iter()
             .map(|job| ["read", "write"].map(|side| job[side]["total_ios"].as_u64().unwrap()))
             .collect()
     };
-    assert_eq!(told(true), [[0, 16], [8, 0]]);
-    assert_eq!(told(true), told(false));
+    assert_eq!(reported(true), [[0, 16], [8, 0]]);
+    assert_eq!(reported(true), reported(false));
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn unified_directions_have_the_same_fields() {
         return;
     }
     for unified in ["mixed", "both"] {
-        let told = |ours: bool| -> (Vec<String>, Vec<Value>, usize) {
+        let reported = |ours: bool| -> (Vec<String>, Vec<Value>, usize) {
             let directory = tempfile::tempdir().unwrap();
             let options =
                 "--name=j --filename=data --size=64k --bs=4k --rw=randrw --ioengine=libaio";
@@ -456,7 +456,7 @@ fn unified_directions_have_the_same_fields() {
                 fields,
             )
         };
-        assert_eq!(told(true), told(false), "{unified}");
+        assert_eq!(reported(true), reported(false), "{unified}");
     }
 }
 
@@ -518,7 +518,7 @@ fn both_programs_ignore_the_same_errors() {
         data[byte] ^= 1;
     }
     fs::write(at.join("data"), data).unwrap();
-    let told = |ours: bool, tolerated: &str| {
+    let reported = |ours: bool, tolerated: &str| {
         let arguments =
             format!("{common} --rw=read --continue_on_error={tolerated} --output-format=json");
         let output = run(ours, at, &arguments);
@@ -529,12 +529,12 @@ fn both_programs_ignore_the_same_errors() {
         (output.status.success(), figures, job["read"]["total_ios"].clone())
     };
     for tolerated in ["verify", "all", "1"] {
-        let (ours, theirs) = (told(true, tolerated), told(false, tolerated));
+        let (ours, theirs) = (reported(true, tolerated), reported(false, tolerated));
         assert_eq!(ours, theirs, "{tolerated}");
         assert!(ours.0 && ours.1 == [84, 2, 84].map(Value::from), "{tolerated}: {ours:?}");
     }
     for tolerated in ["none", "read", "io"] {
-        let (ours, theirs) = (told(true, tolerated), told(false, tolerated));
+        let (ours, theirs) = (reported(true, tolerated), reported(false, tolerated));
         assert_eq!((ours.0, &ours.1[0]), (theirs.0, &theirs.1[0]), "{tolerated}");
         assert!(!ours.0 && ours.1[0] == 84, "{tolerated}: {ours:?}");
     }
@@ -624,14 +624,14 @@ fn requests_have_the_priority_of_the_job() {
     let threads = format!("/proc/{}/task", running.id());
     let served = |thread: &Path| -> bool {
         let number = thread.file_name().unwrap().to_string_lossy().into_owned();
-        let told = Command::new("ionice").args(["-p", &number]).output().unwrap();
+        let reported = Command::new("ionice").args(["-p", &number]).output().unwrap();
         let status = fs::read_to_string(thread.join("stat")).unwrap_or_default();
         // After the name, which may contain blanks: state, then 15 numbers, then the nice value.
         let nice = status
             .rsplit(')')
             .next()
             .and_then(|rest| rest.split_whitespace().nth(16).map(String::from));
-        String::from_utf8_lossy(&told.stdout).trim() == "idle" && nice.as_deref() == Some("7")
+        String::from_utf8_lossy(&reported.stdout).trim() == "idle" && nice.as_deref() == Some("7")
     };
     let seen = (0..200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));

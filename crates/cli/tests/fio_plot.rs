@@ -80,9 +80,9 @@ impl Bench {
             .env("MPLCONFIGDIR", self.directory.path())
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned()
+        let reported = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}: {told}");
+        assert!(output.status.success(), "{program} {arguments:?}: {reported}");
     }
 
     /// Plots a figure and checks that it is an image.

@@ -200,7 +200,7 @@ fn a_check_of_this_machine_measures_reads_and_its_own_test_file() {
 fn an_unwritable_history_does_not_fail_a_measurement() {
     let directory = tempfile::tempdir().unwrap();
     let foreign = directory.path().join("notes.txt");
-    fs::write(&foreign, "these are notes, longer than the header of a database, and they are somebody's: they stay as they are, all of them").unwrap();
+    fs::write(&foreign, "these are notes, longer than the header of a database, and a user wrote them: they stay as they are, all of them").unwrap();
     let before = fs::read(&foreign).unwrap();
     for place in
         [Path::new("/proc/no/such/place/history.sqlite"), &foreign, Path::new("/dev/full/x")]

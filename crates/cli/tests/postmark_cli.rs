@@ -181,7 +181,7 @@ fn the_documents_hold_every_complete_run() {
         second.display()
     );
     let output = halfpower(&["postmark", "--json", "r.json"], here.path(), session.as_bytes());
-    assert_eq!(output.status.code(), Some(2), "the last run was refused: there is no such place");
+    assert_eq!(output.status.code(), Some(2), "the last run was refused: no such place");
     assert_eq!(names(here.path()), ["r.json", "second"]);
     let text = fs::read_to_string(here.path().join("r.json")).unwrap();
     let results: results::Results = serde_json::from_str(&text).unwrap();

@@ -229,8 +229,8 @@ fn a_latency_goal_finds_the_depth() {
     assert!(goal["beyond"].is_null() && goal["sure"] == true, "{goal}");
     let rates: Vec<f64> =
         points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")).collect();
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    assert!(rates[best] >= 0.99 * most, "{rates:?}");
+    let max = rates.iter().copied().fold(0.0, f64::max);
+    assert!(rates[best] >= 0.99 * max, "{rates:?}");
     assert!(rates.len() > 1, "more than one depth was tried");
     let document = halfpower(&format!("sweep {at} {usual} --p99 1ns --json")).good_json();
     let goal = &document["latency_goals"][0];
@@ -260,5 +260,20 @@ fn a_latency_goal_finds_the_depth() {
             "{words}: {}",
             refused.stderr
         );
+    }
+}
+
+#[test]
+fn options_and_values_of_other_tools_get_ours() {
+    for (line, words) in [
+        ("run twin:hdd-2tb --rw randread", ["--rw", "--pattern"]),
+        ("run twin:hdd-2tb --bs 4k", ["--bs", "--request"]),
+        ("sweep twin:hdd-2tb --qd=32", ["--qd", "--depth"]),
+        ("sweep twin:hdd-2tb --depth 1-32", ["1-32", "1,2,4,8,16,32"]),
+        ("sweep twin:hdd-2tb --request 4k..64k", ["4k..64k", "4k,8k,16k,32k,64k"]),
+        ("sweep twin:hdd-2tb --threads 3:7", ["3:7", "3,6,7"]),
+        ("run twin:hdd-2tb --depth 1e3", ["1e3", "whole number"]),
+    ] {
+        halfpower(line).refused(&words);
     }
 }

@@ -264,7 +264,7 @@ fn a_file_under_a_device_is_refused_as_output_even_with_force() {
         format!("sqlio --force -kR -s1 -b64 --json {file} {name}"),
         format!("iozone --force -i 1 -r 64k -s 1m -f {name} --json {file}"),
     ] {
-        halfpower(&line).refused(&["what is measured"]);
+        halfpower(&line).refused(&["it is measured"]);
     }
     let here = tempfile::tempdir().unwrap();
     let lines = format!(

@@ -51,13 +51,16 @@ fn the_layers_of_a_directory() {
         assert!(!achieved["formula"].as_str().unwrap().is_empty(), "{kind}");
     }
     let buffered = stages(&document).iter().find(|stage| stage["kind"] == "buffered").unwrap();
-    let told: Vec<&str> = buffered["settings"]
+    let reported: Vec<&str> = buffered["settings"]
         .as_array()
         .unwrap()
         .iter()
         .map(|one| one[0].as_str().unwrap())
         .collect();
-    assert!(told.contains(&"block_bytes") && told.contains(&"free_percent"), "{told:?}");
+    assert!(
+        reported.contains(&"block_bytes") && reported.contains(&"free_percent"),
+        "{reported:?}"
+    );
     assert!(std::fs::read_dir(directory.path()).unwrap().next().is_none(), "nothing is left");
 }
 

@@ -85,8 +85,8 @@ fn studies_a_tmpfs_an_xfs_and_a_btrfs() {
         assert!(layers.iter().any(|name| name.contains(kind)), "{layers:?}");
         assert!(layers.iter().any(|name| name.contains("loop")), "{layers:?}");
         // Btrfs accepts direct reads smaller than its sectors and serves them from the page cache.
-        let least = if kind == "btrfs" { 4096 } else { 512 };
-        assert_eq!(document["target"]["direct_align_bytes"], least, "{kind}");
+        let min = if kind == "btrfs" { 4096 } else { 512 };
+        assert_eq!(document["target"]["direct_align_bytes"], min, "{kind}");
     }
 }
 

@@ -93,10 +93,12 @@ fn replaces_its_own_outputs(here: &Path) {
     for (name, line) in [("trace", 4), ("sheet.xls", 6), ("wol.dat", 7), ("lat_lat.1.log", 3)] {
         std::fs::write(here.join(name), "1, 2, 3").unwrap();
         let done = halfpower(here, &lines[line]);
-        let told = String::from_utf8(done.stderr).unwrap();
+        let reported = String::from_utf8(done.stderr).unwrap();
         assert!(
-            done.status.code() == Some(2) && told.contains(name) && told.contains("--force"),
-            "{name}: {told}"
+            done.status.code() == Some(2)
+                && reported.contains(name)
+                && reported.contains("--force"),
+            "{name}: {reported}"
         );
         assert_eq!(std::fs::read_to_string(here.join(name)).unwrap(), "1, 2, 3");
         assert!(halfpower(here, &format!("{} --force", lines[line])).status.success(), "{name}");

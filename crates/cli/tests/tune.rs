@@ -121,7 +121,7 @@ fn a_plan_changes_nothing() {
     for knob in ["read_ahead_kb", "buffering", "request", "hint"] {
         assert!(knobs.contains(&knob), "{knob} is in {knobs:?}");
     }
-    assert!(!knobs.contains(&"write_cache"), "it matters to writes alone");
+    assert!(!knobs.contains(&"write_cache"), "it matters only to writes");
     assert!(document["tried"].as_array().unwrap().is_empty());
     // A directory gets no test file either.
     let directory = tempfile::tempdir().unwrap();
@@ -280,7 +280,7 @@ fn a_value_changed_by_another_process_is_kept_and_reported() {
     place.set_read_ahead("64").unwrap();
     let next = finish(place.halfpower("twin list"));
     assert_eq!(next.code, Some(0));
-    for word in ["read_ahead_kb", "64", "128", "somebody else"] {
+    for word in ["read_ahead_kb", "64", "128", "another process"] {
         assert!(next.stderr.contains(word), "'{word}' is in\n{}", next.stderr);
     }
     assert!(place.read_ahead() == "64" && !place.journal().exists());

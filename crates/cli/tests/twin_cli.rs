@@ -553,7 +553,7 @@ fn the_pages_in_a_browser() {
         ("whatif", "twin whatif gateway-1997 --set disks=2".to_owned(), 4),
         ("cache", format!("twin cache {} --sample 50", file.display()), 2),
     ];
-    for (kind, words, least) in pages {
+    for (kind, words, min) in pages {
         let out = directory.path().join(kind);
         let text = prints(&format!("{words} --output {}", out.display()));
         let page = out.join("report.html");
@@ -569,7 +569,7 @@ fn the_pages_in_a_browser() {
                 false,
             );
             let figures = common::browser::check(&seen, width);
-            assert!(figures.len() >= least, "{kind}: {figures:?}");
+            assert!(figures.len() >= min, "{kind}: {figures:?}");
             assert!(seen["tables"].as_u64() > Some(1), "{kind}");
             for figure in seen["figures"].as_array().unwrap().iter().filter(|_| kind == "validate")
             {
@@ -660,10 +660,10 @@ fn the_p99_search_by_rate_matches_an_exhaustive_search() {
             "{goal_ms} ms: {rate} of {truth}, step {step}: {measured:?} {goal}"
         );
         if rate > 0.0 {
-            let told = number(&goal, "/throughput_bytes_per_s");
+            let reported = number(&goal, "/throughput_bytes_per_s");
             let interval = [number(&goal, "/interval_95/0"), number(&goal, "/interval_95/1")];
-            assert!(interval[0] <= told && told <= interval[1], "{goal}");
-            assert!(near(told, rate * 8192.0, 0.02), "what is offered is served: {goal}");
+            assert!(interval[0] <= reported && reported <= interval[1], "{goal}");
+            assert!(near(reported, rate * 8192.0, 0.02), "what is offered is served: {goal}");
         }
     }
     let said = prints(&format!("sweep {usual} --p99 100ms --by rate"));

@@ -30,7 +30,7 @@ fn written(directory: &Path, name: &str) -> (String, String) {
         "everything written is read back"
     );
     assert_eq!(point["verification"]["faults"], serde_json::json!({}));
-    assert!(point["warnings"].to_string().contains("no measurement"), "{point:#}");
+    assert!(point["warnings"].to_string().contains("does not measure the target"), "{point:#}");
     (file, log)
 }
 
@@ -63,21 +63,16 @@ fn damage_is_found_and_named() {
     // The damage and the expected fault.
     for (at, bytes, kind, words) in [
         (4096 * 1000, flipped, "flipped", "flipped block at offset 4096512 (512 B): 1 bit differs"),
-        (
-            4096 * 10,
-            block(&own, 4096 * 20),
-            "misdirected",
-            "generation 1 of offset 81920 lies here",
-        ),
+        (4096 * 10, block(&own, 4096 * 20), "misdirected", "generation 1 of offset 81920 is here"),
         (4096 * 30, block(&other, 4096 * 30), "stale", "a block of another run"),
         (4096 * 40, vec![0; 4096], "lost", "zeros, generation 1 was written"),
         (4096 * 50, vec![7; 4096], "foreign", "does not describe itself"),
     ] {
         own.write_all_at(&bytes, at).unwrap();
-        let (code, faults, told) = verified(&file, &log);
+        let (code, faults, reported) = verified(&file, &log);
         assert_eq!(code, Some(1), "{kind}");
-        assert_eq!(faults, serde_json::json!({ kind: 1 }), "{told}");
-        assert!(told.contains(words), "{told}");
+        assert_eq!(faults, serde_json::json!({ kind: 1 }), "{reported}");
+        assert!(reported.contains(words), "{reported}");
         own.write_all_at(&whole, 0).unwrap();
     }
     assert_eq!(verified(&file, &log).0, Some(0));
@@ -97,8 +92,8 @@ fn a_killed_run_is_verified_from_its_log() {
     wait_until("the log to grow", || fs::metadata(log).is_ok_and(|log| log.len() > 100_000));
     child.kill().unwrap();
     child.wait().unwrap();
-    let (code, faults, told) = verified(file, log);
-    assert_eq!((code, &faults), (Some(0), &serde_json::json!({})), "{told}");
+    let (code, faults, reported) = verified(file, log);
+    assert_eq!((code, &faults), (Some(0), &serde_json::json!({})), "{reported}");
     // A write that the log records as complete, but which is missing.
     OpenOptions::new()
         .write(true)

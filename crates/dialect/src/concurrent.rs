@@ -119,9 +119,9 @@ pub(crate) struct StreamResult {
 pub struct Interval {
     pub requests: u64,
     /// Shortest latency; 0 without requests.
-    pub least_ns: u64,
+    pub min_ns: u64,
     /// Longest latency.
-    pub most_ns: u64,
+    pub max_ns: u64,
     /// Sum of the latencies.
     pub sum_ns: f64,
     /// Sum of the squared latencies.
@@ -135,8 +135,8 @@ impl Interval {
         let one = latency_ns as f64;
         *self = self.plus(&Interval {
             requests: 1,
-            least_ns: latency_ns,
-            most_ns: latency_ns,
+            min_ns: latency_ns,
+            max_ns: latency_ns,
             sum_ns: one,
             squares_ns2: one * one,
         });
@@ -145,15 +145,15 @@ impl Interval {
     /// Merges two intervals.
     #[inline]
     pub fn plus(&self, other: &Interval) -> Interval {
-        let least_ns = match (self.requests, other.requests) {
-            (0, _) => other.least_ns,
-            (_, 0) => self.least_ns,
-            _ => self.least_ns.min(other.least_ns),
+        let min_ns = match (self.requests, other.requests) {
+            (0, _) => other.min_ns,
+            (_, 0) => self.min_ns,
+            _ => self.min_ns.min(other.min_ns),
         };
         Interval {
             requests: self.requests + other.requests,
-            least_ns,
-            most_ns: self.most_ns.max(other.most_ns),
+            min_ns,
+            max_ns: self.max_ns.max(other.max_ns),
             sum_ns: self.sum_ns + other.sum_ns,
             squares_ns2: self.squares_ns2 + other.squares_ns2,
         }

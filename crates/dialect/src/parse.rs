@@ -31,18 +31,18 @@ pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     }
 }
 
-pub(crate) fn number(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
-    number_of(&format!("{option} {}", shortened(text)), text, least, most)
+pub(crate) fn number(option: &str, text: &str, min: u64, max: u64) -> Result<u64> {
+    number_of(&format!("{option} {}", shortened(text)), text, min, max)
 }
 
 /// Parses an integer within a range; errors quote the argument as the user wrote it.
-pub(crate) fn number_of(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
-        Ok(value) if plain && (least..=most).contains(&value) => Ok(value),
+        Ok(value) if plain && (min..=max).contains(&value) => Ok(value),
         _ => refuse(
             shortened(words),
-            format!("it is not a number from {least} to {most}"),
+            format!("it is not a number from {min} to {max}"),
             "choose one between them",
         ),
     }
@@ -61,7 +61,7 @@ pub(crate) fn refuse_option<T>(
 ) -> Result<T> {
     match not_served.iter().find(|(name, _, _)| option.starts_with(name)) {
         Some((_, why, hint)) => refuse(shortened(words), *why, hint),
-        None => refuse(shortened(words), "there is no such option", help),
+        None => refuse(shortened(words), "unknown option", help),
     }
 }
 

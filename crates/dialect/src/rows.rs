@@ -97,7 +97,7 @@ pub(crate) fn set_own<'w, O>(
             let (last, others) =
                 names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
             let hint = format!("halfpower's own are {} and {last}", others.join(", "));
-            return refuse(option, "there is no such option", &hint);
+            return refuse(option, "unknown option", &hint);
         }
     }
     Ok(())

@@ -53,7 +53,7 @@ fn every_option_is_taken() {
         plain.profile.spans[0],
         TimeSpan { targets: vec![Target::new("x".into())], ..TimeSpan::default() }
     );
-    // Blocks count in blocks, wherever -b stands.
+    // Blocks count in blocks, wherever -b is.
     assert_eq!(
         (target("-B2b -b4K x").base_bytes, target("-b4K -T3b -s x").thread_stride_bytes),
         (8192, 12_288)
@@ -109,7 +109,7 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-Smw x", "-Smw"),
         ("-O4 x", "-O4"),
         ("-e x", "-e"),
-        ("/nope x", "/nope: there is no such option"),
+        ("/nope x", "/nope: unknown option"),
         ("-g10x x", "-g10x: it is not a number"),
         ("-p x", "-p: requests of one thread"),
         ("-rs101 x", "-rs101: it is not a number from 0 to 100"),
@@ -125,14 +125,14 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-j0 x", "-j0: it is not a number"),
         ("-D0 x", "-D0: it is not a number"),
         ("-F0 x", "-F0: it is not a number"),
-        ("-q x", "-q: there is no such option"),
-        ("-k4 x", "-k4: there is no such option"),
-        ("-Lx x", "-Lx: there is no such option"),
+        ("-q x", "-q: unknown option"),
+        ("-k4 x", "-k4: unknown option"),
+        ("-Lx x", "-Lx: unknown option"),
         ("-I1 x", "-I1: priorities of requests"),
         ("-P0 x", "-P0: it is not a number"),
         ("-ysGo x", "-ysGo: events of Windows"),
-        ("-Rpx x", "-Rpx: there is no such option"),
-        ("-Sx x", "-Sx: there is no such option"),
+        ("-Rpx x", "-Rpx: unknown option"),
+        ("-Sx x", "-Sx: unknown option"),
         ("-eNOPE x", "-eNOPE: these events"),
         ("-Xp.xml /t2", "/t2"),
         ("-rdpct50/100 x", "-rdpct"),

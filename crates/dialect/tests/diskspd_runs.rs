@@ -41,10 +41,10 @@ fn a_mix_on_a_file_that_is_made_and_then_read() {
         let known = reads.interval_latencies.iter().filter(|interval| interval.requests > 0);
         assert!(known.clone().count() > 0);
         for interval in known {
-            assert!(interval.least_ns > 0 && interval.least_ns <= interval.mean_ns() as u64 + 1);
+            assert!(interval.min_ns > 0 && interval.min_ns <= interval.mean_ns() as u64 + 1);
             assert!(
-                interval.most_ns as f64 >= interval.mean_ns()
-                    && interval.most_ns <= reads.latency.max()
+                interval.max_ns as f64 >= interval.mean_ns()
+                    && interval.max_ns <= reads.latency.max()
             );
         }
     }
@@ -267,7 +267,7 @@ fn a_disk_that_is_full_leaves_no_file() {
     let there = small.path().display();
     assert!(ran(&format!("-d1 -c4M {there}/a")).is_err());
     assert_eq!(entries(small.path()), 0);
-    // Each file alone would fit.
+    // Each file by itself would fit.
     assert!(ran(&format!("-d1 -c1M {there}/a {there}/b")).is_err());
     assert_eq!(entries(small.path()), 0);
 }

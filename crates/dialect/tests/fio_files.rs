@@ -1,7 +1,7 @@
 //! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, Trace,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, SystemStats, Trace,
     World, aggregate_logs, json, load_states, logs, look, run, saved_states, text,
 };
 use host::Host;
@@ -18,7 +18,7 @@ static CALM: AtomicBool = AtomicBool::new(false);
 
 struct Bare;
 
-impl Surroundings for Bare {
+impl SystemStats for Bare {
     fn counts(&self) -> Counts {
         Counts::default()
     }
@@ -174,7 +174,7 @@ fn a_run_makes_all_requests_and_removes_its_files() {
         "the files that were laid out are gone"
     );
     let entries = result.entries();
-    let told: Vec<(&str, u32, [u64; 3], u64)> = entries
+    let reported: Vec<(&str, u32, [u64; 3], u64)> = entries
         .iter()
         .map(|entry| {
             (
@@ -185,16 +185,20 @@ fn a_run_makes_all_requests_and_removes_its_files() {
             )
         })
         .collect();
-    let (reads, writes) = (told[3].2[0], told[3].2[1]);
-    assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
+    let (reads, writes) = (reported[3].2[0], reported[3].2[1]);
+    assert_eq!(
+        (reads + writes, reported[3].1),
+        (512, 2),
+        "both clones' passes over 128 blocks, twice"
+    );
     assert!(reads > 150 && writes > 150);
     assert_eq!(
-        told[..3],
+        reported[..3],
         [("w", 1, [0, 16, 0], 3), ("w", 1, [0, 16, 0], 3), ("r", 1, [256, 0, 0], 0)]
     );
     // Three threads share 64 requests.
     assert_eq!(
-        told[4..],
+        reported[4..],
         [
             ("p", 1, [64, 0, 0], 0),
             ("p", 1, [64, 0, 0], 0),
@@ -350,14 +354,15 @@ fn a_failed_job_leaves_the_results_of_others() {
         &[],
     );
     // Files that do not fit and failures during the run are the job's errors.
-    let told: Vec<_> = result.unwrap().groups.iter().flat_map(|group| group.jobs.clone()).collect();
+    let reported: Vec<_> =
+        result.unwrap().groups.iter().flat_map(|group| group.jobs.clone()).collect();
     let errnos: Vec<_> =
-        told.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
+        reported.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
     assert_eq!(errnos, [None, Some(28), None]);
     assert!(
-        told[1].point.numbers.is_none()
-            && told[0].point.numbers.is_some()
-            && told[2].point.numbers.is_some()
+        reported[1].point.numbers.is_none()
+            && reported[0].point.numbers.is_some()
+            && reported[2].point.numbers.is_some()
     );
     let alone = measured("[bad]\nrw=write\nsize=16m\n", mounted.path(), &[]).unwrap();
     assert_eq!(alone.groups[0].jobs[0].error.as_ref().map(|error| error.errno), Some(28));
@@ -634,7 +639,7 @@ fn only_written_data_is_verified() {
     }
     let whole = read.replace("verify_state_load=1\n", "");
     let failed = measured(&whole, directory.path(), &[]).unwrap().failures().join("");
-    assert!(failed.contains("bears no header"), "without the state the rest is missed: {failed}");
+    assert!(failed.contains("has no header"), "without the state the rest is missed: {failed}");
 }
 
 #[test]
@@ -739,12 +744,12 @@ fn a_steady_job_ends_and_says_so() {
     );
     assert!(result.elapsed_ns < 20_000_000_000);
     let document: serde_json::Value = serde_json::from_str(&json(&result, false)).unwrap();
-    let told = &document["jobs"][0]["steadystate"];
+    let reported = &document["jobs"][0]["steadystate"];
     assert_eq!(
-        (&told["ss"], &told["attained"], &told["duration"]),
+        (&reported["ss"], &reported["attained"], &reported["duration"]),
         (&"iops:20.000000%".into(), &1.into(), &2.into())
     );
-    assert_eq!(told["data"]["bw"].as_array().unwrap().len(), 2);
+    assert_eq!(reported["data"]["bw"].as_array().unwrap().len(), 2);
     assert!(text(&result).contains("steady: yes"), "{}", text(&result));
 }
 

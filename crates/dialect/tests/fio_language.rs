@@ -102,7 +102,10 @@ fn wait_for_orders_jobs_by_name() {
     for (text, named) in [
         ("[a]\n[b]\nwait_for=z\n", "wait_for=z: no job before it has this name"),
         ("[a]\n[b]\n[c]\nwait_for=a\n", "it would begin while job 'b' still runs"),
-        ("[a]\n[b]\nwait_for=a\n[c]\n", "it would run beside jobs that wait for others"),
+        (
+            "[a]\n[b]\nwait_for=a\n[c]\n",
+            "it would run at the same time as jobs that wait for others",
+        ),
     ] {
         let why = refused(&format!("[global]\nsize=1m\nrw=read\n{text}"));
         assert!(why.contains(named), "{why}");
@@ -201,7 +204,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nread_iolog=/x:/y", "2 traces", "job of its own"),
         ("[a]\nreplay_align=3000", "replay_align=3000", "4096"),
         ("[a]\nreplay_skip=trims", "'trims'", "read, write, trim, sync"),
-        ("[a]\nbuffer_pattern=%o", "%o", "verify_pattern alone"),
+        ("[a]\nbuffer_pattern=%o", "%o", "only verify_pattern"),
         (
             "[a]\nrw=write\nbs=4k-8k,4k-8k\nbsrange=4k-8k\nverify=crc32c\nloops=2",
             "several sizes",
@@ -262,7 +265,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ),
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
         ("[a]\nrw=randrw\nrate_iops=100,200\nverify=md5", "33.333 %", "choose other rates"),
-        ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "a request at least"),
+        ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "at least one request"),
         ("[a]\nrw=read:-8k\noffset=4k", "negative value", "without offset"),
         (
             "[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2",
@@ -308,7 +311,7 @@ fn facts_about_the_computer_are_replaced() {
         file.sections[0].settings.iter().filter_map(|one| one.value.as_deref()).collect();
     assert_eq!(values, ["4096", "16384", "a*b", "2"]);
     for (text, why) in
-        [("[a]\nsize=$ncpus*4k", "no product"), ("[a]\nsize=$mb_memory", "not known here")]
+        [("[a]\nsize=$ncpus*4k", "not a product"), ("[a]\nsize=$mb_memory", "not known here")]
     {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(why), "{error}");

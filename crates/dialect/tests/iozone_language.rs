@@ -63,9 +63,9 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-+q x", "-+q x: it is not a number"),
         ("-+p 0", "-+p 0: it is not a number"),
         ("-+r -B", "-B: mapped memory"),
-        ("-+9", "-+9: there is no such option"),
-        ("-Q1", "-1 (of -Q1): there is no such option"),
-        ("-5", "-5: there is no such option"),
+        ("-+9", "-+9: unknown option"),
+        ("-Q1", "-1 (of -Q1): unknown option"),
+        ("-5", "-5: unknown option"),
         ("-s4x", "-s4x: its unit is unknown"),
         ("-s", "-s: its value is missing"),
         ("-s x", "-s x: its unit is unknown"),
@@ -242,7 +242,7 @@ proptest! {
     fn every_accepted_command_line_round_trips(words in prop::collection::vec(word(), 0..8)) {
         if let Ok(options) = parse(&words) {
             prop_assert_eq!(parse(&options.words()).ok(), Some(options.clone()), "{:?} came back as {}", words, options);
-            // What was accepted can be planned.
+            // An accepted command can be planned.
             for cell in options.cells().into_iter().take(20) {
                 prop_assert!(cell.record_bytes <= cell.file_bytes);
             }

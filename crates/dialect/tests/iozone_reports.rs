@@ -108,7 +108,7 @@ fn the_throughput_mode_in_the_originals_words() {
 }
 
 /// Write rates in KB/s at the largest record that was measured, files of 4 MB to 512 MB, published
-/// for a volume in front of which stands a 256 MB memory cache with lazy writes.
+/// for a volume behind a 256 MB memory cache with lazy writes.
 #[test]
 fn the_published_cliff_is_found_where_the_file_outgrows_the_cache() {
     let files: Vec<u64> = (2..10).map(|power| (1 << power) << 20).collect();

@@ -26,7 +26,7 @@ fn ran(line: &str) -> (Result<IozoneResult, Error>, String) {
 fn what_the_original_mounts_anew_begins_uncached() {
     // Read-ahead brings what is not asked for yet, so only the cached run has nothing of its
     // device. The counter is that of the whole process, in which other tests run: the file is large
-    // beside what they read.
+    // next to what they read.
     let here = tempfile::tempdir_in("/var/tmp").unwrap();
     let file = here.path().join("io.tmp");
     let line = format!("-i 0 -i 1 -s 32m -r 64k -+n --repeats 1 -f {}", file.display());
@@ -105,7 +105,7 @@ fn a_pattern_is_written_and_found_again() {
         ran(&format!("-s 256k -r 16k -i 0 -i 1 -i 2 -V 165 -w -f {}", file.display()));
     result.unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), vec![165; 256 << 10]);
-    // What the user has written since is the user's.
+    // Bytes that the user has written since are the user's.
     std::fs::write(&file, vec![165; 256 << 10]).unwrap();
     let (result, _) = ran(&format!("-s 256k -r 16k -i 0 -V 165 -f {}", file.display()));
     assert!(result.unwrap_err().is_usage(), "what was there is not overwritten");
@@ -134,7 +134,7 @@ fn what_is_the_users_is_read_and_written_only_when_it_is_named_again() {
 fn a_disk_that_fills_up_in_mid_run() {
     let Some(small) = Mounted::tmpfs("1536k") else { return };
     let here = small.path();
-    // Each file alone would fit.
+    // Each file by itself would fit.
     let names = ["a", "b"].map(|name| here.join(name).display().to_string()).join(" ");
     let (result, text) = ran(&format!("-t 2 -s 1m -r 64k -i 0 -i 1 -F {names}"));
     let error = result.unwrap_err();
@@ -274,6 +274,10 @@ fn a_rest_lies_between_tests_and_some_of_the_mixed_processes_read() {
         began.elapsed() > quick.max(std::time::Duration::from_secs(2)),
         "two tests, a second before each"
     );
-    assert!(one.elapsed_ns < 1_000_000_000, "the rest is no part of a test: {} ns", one.elapsed_ns);
+    assert!(
+        one.elapsed_ns < 1_000_000_000,
+        "the rest does not belong to a test: {} ns",
+        one.elapsed_ns
+    );
     assert!(text.contains("Delay 1 seconds between tests enabled."), "{text}");
 }

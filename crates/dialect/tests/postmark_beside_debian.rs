@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-/// Debian's program; `None`, told, where it is not installed, unless everything is required.
+/// Debian's program; `None`, with a message, if it is not installed and not everything is required.
 fn original() -> Option<PathBuf> {
     let found = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -136,7 +136,7 @@ fn biases_and_odd_settings() {
     );
 }
 
-/// Small pools that fill up or run empty, where the order of every draw shows.
+/// Small pools that fill up or run empty: the order of every draw shows.
 #[test]
 fn many_small_pools() {
     let mut script = String::from("set size 100 3000\n");

@@ -1,4 +1,4 @@
-//! What goes wrong on a real file system: a clear message, no file left, a failed run.
+//! Failures on a real file system: a clear message, no file left, a failed run.
 
 mod mounted;
 

@@ -8,7 +8,7 @@ fn command(line: &str) -> Command {
     parse(line, false).unwrap_or_else(|complaint| panic!("{line}: {complaint}"))
 }
 
-/// What PostMark 1.53 does with these lines.
+/// The behaviour of PostMark 1.53 with these lines.
 #[test]
 fn arguments_are_read_as_the_original_reads_them() {
     assert_eq!(command("set size 500"), Command::SetSize(500, 500));

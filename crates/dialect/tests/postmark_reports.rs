@@ -258,7 +258,7 @@ fn files_of_commands() {
     assert_eq!(
         (plan.number, plan.seed, err.as_str(), code),
         (7, 9, "", 2),
-        "`exit` is no command in a file"
+        "`exit` is not a command in a file"
     );
     let endless = load("endless").2;
     assert!(endless.contains("would load itself") && endless.lines().count() == 1, "{endless}");
@@ -309,7 +309,11 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
         "a run was left out and repeated: the program was stopped for 1.0 s"
     );
     let out = String::from_utf8(out).unwrap();
-    assert_eq!(out.matches("Creating files...Done").count(), 1, "the progress is told once: {out}");
+    assert_eq!(
+        out.matches("Creating files...Done").count(),
+        1,
+        "the progress is printed once: {out}"
+    );
     let always = MemoryFiles::new(1_000_000).pausing(u64::MAX);
     let result = run(&always, &config, &NEVER, &mut std::io::sink()).unwrap();
     assert!(result.warnings[0].ends_with("do not trust it"), "{:?}", result.warnings);

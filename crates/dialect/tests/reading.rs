@@ -1,4 +1,4 @@
-//! Reports of other tools as sides of a comparison, and texts that are none.
+//! Reports of other tools as sides of a comparison, and texts that are not reports.
 
 use dialect::reading::read_report;
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn iozones_own_columns() {
     assert_eq!(
         value(&skipped, "stride read, 64, 4", Measure::Iops),
         1653.0,
-        "blank columns are no values"
+        "blank columns are not values"
     );
     assert_eq!(value(&skipped, "random read, 64, 4", Measure::Iops), 1153.0);
 }

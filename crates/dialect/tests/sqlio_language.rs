@@ -55,7 +55,7 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-k", "-k: it is neither R nor W"),
         ("-m", "-m: it says neither C"),
         ("-o0", "-o0: it is not a number from 1"),
-        ("-q", "-q: there is no such option"),
+        ("-q", "-q: unknown option"),
         ("-Ux", "-Ux: it takes p or nothing"),
         ("-p-1", "-p-1: it is not a number"),
         ("-pI9999", "-pI9999: it is not a number"),
@@ -65,7 +65,7 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-S-1", "-S-1: it is not a number"),
         ("-mC0", "-mC0: it is not a number"),
         ("-mSx", "-mSx: it is not a number"),
-        ("-65", "-65: there is no such option"),
+        ("-65", "-65: unknown option"),
         ("-t0", "-t0: it is not"),
         ("-t257", "-t257: it is not"),
         ("-t-1", "-t-1: it is not"),
@@ -79,7 +79,7 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-LX", "-LX"),
         ("-a0xg", "-a0xg: it is not"),
         ("-a0x+1", "-a0x+1: it is not"),
-        ("-z", "-z: there is no such option"),
+        ("-z", "-z: unknown option"),
         ("-", "-: an option is missing"),
         ("-d", "-d: a name is missing"),
         ("--nope", "--nope"),
@@ -124,7 +124,7 @@ fn parameter_files() {
         let error = parse_parameters(text).unwrap_err();
         assert!(error.to_string().contains(said), "{text:?}: {error}");
     }
-    // The size counts for random and sequential runs alone.
+    // The size counts only for random and sequential runs.
     let sized = |line: &str| files(&options(line), &lines).unwrap()[0].size_bytes;
     assert_eq!((sized("-frandom"), sized("-f64")), (Some(100 << 20), None));
 }
@@ -189,8 +189,8 @@ fn two_targets_share_the_published_time() {
         .map(|spec| spec.places);
     assert_eq!((a, b), (vec!["/tmp/a.dat".into()], vec!["/tmp/b.dat".into()]));
     let limits = matrix::in_turn(&study, true).unwrap();
-    assert_eq!((limits.most_blocks, limits.least_ns), (16, 36 * 2 * 600_000_000_000));
-    assert_eq!(matrix::in_turn(&study, false).unwrap().least_ns, 36 * 4 * 60_000_000_000);
+    assert_eq!((limits.max_blocks, limits.min_ns), (16, 36 * 2 * 600_000_000_000));
+    assert_eq!(matrix::in_turn(&study, false).unwrap().min_ns, 36 * 4 * 60_000_000_000);
     let error = matrix::in_turn(&options("--matrix --repeats 9 a b"), true).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("give 10 or more"), "{error}");
 }

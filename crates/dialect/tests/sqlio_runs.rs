@@ -91,15 +91,15 @@ fn the_study_on_a_directory_leaves_nothing() {
     ));
     let host = Host::new(&NEVER);
     let mut runner = matrix::open(&host, &[matrix::target(&options).unwrap()], &options).unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     let result = matrix::run(&mut runner, &options, |_, of, _| {
         assert_eq!(of, 16);
-        told += 1;
+        reported += 1;
     })
     .unwrap();
     runner.keep(|_| true);
     drop(runner);
-    assert!(told >= 32, "each point twice at least");
+    assert!(reported >= 32, "each point at least twice");
     assert_eq!(
         (result.entries.len(), result.differences.len(), result.sentences.len()),
         (16, 8, 1)
@@ -136,7 +136,7 @@ fn a_disk_that_is_full_leaves_no_file() {
     let error = result.unwrap_err();
     assert!(error.to_string().contains("4 MiB does not fit"), "{error}");
     assert_eq!(entries(small.path()), 0);
-    // Two files of which each alone would fit: the second fills up while it is made.
+    // Two files, each of which would fit by itself: the second fills up while it is made.
     let parameters = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(
         parameters.path(),

@@ -74,10 +74,10 @@ impl Input {
 
     fn too_large(self, bytes: Option<u64>) -> io::Error {
         let Input { what, max_bytes } = self;
-        let (has, most) = (bytes.map_or("more".into(), show_size), show_size(max_bytes));
+        let (has, max) = (bytes.map_or("more".into(), show_size), show_size(max_bytes));
         io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("it has {has}, and {what} has at most {most}"),
+            format!("it has {has}, and {what} has at most {max}"),
         )
     }
 }
@@ -164,9 +164,9 @@ impl<R: Read> Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // One byte more shows that there is more.
-        let most =
+        let max =
             usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.from.read(&mut buffer[..most])?;
+        let read = self.from.read(&mut buffer[..max])?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| self.input.too_large(None))?;
         Ok(read)
     }

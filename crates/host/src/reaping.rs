@@ -1,7 +1,7 @@
 //! How a serving loop waits for completions: how many, sleeping or polling.
 
 use crate::session::Wait;
-use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
+use machine::{Nanos, POLL_MAX_NS, ParityUse, Reap, Waits};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 const MAX_LEARNED: u32 = 32;
@@ -108,13 +108,13 @@ impl Polling {
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;
-        if waited > POLL_MOST_NS {
+        if waited > POLL_MAX_NS {
             self.budget_ns /= 2;
             if self.budget_ns < MIN_POLL_NS {
                 self.budget_ns = 0;
             }
         } else if !polled {
-            self.budget_ns = (self.budget_ns * 2).clamp(MIN_POLL_NS, POLL_MOST_NS);
+            self.budget_ns = (self.budget_ns * 2).clamp(MIN_POLL_NS, POLL_MAX_NS);
         }
         now + self.budget_ns
     }
@@ -138,7 +138,7 @@ impl<'a> Reaping<'a> {
     }
 
     fn set(&mut self, reap: Reap, depth: u32) {
-        self.min_completions = if let Reap::AtLeast(least) = reap { least.min(depth) } else { 1 };
+        self.min_completions = if let Reap::AtLeast(min) = reap { min.min(depth) } else { 1 };
         self.polling = (reap == Reap::Poll && !self.tally.crowded).then(Polling::default);
         self.poll_until = 0;
     }
@@ -217,8 +217,8 @@ struct Trials {
 impl Trials {
     /// Tries up to half of the depth: with few in flight, each request is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
-        let most = (depth / 2).clamp(1, MAX_LEARNED);
-        let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
+        let max = (depth / 2).clamp(1, MAX_LEARNED);
+        let numbers = (0..=max.ilog2()).map(|power| Reap::AtLeast(1 << power));
         let ways =
             numbers.chain(may_poll.then_some(Reap::Poll)).map(|way| (way, Vec::new())).collect();
         Box::new(Trials { ways, depth, stage: 0, turn: 0, began: now, completions: 0 })
@@ -254,11 +254,11 @@ impl Trials {
         let mut rates: Vec<f64> =
             self.ways.iter().skip(1).filter(|(way, _)| *way != Reap::Poll).map(of).collect();
         rates.sort_by(|a, b| b.total_cmp(a));
-        let least = rates.get(stays.saturating_sub(1)).copied().unwrap_or(0.0);
+        let min = rates.get(stays.saturating_sub(1)).copied().unwrap_or(0.0);
         let mut number = 0;
         self.ways.retain(|one| {
             number += 1;
-            number == 1 || one.0 == Reap::Poll || of(one) >= least
+            number == 1 || one.0 == Reap::Poll || of(one) >= min
         });
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let mut now = 0;
         while let Some(trials) = &reaping.trials {
             let way = trials.tried();
-            let completions = if let Reap::AtLeast(least) = way { least } else { 1 };
+            let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
             now += (1e9 * f64::from(completions) / rate(way)) as Nanos;
             reaping.turned(u64::from(completions), now);
         }
@@ -311,7 +311,7 @@ mod tests {
 
     /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup here.
     fn wakes(way: Reap) -> f64 {
-        let completions = if let Reap::AtLeast(least) = way { least } else { 1 };
+        let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const PREFIX: &str = "halfpower-";
 
 /// Bounds of a test file whose size halfpower chooses.
-const AUTO_MIN: u64 = machine::LEAST_FILLED_BYTES;
+const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
 /// A test file uses one in this many free bytes, unless its size was given.
@@ -56,15 +56,15 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
             "give --size",
         )),
         (None, Some(free)) => {
-            let most = (free / FREE_SHARE).min(AUTO_MAX) / units::MIB * units::MIB;
-            if most < units::MIB {
+            let max = (free / FREE_SHARE).min(AUTO_MAX) / units::MIB * units::MIB;
+            if max < units::MIB {
                 let why = format!(
                     "only {} are free, and a test file uses at most a quarter of that",
                     show_free(free)
                 );
                 return Err(Error::refused(shown, why, "free some space or give --size"));
             }
-            Ok(most)
+            Ok(max)
         }
     }
 }
@@ -100,25 +100,25 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Passes random data and its offset to `write`; returns the total. Ends at `most` or, if no
+    /// Passes random data and its offset to `write`; returns the total. Ends at `max` or, if no
     /// size was given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
-        most: u64,
+        max: u64,
         buffer: &mut [u8],
         time: impl Time,
         mut write: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<u64> {
         let start = time.now();
         let mut written = 0u64;
-        while written < most {
+        while written < max {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
             if self.size.is_none() && written >= AUTO_MIN && time.now() - start > self.within_ns {
                 break;
             }
-            let step = (buffer.len() as u64).min(most - written) as usize;
+            let step = (buffer.len() as u64).min(max - written) as usize;
             fill_random(fill_seed(self.seed, written), &mut buffer[..step]);
             write(&buffer[..step], written)?;
             written += step as u64;

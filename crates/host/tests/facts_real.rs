@@ -41,27 +41,27 @@ fn a_loop_device_its_counters_and_its_users() {
         Err(why) => return skip(&why),
     };
     let roots = Roots::default();
-    let told = under(&roots, &device.device).unwrap();
-    assert_eq!(told.layers[0].kind, LayerKind::Loop);
+    let reported = under(&roots, &device.device).unwrap();
+    assert_eq!(reported.layers[0].kind, LayerKind::Loop);
     assert_eq!(
-        Path::new(&told.layers[0].settings["backing_file"]),
+        Path::new(&reported.layers[0].settings["backing_file"]),
         device.file().canonicalize().unwrap()
     );
     assert_eq!(
-        told.layers[1].kind,
+        reported.layers[1].kind,
         LayerKind::FileSystem,
         "what the file is on: {:?}",
-        told.layers
+        reported.layers
     );
     assert_eq!(
-        told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(),
+        reported.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(),
         [device.name()]
     );
-    assert_eq!(told.devices.sits_on, told.devices.counted);
+    assert_eq!(reported.devices.sits_on, reported.devices.counted);
     assert!(
-        told.warnings.iter().any(|warning| warning.contains("through the file-system cache")),
+        reported.warnings.iter().any(|warning| warning.contains("through the file-system cache")),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
 
     assert_eq!(signature(&device.device).unwrap(), None);
@@ -92,14 +92,14 @@ fn a_loop_device_its_counters_and_its_users() {
         reason.ends_with(&format!("{} is mounted on {}", device.name(), point.display())),
         "{reason}"
     );
-    let told = under(&roots, &point).unwrap();
+    let reported = under(&roots, &point).unwrap();
     assert_eq!(
-        (told.layers[0].kind, told.layers[1].kind),
+        (reported.layers[0].kind, reported.layers[1].kind),
         (LayerKind::FileSystem, LayerKind::Loop)
     );
-    assert!(told.layers[0].name.starts_with("ext4 on "), "{}", told.layers[0].name);
-    assert_eq!(told.layers[0].settings["journal"], "yes");
-    assert!(told.block_bytes >= 1024 && !told.in_memory);
+    assert!(reported.layers[0].name.starts_with("ext4 on "), "{}", reported.layers[0].name);
+    assert_eq!(reported.layers[0].settings["journal"], "yes");
+    assert!(reported.block_bytes >= 1024 && !reported.in_memory);
 }
 
 #[test]
@@ -128,19 +128,19 @@ fn btrfs_over_two_loop_devices() {
         Err(why) => return skip(&why),
     };
     let roots = Roots::default();
-    let told = under(&roots, one.mounted.as_deref().unwrap()).unwrap();
-    assert!(told.layers[0].name.starts_with("btrfs on "), "{}", told.layers[0].name);
+    let reported = under(&roots, one.mounted.as_deref().unwrap()).unwrap();
+    assert!(reported.layers[0].name.starts_with("btrfs on "), "{}", reported.layers[0].name);
     assert_eq!(
-        (told.layers[1].kind, told.layers[1].name.as_str()),
+        (reported.layers[1].kind, reported.layers[1].name.as_str()),
         (LayerKind::Volume, "btrfs raid0 of 2")
     );
     let half = Share { reads: 0.5, writes: 0.5 };
-    let loops = told.layers.iter().filter(|layer| layer.kind == LayerKind::Loop);
+    let loops = reported.layers.iter().filter(|layer| layer.kind == LayerKind::Loop);
     assert_eq!(loops.map(|layer| layer.share).collect::<Vec<_>>(), [half; 2]);
     let mut names = [one.name(), two.name()];
     names.sort();
     assert_eq!(
-        told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(),
+        reported.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(),
         names
     );
     assert!(
@@ -173,17 +173,20 @@ fn a_limit_of_this_process_group() {
         return skip(&format!("cannot set a limit: {error}"));
     }
     limit("blkio.throttle.write_iops_device", 500).unwrap();
-    let told = under(&roots, &device.device).unwrap();
+    let reported = under(&roots, &device.device).unwrap();
     limit("blkio.throttle.read_bps_device", 0).unwrap();
     limit("blkio.throttle.write_iops_device", 0).unwrap();
     assert_eq!(
-        (told.layers[0].kind, told.layers[1].kind),
+        (reported.layers[0].kind, reported.layers[1].kind),
         (LayerKind::Throttle, LayerKind::Loop),
         "{:?}",
-        told.layers
+        reported.layers
     );
     assert_eq!(
-        (told.layers[0].advertised_bytes_per_s, told.layers[0].settings["write_iops"].as_str()),
+        (
+            reported.layers[0].advertised_bytes_per_s,
+            reported.layers[0].settings["write_iops"].as_str()
+        ),
         (Some(20e6), "500")
     );
     assert_eq!(
@@ -231,8 +234,8 @@ fn block_io_of_this_process() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = dir.path().join("file");
     std::fs::write(&path, vec![1; MIB as usize]).unwrap();
-    let told = under(&Roots::default(), &path).unwrap();
-    if told.devices.counted.is_empty() {
+    let reported = under(&Roots::default(), &path).unwrap();
+    if reported.devices.counted.is_empty() {
         return skip("the build directory is on no block device");
     }
     let meter = match ProcessIoMeter::open(&Roots::default()) {

@@ -56,9 +56,9 @@ fn warned(under: &Under, what: &str) -> bool {
 #[test]
 fn an_nvme_ssd_on_pcie_4() {
     let tree = Tree::new("nvme");
-    let told = under(&tree.roots(), Path::new("/var/lib/file")).unwrap();
+    let reported = under(&tree.roots(), Path::new("/var/lib/file")).unwrap();
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::FileSystem, "xfs on /"),
             (LayerKind::Partition, "nvme0n1p3"),
@@ -69,11 +69,11 @@ fn an_nvme_ssd_on_pcie_4() {
         ]
     );
     // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits per byte.
-    near(&told.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
-    assert_eq!(formula(&told.layers[5]), "PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130");
-    assert_eq!(formula(&told.layers[2]), "io.max of /system.slice/database.service");
-    assert_eq!(setting(&told.layers[5], "address"), "0000:84:00.0");
-    let file_system = &told.layers[0];
+    near(&reported.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
+    assert_eq!(formula(&reported.layers[5]), "PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130");
+    assert_eq!(formula(&reported.layers[2]), "io.max of /system.slice/database.service");
+    assert_eq!(setting(&reported.layers[5], "address"), "0000:84:00.0");
+    let file_system = &reported.layers[0];
     assert_eq!(
         (
             setting(file_system, "atime"),
@@ -82,18 +82,18 @@ fn an_nvme_ssd_on_pcie_4() {
         ),
         ("noatime", "256", "no")
     );
-    let partition = &told.layers[1];
+    let partition = &reported.layers[1];
     assert_eq!(
         (setting(partition, "start_bytes"), setting(partition, "aligned_to_1_mib")),
         ("1074790400", "yes")
     );
-    let (own, parent) = (&told.layers[2], &told.layers[3]);
+    let (own, parent) = (&reported.layers[2], &reported.layers[3]);
     assert_eq!((own.advertised_bytes_per_s, own.advertised_iops), (Some(2e9), Some(50_000.0)));
     assert_eq!(
         (parent.advertised_bytes_per_s, setting(parent, "write_bytes_per_s")),
         (None, "500000000")
     );
-    let disk = &told.layers[4];
+    let disk = &reported.layers[4];
     assert_eq!(
         (setting(disk, "scheduler"), setting(disk, "hardware_queues"), setting(disk, "transport")),
         ("none", "4", "pcie")
@@ -102,8 +102,8 @@ fn an_nvme_ssd_on_pcie_4() {
         (setting(disk, "firmware"), setting(disk, "namespace"), setting(disk, "size_bytes")),
         ("5B2QGXA7", "1", "1000204886016")
     );
-    assert!(told.warnings.is_empty(), "{:?}", told.warnings);
-    assert_eq!(told.physical_block_bytes, 512);
+    assert!(reported.warnings.is_empty(), "{:?}", reported.warnings);
+    assert_eq!(reported.physical_block_bytes, 512);
     let devices = block_devices_of(&tree.roots(), Path::new("/etc")).unwrap();
     assert_eq!(
         (names(&devices.sits_on), names(&devices.counted), names(&devices.deepest)),
@@ -117,8 +117,8 @@ fn recorded_system_calls_are_used() {
         [("nvme", "/var/lib/file", "7", "25"), ("sata_hdd", "/home/data", "312", "10")]
     {
         let tree = Tree::new(name);
-        let told = under(&tree.roots(), Path::new(path)).unwrap();
-        let system = &told.layers[0];
+        let reported = under(&tree.roots(), Path::new(path)).unwrap();
+        let system = &reported.layers[0];
         assert_eq!(
             ["block_bytes", "extents", "free_percent"].map(|name| setting(system, name)),
             ["4096", extents, free]
@@ -167,20 +167,20 @@ fn an_nvme_namespace_with_two_paths() {
     }
     let root = tree.roots().sys.parent().unwrap().to_path_buf();
     std::os::unix::fs::symlink(root.join(namespace), root.join("sys/class/block/nvme1n1")).unwrap();
-    let told = under_device(&tree.roots(), "nvme1n1");
+    let reported = under_device(&tree.roots(), "nvme1n1");
     assert_eq!(
-        shape(&told.layers)[1..],
+        shape(&reported.layers)[1..],
         [(LayerKind::Link, "NVMe over tcp"), (LayerKind::Link, "NVMe over tcp")]
     );
-    assert_eq!(setting(&told.layers[2], "address"), "traddr=10.0.0.2,trsvcid=4420");
+    assert_eq!(setting(&reported.layers[2], "address"), "traddr=10.0.0.2,trsvcid=4420");
 }
 
 #[test]
 fn a_sata_disk_with_a_partition_at_sector_63() {
     let tree = Tree::new("sata_hdd");
-    let told = under(&tree.roots(), Path::new("/home")).unwrap();
+    let reported = under(&tree.roots(), Path::new("/home")).unwrap();
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::FileSystem, "ext4 on /"),
             (LayerKind::Partition, "sda1"),
@@ -188,9 +188,9 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
             (LayerKind::Link, "SATA 6 Gbit/s"),
         ]
     );
-    near(&told.layers[3], 600e6);
-    assert_eq!(formula(&told.layers[3]), "SATA: 6 Gbit/s x 8/10");
-    let partition = &told.layers[1];
+    near(&reported.layers[3], 600e6);
+    assert_eq!(formula(&reported.layers[3]), "SATA: 6 Gbit/s x 8/10");
+    let partition = &reported.layers[1];
     assert_eq!(setting(partition, "start_bytes"), "32256");
     assert_eq!(
         (setting(partition, "aligned_to_physical_block"), setting(partition, "aligned_to_4_kib")),
@@ -200,13 +200,13 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
         !partition.settings.contains_key("aligned_to_optimal_io"),
         "the disk names no optimal size"
     );
-    assert!(warned(&told, "sda1 starts at 31.5 KiB"), "{:?}", told.warnings);
-    let disk = &told.layers[2];
+    assert!(warned(&reported, "sda1 starts at 31.5 KiB"), "{:?}", reported.warnings);
+    let disk = &reported.layers[2];
     assert_eq!(
         (setting(disk, "queue_depth"), setting(disk, "rotational"), setting(disk, "write_cache")),
         ("32", "1", "write back")
     );
-    let file_system = &told.layers[0];
+    let file_system = &reported.layers[0];
     assert_eq!(
         (
             setting(file_system, "data"),
@@ -216,7 +216,7 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
         ("ordered", "yes", "32")
     );
     assert_eq!(
-        told.physical_block_bytes, 4096,
+        reported.physical_block_bytes, 4096,
         "the disk's, though the file system is on a partition"
     );
 }
@@ -224,21 +224,21 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
 #[test]
 fn a_cable_that_slows_the_link() {
     let tree = Tree::new("sata_hdd");
-    let told = under_device(&tree.roots(), "sdb");
-    near(named(&told.layers, "SATA"), 150e6);
+    let reported = under_device(&tree.roots(), "sdb");
+    near(named(&reported.layers, "SATA"), 150e6);
     assert!(
-        warned(&told, "the SATA link of ata4 runs at 1.5 Gbit/s though the port has 6"),
+        warned(&reported, "the SATA link of ata4 runs at 1.5 Gbit/s though the port has 6"),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
 }
 
 #[test]
 fn encryption_over_a_logical_volume() {
     let tree = Tree::new("crypt_lvm");
-    let told = under(&tree.roots(), Path::new("/")).unwrap();
+    let reported = under(&tree.roots(), Path::new("/")).unwrap();
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::FileSystem, "ext4 on /"),
             (LayerKind::Volume, "root_crypt (dm-crypt)"),
@@ -249,11 +249,11 @@ fn encryption_over_a_logical_volume() {
         ]
     );
     assert_eq!(
-        (setting(&told.layers[0], "discard"), setting(&told.layers[1], "encryption")),
+        (setting(&reported.layers[0], "discard"), setting(&reported.layers[1], "encryption")),
         ("yes", "LUKS2")
     );
     assert_eq!(
-        (names(&told.devices.sits_on), names(&told.devices.counted)),
+        (names(&reported.devices.sits_on), names(&reported.devices.counted)),
         (vec!["dm-1"], vec!["sda"])
     );
     let by_name = under(&tree.roots(), Path::new("/dev/mapper/vg-root")).unwrap();
@@ -263,35 +263,35 @@ fn encryption_over_a_logical_volume() {
 #[test]
 fn raid_5_of_four_sas_disks_with_one_missing() {
     let tree = Tree::new("sas");
-    let told = under(&tree.roots(), Path::new("/array/file")).unwrap();
-    let array = named(&told.layers, "md0 (raid5 of 4)");
+    let reported = under(&tree.roots(), Path::new("/array/file")).unwrap();
+    let array = named(&reported.layers, "md0 (raid5 of 4)");
     assert_eq!(
         (setting(array, "chunk_bytes"), setting(array, "members"), setting(array, "degraded")),
         ("524288", "sda sdb sdc", "1")
     );
-    let partition = named(&told.layers, "md0p1");
+    let partition = named(&reported.layers, "md0p1");
     assert_eq!(
         (setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")),
         ("yes", "no")
     );
     assert_eq!(setting(partition, "optimal_io_size"), "1572864");
     assert!(
-        warned(&told, "md0p1 starts at 1 MiB, not a multiple of md0's 1.5 MiB stripe")
-            && warned(&told, "start it at 1.5 MiB"),
+        warned(&reported, "md0p1 starts at 1 MiB, not a multiple of md0's 1.5 MiB stripe")
+            && warned(&reported, "start it at 1.5 MiB"),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
     assert!(
-        warned(&told, "1 of its 4 disks missing") && warned(&told, "is running a recover"),
+        warned(&reported, "1 of its 4 disks missing") && warned(&reported, "is running a recover"),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
     let links: Vec<&Layer> =
-        told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
+        reported.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
     assert_eq!(links.len(), 3, "each disk has a link of its own");
     near(links[0], 1.2e9);
     let bus: Vec<&Layer> =
-        told.layers.iter().filter(|layer| layer.name.starts_with("PCIe")).collect();
+        reported.layers.iter().filter(|layer| layer.name.starts_with("PCIe")).collect();
     assert_eq!(bus.len(), 1, "the adapter's link is shared");
     near(bus[0], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
     let share = |layer: &Layer| {
@@ -300,42 +300,42 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
     assert_eq!(share(links[0]), [0.333, 0.5], "of three disks, with parity in one of each row");
     assert_eq!(share(bus[0]), [1.0, 1.5], "all of them pass here");
     assert!(
-        warned(&told, "runs as PCIe 3.0 x4 though it could be PCIe 3.0 x8"),
+        warned(&reported, "runs as PCIe 3.0 x4 though it could be PCIe 3.0 x8"),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
     assert_eq!(
-        told.warnings.iter().filter(|warning| warning.contains("PCIe 3.0 x8")).count(),
+        reported.warnings.iter().filter(|warning| warning.contains("PCIe 3.0 x8")).count(),
         1,
         "told once"
     );
-    assert_eq!(names(&told.devices.counted), ["sda", "sdb", "sdc"]);
-    assert_eq!(named(&told.layers, "sda").name, "sda (EXAMPLE ST900MP0006)");
+    assert_eq!(names(&reported.devices.counted), ["sda", "sdb", "sdc"]);
+    assert_eq!(named(&reported.layers, "sda").name, "sda (EXAMPLE ST900MP0006)");
 }
 
 #[test]
 fn a_sas_disk_behind_an_expander_on_a_wide_port() {
     let tree = Tree::new("sas");
-    let told = under_device(&tree.roots(), "sdg");
-    near(named(&told.layers, "SAS 6.0 Gbit/s"), 600e6);
-    near(named(&told.layers, "SAS 12.0 Gbit/s x4"), 4.8e9);
+    let reported = under_device(&tree.roots(), "sdg");
+    near(named(&reported.layers, "SAS 6.0 Gbit/s"), 600e6);
+    near(named(&reported.layers, "SAS 12.0 Gbit/s x4"), 4.8e9);
     assert_eq!(
-        formula(named(&told.layers, "SAS 12.0 Gbit/s x4")),
+        formula(named(&reported.layers, "SAS 12.0 Gbit/s x4")),
         "SAS: 12 Gbit/s x 4 phys x 8/10"
     );
-    assert_eq!(setting(&told.layers[0], "queue_depth"), "254");
-    assert_eq!(setting(&told.layers[0], "cache_type"), "write through");
+    assert_eq!(setting(&reported.layers[0], "queue_depth"), "254");
+    assert_eq!(setting(&reported.layers[0], "cache_type"), "write through");
 }
 
 #[test]
 fn btrfs_spreads_over_its_own_devices() {
     let tree = Tree::new("sas");
-    let told = under(&tree.roots(), Path::new("/home/me")).unwrap();
-    let volume = named(&told.layers, "btrfs raid1 of 2");
+    let reported = under(&tree.roots(), Path::new("/home/me")).unwrap();
+    let volume = named(&reported.layers, "btrfs raid1 of 2");
     assert_eq!((setting(volume, "members"), setting(volume, "metadata")), ("sde sdf", "raid1"));
-    assert_eq!(names(&told.devices.sits_on), ["sde", "sdf"]);
-    assert_eq!(setting(&told.layers[0], "compress"), "zstd:3");
-    assert!(warned(&told, "btrfs on /home compresses"), "{:?}", told.warnings);
+    assert_eq!(names(&reported.devices.sits_on), ["sde", "sdf"]);
+    assert_eq!(setting(&reported.layers[0], "compress"), "zstd:3");
+    assert!(warned(&reported, "btrfs on /home compresses"), "{:?}", reported.warnings);
 }
 
 #[test]
@@ -351,9 +351,9 @@ fn an_overlay_is_on_its_upper_directory() {
 #[test]
 fn a_virtio_disk_and_its_machine() {
     let tree = Tree::new("virtio");
-    let told = under(&tree.roots(), Path::new("/root/file")).unwrap();
+    let reported = under(&tree.roots(), Path::new("/root/file")).unwrap();
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::FileSystem, "ext4 on /"),
             (LayerKind::Disk, "vda"),
@@ -361,15 +361,15 @@ fn a_virtio_disk_and_its_machine() {
         ]
     );
     assert_eq!(
-        (setting(&told.layers[0], "journal"), setting(&told.layers[0], "discard")),
+        (setting(&reported.layers[0], "journal"), setting(&reported.layers[0], "discard")),
         ("no", "yes")
     );
     assert_eq!(
-        (setting(&told.layers[1], "scheduler"), setting(&told.layers[1], "read_ahead_kb")),
+        (setting(&reported.layers[1], "scheduler"), setting(&reported.layers[1], "read_ahead_kb")),
         ("mq-deadline", "8192")
     );
     assert_eq!(
-        (setting(&told.layers[2], "driver"), told.layers[2].advertised_bytes_per_s),
+        (setting(&reported.layers[2], "driver"), reported.layers[2].advertised_bytes_per_s),
         ("virtio_blk", None)
     );
     assert!(under(&tree.roots(), Path::new("/dev/shm/file")).unwrap().in_memory);
@@ -404,15 +404,21 @@ fn a_version_1_limit_applies_only_to_its_own_group() {
     assert!(read().is_empty());
     tree.write("sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", "7:0 1\n254:0 20000000\n");
     tree.write("sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "254:0 500\n");
-    let told = read();
-    assert_eq!(told.len(), 1);
-    assert_eq!((told[0].advertised_bytes_per_s, told[0].advertised_iops), (Some(20e6), None));
-    assert_eq!(setting(&told[0], "write_iops"), "500");
+    let reported = read();
+    assert_eq!(reported.len(), 1);
+    assert_eq!(
+        (reported[0].advertised_bytes_per_s, reported[0].advertised_iops),
+        (Some(20e6), None)
+    );
+    assert_eq!(setting(&reported[0], "write_iops"), "500");
     tree.write("sys/fs/cgroup/blkio/jobs/blkio.throttle.read_iops_device", "254:0 100\n");
     tree.write("proc/self/cgroup", "7:blkio:/jobs\n0::/\n");
-    let told = read();
-    assert_eq!(told.len(), 1, "the root's limit is not a child's in version 1");
-    assert_eq!((told[0].advertised_bytes_per_s, told[0].advertised_iops), (None, Some(100.0)));
+    let reported = read();
+    assert_eq!(reported.len(), 1, "the root's limit is not a child's in version 1");
+    assert_eq!(
+        (reported[0].advertised_bytes_per_s, reported[0].advertised_iops),
+        (None, Some(100.0))
+    );
 }
 
 #[test]
@@ -482,8 +488,8 @@ fn a_cyclic_tree_ends() {
 #[test]
 fn a_thin_volume_on_raid_10() {
     let tree = Tree::new("volumes");
-    let told = under(&tree.roots(), Path::new("/thin/file")).unwrap();
-    let volumes: Vec<&str> = told
+    let reported = under(&tree.roots(), Path::new("/thin/file")).unwrap();
+    let volumes: Vec<&str> = reported
         .layers
         .iter()
         .filter(|one| one.kind == LayerKind::Volume)
@@ -500,86 +506,86 @@ fn a_thin_volume_on_raid_10() {
         ]
     );
     assert_eq!(
-        (setting(&told.layers[0], "sunit"), setting(&told.layers[0], "swidth")),
+        (setting(&reported.layers[0], "sunit"), setting(&reported.layers[0], "swidth")),
         ("1024", "2048")
     );
-    let array = named(&told.layers, "md10");
+    let array = named(&reported.layers, "md10");
     assert_eq!((setting(array, "chunk_bytes"), setting(array, "layout")), ("524288", "0x102"));
     assert_eq!(array.share, Share::ALL, "the pool's metadata does not count as data");
-    assert_eq!(named(&told.layers, "sdc").share, Share { reads: 0.25, writes: 0.5 });
-    assert_eq!(names(&told.devices.counted), ["sdc", "sdd", "sde", "sdf"]);
-    assert_eq!(names(&told.devices.sits_on), ["dm-3"]);
+    assert_eq!(named(&reported.layers, "sdc").share, Share { reads: 0.25, writes: 0.5 });
+    assert_eq!(names(&reported.devices.counted), ["sdc", "sdd", "sde", "sdf"]);
+    assert_eq!(names(&reported.devices.sits_on), ["dm-3"]);
 }
 
 #[test]
 fn a_disk_with_a_cache_device_before_it() {
     let tree = Tree::new("volumes");
-    let told = under(&tree.roots(), Path::new("/cached/file")).unwrap();
-    let cache = named(&told.layers, "bcache0 (bcache)");
+    let reported = under(&tree.roots(), Path::new("/cached/file")).unwrap();
+    let cache = named(&reported.layers, "bcache0 (bcache)");
     assert_eq!(
         (setting(cache, "cache_mode"), setting(cache, "cache_device")),
         ("writeback", "nvme0n1p4")
     );
     assert_eq!(setting(cache, "state"), "dirty");
-    near(named(&told.layers, "SATA 3 Gbit/s"), 300e6);
-    assert!(warned(&told, "runs at 3 Gbit/s though the port has 6"), "{:?}", told.warnings);
+    near(named(&reported.layers, "SATA 3 Gbit/s"), 300e6);
+    assert!(warned(&reported, "runs at 3 Gbit/s though the port has 6"), "{:?}", reported.warnings);
 }
 
 #[test]
 fn an_nvme_ssd_on_half_of_its_lanes() {
     let tree = Tree::new("volumes");
-    let told = under_device(&tree.roots(), "nvme0n1");
-    near(named(&told.layers, "PCIe 3.0 x2"), 2.0 * 8e9 * 128.0 / 130.0 / 8.0);
+    let reported = under_device(&tree.roots(), "nvme0n1");
+    near(named(&reported.layers, "PCIe 3.0 x2"), 2.0 * 8e9 * 128.0 / 130.0 / 8.0);
     assert!(
-        warned(&told, "runs as PCIe 3.0 x2 though it could be PCIe 3.0 x4"),
+        warned(&reported, "runs as PCIe 3.0 x2 though it could be PCIe 3.0 x4"),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
 }
 
 #[test]
 fn an_nvme_ssd_of_generation_4_in_a_slot_of_two_lanes() {
     let tree = Tree::new("nvme_slots");
-    let told = under_device(&tree.roots(), "nvme0n1");
+    let reported = under_device(&tree.roots(), "nvme0n1");
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [(LayerKind::Disk, "nvme0n1 (EXAMPLE GEN4 2TB)"), (LayerKind::Link, "PCIe 4.0 x2")],
         "the port's end of the link is the same link"
     );
-    near(&told.layers[1], 2.0 * 16e9 * 128.0 / 130.0 / 8.0);
-    assert_eq!(formula(&told.layers[1]), "PCIe 4.0 x2: 16 GT/s x 2 lanes x 128/130");
+    near(&reported.layers[1], 2.0 * 16e9 * 128.0 / 130.0 / 8.0);
+    assert_eq!(formula(&reported.layers[1]), "PCIe 4.0 x2: 16 GT/s x 2 lanes x 128/130");
     assert!(
         warned(
-            &told,
+            &reported,
             "the link of 0000:01:00.0 runs as PCIe 4.0 x2 though it could be PCIe 4.0 x4"
         ),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
 }
 
 #[test]
 fn an_nvme_ssd_of_generation_3_with_all_of_its_lanes() {
     let tree = Tree::new("nvme_slots");
-    let told = under_device(&tree.roots(), "nvme1n1");
+    let reported = under_device(&tree.roots(), "nvme1n1");
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [(LayerKind::Disk, "nvme1n1 (EXAMPLE GEN3 1TB)"), (LayerKind::Link, "PCIe 3.0 x4")]
     );
-    near(&told.layers[1], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
+    near(&reported.layers[1], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
     assert!(
-        told.warnings.is_empty(),
+        reported.warnings.is_empty(),
         "a faster slot is not a fault of the link: {:?}",
-        told.warnings
+        reported.warnings
     );
 }
 
 #[test]
 fn multipath_over_two_sas_paths() {
     let tree = Tree::new("multipath");
-    let told = under(&tree.roots(), Path::new("/file")).unwrap();
+    let reported = under(&tree.roots(), Path::new("/file")).unwrap();
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::FileSystem, "ext4 on /"),
             (LayerKind::Volume, "mpatha (multipath)"),
@@ -590,26 +596,30 @@ fn multipath_over_two_sas_paths() {
             (LayerKind::Link, "SAS 12.0 Gbit/s"),
         ]
     );
-    assert_eq!(setting(&told.layers[1], "members"), "sda sdb");
-    assert_ne!(setting(&told.layers[3], "port"), setting(&told.layers[6], "port"), "two paths");
+    assert_eq!(setting(&reported.layers[1], "members"), "sda sdb");
+    assert_ne!(
+        setting(&reported.layers[3], "port"),
+        setting(&reported.layers[6], "port"),
+        "two paths"
+    );
     assert_eq!(
-        told.layers[4].share,
+        reported.layers[4].share,
         Share::ALL,
         "the paths take turns: no byte passes the adapter twice"
     );
     assert_eq!(
-        (names(&told.devices.sits_on), names(&told.devices.counted)),
+        (names(&reported.devices.sits_on), names(&reported.devices.counted)),
         (vec!["dm-0"], vec!["sda", "sdb"])
     );
-    assert!(told.warnings.is_empty(), "{:?}", told.warnings);
+    assert!(reported.warnings.is_empty(), "{:?}", reported.warnings);
 }
 
 #[test]
 fn a_sata_disk_behind_a_sas_expander_below_its_maximum_rate() {
     let tree = Tree::new("multipath");
-    let told = under_device(&tree.roots(), "sdc");
+    let reported = under_device(&tree.roots(), "sdc");
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::Disk, "sdc (EXAMPLE HD8000)"),
             (LayerKind::Link, "SATA 3.0 Gbit/s"),
@@ -617,29 +627,29 @@ fn a_sata_disk_behind_a_sas_expander_below_its_maximum_rate() {
             (LayerKind::Link, "PCIe 3.0 x8"),
         ]
     );
-    near(&told.layers[1], 300e6);
-    assert_eq!(formula(&told.layers[1]), "SATA: 3 Gbit/s x 8/10");
-    assert_eq!(setting(&told.layers[1], "maximum_linkrate"), "6.0 Gbit");
+    near(&reported.layers[1], 300e6);
+    assert_eq!(formula(&reported.layers[1]), "SATA: 3 Gbit/s x 8/10");
+    assert_eq!(setting(&reported.layers[1], "maximum_linkrate"), "6.0 Gbit");
     assert!(
-        warned(&told, "the SATA link of port-0:0:3 runs at 3 Gbit/s though its phy has 6"),
+        warned(&reported, "the SATA link of port-0:0:3 runs at 3 Gbit/s though its phy has 6"),
         "{:?}",
-        told.warnings
+        reported.warnings
     );
-    assert_eq!(told.warnings.len(), 1, "the wide port is at its best: {:?}", told.warnings);
+    assert_eq!(reported.warnings.len(), 1, "the wide port is at its best: {:?}", reported.warnings);
 }
 
 #[test]
 fn opaque_layers_are_reported() {
     let tree = Tree::new("volumes");
-    let told = |path: &str| under(&tree.roots(), Path::new(path)).unwrap();
-    let zfs = told("/tank/data/file");
+    let reported = |path: &str| under(&tree.roots(), Path::new(path)).unwrap();
+    let zfs = reported("/tank/data/file");
     assert_eq!(
         shape(&zfs.layers),
         [(LayerKind::FileSystem, "zfs on /tank/data"), (LayerKind::Volume, "tank (ZFS pool)")]
     );
     assert_eq!(setting(&zfs.layers[1], "state"), "degraded");
     assert!(setting(&zfs.layers[0], "direct_io_means").contains("ARC") && warned(&zfs, "is ZFS"));
-    let nfs = told("/net/file");
+    let nfs = reported("/net/file");
     assert_eq!(
         (nfs.layers[1].kind, nfs.layers[1].name.as_str()),
         (LayerKind::Network, "nfs4 to filer:/export/vol1")
@@ -649,13 +659,13 @@ fn opaque_layers_are_reported() {
         ("4.2", "4")
     );
     assert!(setting(&nfs.layers[0], "direct_io_means").contains("the server's cache"));
-    let cifs = told("/share/file");
+    let cifs = reported("/share/file");
     assert_eq!(
         (cifs.layers[1].kind, setting(&cifs.layers[1], "cache")),
         (LayerKind::Network, "strict")
     );
-    assert_eq!(told("/home/me/remote/file").layers[1].kind, LayerKind::Network);
-    let odd = told("/mnt/odd/file");
+    assert_eq!(reported("/home/me/remote/file").layers[1].kind, LayerKind::Network);
+    let odd = reported("/mnt/odd/file");
     assert_eq!(odd.layers.len(), 1, "the behaviour of its program is unknown: {:?}", odd.layers);
     assert!(setting(&odd.layers[0], "direct_io_means").contains("its program"));
 }
@@ -663,9 +673,9 @@ fn opaque_layers_are_reported() {
 #[test]
 fn a_clouds_volume_under_the_cost_controller() {
     let tree = Tree::new("ebs");
-    let told = under(&tree.roots(), Path::new("/var/file")).unwrap();
+    let reported = under(&tree.roots(), Path::new("/var/file")).unwrap();
     assert_eq!(
-        shape(&told.layers),
+        shape(&reported.layers),
         [
             (LayerKind::FileSystem, "ext4 on /"),
             (LayerKind::Partition, "nvme0n1p1"),
@@ -674,18 +684,18 @@ fn a_clouds_volume_under_the_cost_controller() {
         ]
     );
     // 150 % of the model's rate.
-    near(&told.layers[2], 187.5e6);
-    assert_eq!(told.layers[2].advertised_rate(true), Some(180e6));
-    assert!(formula(&told.layers[2]).contains("rbps and wbps x io.cost.qos's max of 150 %"));
-    let requests = |name| 1.5 * setting(&told.layers[2], name).parse::<f64>().unwrap();
-    assert_eq!(told.layers[2].admitted_iops(false), Some(requests("model_rrandiops")));
-    assert_eq!(told.layers[2].admitted_iops(true), Some(requests("model_wrandiops")));
-    assert!(setting(&told.layers[3], "service").starts_with("Amazon EBS"));
+    near(&reported.layers[2], 187.5e6);
+    assert_eq!(reported.layers[2].advertised_rate(true), Some(180e6));
+    assert!(formula(&reported.layers[2]).contains("rbps and wbps x io.cost.qos's max of 150 %"));
+    let requests = |name| 1.5 * setting(&reported.layers[2], name).parse::<f64>().unwrap();
+    assert_eq!(reported.layers[2].admitted_iops(false), Some(requests("model_rrandiops")));
+    assert_eq!(reported.layers[2].admitted_iops(true), Some(requests("model_wrandiops")));
+    assert!(setting(&reported.layers[3], "service").starts_with("Amazon EBS"));
     assert_eq!(
         machine_facts(&tree.roots()).settings.get("cpu_quota").map(String::as_str),
         Some("0.50")
     );
     tree.write("sys/fs/cgroup/io.cost.qos", "259:0 enable=0 ctrl=auto\n");
-    let told = under(&tree.roots(), Path::new("/var/file")).unwrap();
-    assert!(told.layers.iter().all(|layer| layer.kind != LayerKind::Throttle), "it is off");
+    let reported = under(&tree.roots(), Path::new("/var/file")).unwrap();
+    assert!(reported.layers.iter().all(|layer| layer.kind != LayerKind::Throttle), "it is off");
 }

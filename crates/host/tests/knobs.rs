@@ -23,7 +23,7 @@ fn named<'a>(knobs: &'a [HostKnob], name: &str) -> &'a HostKnob {
 }
 
 /// Owner, current value, values to try.
-fn told(knob: &HostKnob) -> (&str, &str, Vec<&str>) {
+fn reported(knob: &HostKnob) -> (&str, &str, Vec<&str>) {
     let values = knob.knob.alternatives.iter().map(|one| one.value.as_str()).collect();
     (&knob.knob.of, &knob.knob.present, values)
 }
@@ -62,7 +62,7 @@ fn the_knobs_of_an_nvme_ssd() {
         // One CPU has a different setting from the others.
         ("governor", ("this computer", "powersave, performance", vec!["performance", "powersave"])),
     ] {
-        assert_eq!(told(named(&knobs, name)), expected, "{name}");
+        assert_eq!(reported(named(&knobs, name)), expected, "{name}");
     }
     let has = |name: &str| knobs.iter().any(|one| one.knob.name == name);
     // Its requests are 128 KiB at most; xfs has no commit interval; the scheduler has no
@@ -87,7 +87,7 @@ fn the_knobs_of_a_sata_disk_with_its_scheduler() {
         ("commit", ("/", "5", vec!["30", "60"])),
         ("discard", ("/", "nodiscard", vec!["discard"])),
     ] {
-        assert_eq!(told(named(&knobs, name)), expected, "{name}");
+        assert_eq!(reported(named(&knobs, name)), expected, "{name}");
     }
     assert_eq!(
         named(&knobs, "scheduler").knob.resets,
@@ -195,9 +195,10 @@ impl Place {
         };
         let knobs: Vec<(HostKnob, Vec<String>)> =
             self.knobs.iter().map(|one| (one.clone(), values(one))).collect();
-        let mut told = Vec::new();
-        let session = Session::begin(self.state.path(), &self.roots(), &knobs, &mut told).unwrap();
-        assert!(told.is_empty(), "{told:?}");
+        let mut reported = Vec::new();
+        let session =
+            Session::begin(self.state.path(), &self.roots(), &knobs, &mut reported).unwrap();
+        assert!(reported.is_empty(), "{reported:?}");
         session
     }
 
@@ -250,8 +251,8 @@ fn settings_are_restored_after_a_kill() {
         recover_in(place.state.path(), &place.roots()).is_empty() && place.read(READ_AHEAD) == "4"
     );
     let left = place.after_a_kill();
-    let told = recover_in(left.path(), &place.roots());
-    assert!(told.len() == 1 && told[0].contains("put back 1 setting"), "{told:?}");
+    let reported = recover_in(left.path(), &place.roots());
+    assert!(reported.len() == 1 && reported[0].contains("put back 1 setting"), "{reported:?}");
     assert!(place.read(READ_AHEAD) == "128" && !left.path().join("tune.journal").exists());
     assert!(recover_in(left.path(), &place.roots()).is_empty());
 }
@@ -264,10 +265,10 @@ fn a_foreign_value_stays_and_is_reported() {
     session.set(&[(read_ahead, "4")]).unwrap();
     let left = place.after_a_kill();
     place.write(READ_AHEAD, "777");
-    let told = recover_in(left.path(), &place.roots());
+    let reported = recover_in(left.path(), &place.roots());
     assert!(
-        told.iter().any(|sentence| sentence.contains("777") && sentence.contains("128")),
-        "{told:?}"
+        reported.iter().any(|sentence| sentence.contains("777") && sentence.contains("128")),
+        "{reported:?}"
     );
     assert!(place.read(READ_AHEAD) == "777" && !left.path().join("tune.journal").exists());
     // A running session notices it too, leaves it unchanged, and continues with the others.
@@ -275,8 +276,8 @@ fn a_foreign_value_stays_and_is_reported() {
     assert!(error.contains("777"), "{error}");
     session.set(&[(place.number("nomerges"), "2")]).unwrap();
     assert!(session.set(&[(read_ahead, "4")]).is_err());
-    let told = session.end();
-    assert!(told.len() == 1 && told[0].contains("777"), "{told:?}");
+    let reported = session.end();
+    assert!(reported.len() == 1 && reported[0].contains("777"), "{reported:?}");
     assert_eq!((place.read(READ_AHEAD), place.read("queue/nomerges")), ("777".into(), "0".into()));
 }
 
@@ -341,8 +342,8 @@ fn an_untrusted_journal_is_not_applied() {
         let journal = left.path().join("tune.journal");
         fs::write(&journal, text).unwrap();
         fs::set_permissions(&journal, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-        let told = recover_in(left.path(), &place.roots());
-        assert!(told.len() == 1 && told[0].contains(why), "{why}: {told:?}");
+        let reported = recover_in(left.path(), &place.roots());
+        assert!(reported.len() == 1 && reported[0].contains(why), "{why}: {reported:?}");
         assert!(place.read(READ_AHEAD) == "4" && journal.exists(), "{why}: nothing was done");
     }
     assert_eq!(STATE_VARIABLE, "HALFPOWER_STATE");

@@ -200,10 +200,10 @@ fn buffers_beyond_memory_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let target = host.open(&on(directory.path(), Some(MIB))).unwrap();
     let refused = read(&host, &target, Engine::Sync, Reader::new(65_536, 1 << 30, 1)).unwrap_err();
-    let told = refused.to_string();
+    let reported = refused.to_string();
     assert!(
-        refused.is_usage() && told.contains("64.0 TiB") && told.contains("lower the depth"),
-        "{told}"
+        refused.is_usage() && reported.contains("64.0 TiB") && reported.contains("lower the depth"),
+        "{reported}"
     );
 }
 

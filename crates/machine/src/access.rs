@@ -172,7 +172,7 @@ impl Memory {
 pub enum Reap {
     /// Wait for this many, but after the first for at most [`REAP_WAIT_NS`].
     AtLeast(u32),
-    /// Wait for one, polling before sleeping: for up to [`POLL_MOST_NS`] if sleeps are shorter than
+    /// Wait for one, polling before sleeping: for up to [`POLL_MAX_NS`] if sleeps are shorter than
     /// that. Does not poll if they are longer, or if a run has as many streams as processors.
     Poll,
     /// Choose the best number, or polling, in a learning phase at the start of the run.
@@ -183,7 +183,7 @@ pub enum Reap {
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
 /// The longest that a stream polls before it sleeps ([`Reap::Poll`]).
-pub const POLL_MOST_NS: Nanos = 100_000;
+pub const POLL_MAX_NS: Nanos = 100_000;
 
 /// [`Reap::Auto`] learns for this long at the start of a run; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;

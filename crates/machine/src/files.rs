@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 pub struct FileId {
     /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index in the location; 0 if there are none.
+    /// Index in the location; 0 without files there.
     pub subdirectory: u32,
     /// The file's name.
     pub number: u32,

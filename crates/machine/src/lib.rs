@@ -19,7 +19,7 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MOST_NS,
+    Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MAX_NS,
     REAP_LEARNING_NS, REAP_WAIT_NS, Reap,
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Smallest test file, space permitting, if sized by fill time.
-pub const LEAST_FILLED_BYTES: u64 = 32 * units::MIB;
+pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// The target to open, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

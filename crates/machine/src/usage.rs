@@ -260,7 +260,7 @@ pub struct Waits {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
     /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
-    pub most_percent: f64,
+    pub max_percent: f64,
     /// Percentage of samples above the throttling threshold; dirty pages oscillate around it.
     pub held_percent: f64,
 }

@@ -43,7 +43,7 @@ fn benches(c: &mut Criterion) {
         let access = workload.access(facts.size_bytes);
         let once = || {
             let mut sources = streams(&workload, &facts, 0).expect("a workload that fits");
-            // Without io_uring there is nothing to measure.
+            // Without io_uring this has no engine to measure.
             match host.measure_ceiling(&target, &access, backend, &mut sources) {
                 Ok(true) => Duration::from_nanos(sources.iter().map(Stream::measured_ns).sum()),
                 _ => Duration::ZERO,

@@ -15,9 +15,9 @@ const LONG_RUN_NS: Nanos = 800_000_000;
 /// Blocks of slices that a run is divided into.
 const BLOCKS: usize = 40;
 /// Shortest block: schedulers and quotas divide less time than this among programs.
-const LEAST_BLOCK_NS: Nanos = 50_000_000;
+const MIN_BLOCK_NS: Nanos = 50_000_000;
 /// More phases than this within a run are a rhythm, which the mean describes.
-const MOST_WITHIN: usize = 4;
+const MAX_WITHIN: usize = 4;
 /// A throttle admits in slices. One more or less falls into a block: of five that is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
@@ -104,7 +104,7 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
 /// change by [`stats::FEW_FACTOR`] counts.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
-    if !(2..stats::LEAST_TESTED).contains(&samples.len()) || samples.iter().any(short) {
+    if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
         return None;
     }
     let (mut all, mut places) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ fn joined(samples: &[Sample]) -> Option<Course> {
         all.extend(blocks);
     }
     let found = stats::phases(&all, 0.0)
-        .filter(|found| !found.gradual && found.phases.len() <= MOST_WITHIN)?;
+        .filter(|found| !found.gradual && found.phases.len() <= MAX_WITHIN)?;
     let apart = |pair: &[stats::Phase]| {
         let (high, low) = (pair[0].rate.max(pair[1].rate), pair[0].rate.min(pair[1].rate));
         high >= stats::FEW_FACTOR * low
@@ -179,10 +179,10 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     let left_out: &[f64] = if fell { &sample.warm_up_rates } else { &[] };
     let (width, blocks) = blocks(sample, left_out);
     let start = start_of(sample) - left_out.len() as u64 * sample.slice_ns;
-    if blocks.len() < stats::LEAST_TESTED {
+    if blocks.len() < stats::MIN_TESTED {
         return None;
     }
-    let found = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MOST_WITHIN)?;
+    let found = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MAX_WITHIN)?;
     // One block may be a stall.
     if found.phases.iter().any(|phase| phase.values.len() < 2) {
         return None;
@@ -209,13 +209,13 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();
-    let least = if sample.is_bursty() {
-        let enough = slices.len() as u64 * width / stats::LEAST_TESTED as u64 / THROTTLE_SLICE_NS;
+    let min = if sample.is_bursty() {
+        let enough = slices.len() as u64 * width / stats::MIN_TESTED as u64 / THROTTLE_SLICE_NS;
         (enough.clamp(2, THROTTLE_SLICES) * THROTTLE_SLICE_NS).div_ceil(width) as usize
     } else {
-        LEAST_BLOCK_NS.div_ceil(width) as usize
+        MIN_BLOCK_NS.div_ceil(width) as usize
     };
-    let group = slices.len().div_ceil(BLOCKS).max(least).max(1);
+    let group = slices.len().div_ceil(BLOCKS).max(min).max(1);
     let mean = |block: &[f64]| block.iter().sum::<f64>() / group as f64;
     (group as u64 * width, slices.chunks_exact(group).map(mean).collect())
 }

@@ -13,9 +13,9 @@ use workload::Workload;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
     /// Minimum number of runs, if the time allows.
-    pub least: u32,
+    pub min: u32,
     /// Maximum number of runs.
-    pub most: u32,
+    pub max: u32,
     /// Target precision: half the 95 % interval as a fraction of the rate.
     pub precision: f64,
     /// Time for all runs. No run starts that would end later.
@@ -25,7 +25,7 @@ pub struct Repeats {
 impl Repeats {
     /// A fixed number of runs per point.
     pub fn exactly(runs: u32) -> Repeats {
-        Repeats { least: runs, most: runs, ..Repeats::default() }
+        Repeats { min: runs, max: runs, ..Repeats::default() }
     }
 
     /// One run if the machine's runs do not differ.
@@ -37,7 +37,7 @@ impl Repeats {
 impl Default for Repeats {
     /// 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
-        Repeats { least: 3, most: 10, precision: 0.03, budget_ns: Nanos::MAX }
+        Repeats { min: 3, max: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
 }
 
@@ -88,7 +88,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     let in_time = |subject: &_, status: &PointStatus| -> bool {
         Repeated::now(subject).saturating_add(status.cost_ns) <= deadline
     };
-    for round in 0..repeats.least {
+    for round in 0..repeats.min {
         for point in subject.order(points) {
             let status = subject.status(point);
             if !status.closed && status.runs <= round && in_time(subject, &status) {
@@ -102,7 +102,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
         open.retain(|&point| {
             let status = subject.status(point);
             !status.closed
-                && (1..repeats.most).contains(&status.runs)
+                && (1..repeats.max).contains(&status.runs)
                 && subject.half_width(point) > repeats.precision
                 && in_time(subject, &status)
         });
@@ -445,7 +445,7 @@ mod tests {
         }
     }
 
-    const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, budget_ns: Nanos::MAX };
+    const USUAL: Repeats = Repeats { min: 2, max: 5, precision: 0.1, budget_ns: Nanos::MAX };
 
     #[test]
     fn rounds_first_then_the_widest_interval() {
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(fake.runs, [5, 5]);
         assert!(fake.repeat(USUAL).unwrap().is_empty(), "all have what they may have");
         assert_eq!(Fake::new(&[9.0; 3]).repeat(Repeats::exactly(1)).unwrap(), [0, 1, 2]);
-        let none = Fake::new(&[0.0; 2]).repeat(Repeats { least: 0, ..USUAL }).unwrap();
+        let none = Fake::new(&[0.0; 2]).repeat(Repeats { min: 0, ..USUAL }).unwrap();
         assert!(none.is_empty(), "what was never run is not tightened");
     }
 

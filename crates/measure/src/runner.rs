@@ -9,7 +9,7 @@ use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::sample::{Job, sample};
 use machine::units::show_size;
 use machine::{
-    Allocation, Buffers, Error, LEAST_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
+    Allocation, Buffers, Error, MIN_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
     TargetSpec,
 };
 use serde::{Deserialize, Serialize};
@@ -320,11 +320,11 @@ fn check_certain_size(
     if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
         return Ok(());
     }
-    let least = facts.size_bytes.min(LEAST_FILLED_BYTES * u64::from(facts.members));
-    let facts = TargetFacts { size_bytes: least, ..facts.clone() };
+    let min = facts.size_bytes.min(MIN_FILLED_BYTES * u64::from(facts.members));
+    let facts = TargetFacts { size_bytes: min, ..facts.clone() };
     workloads.iter().try_for_each(|workload| check(workload, &facts)).map_err(|error| match error {
         Error::Refused { what, why, .. } => {
-            let shown = show_size(least);
+            let shown = show_size(min);
             let why = format!("{why}; without --size only the first {shown} of a new file are certain to be filled");
             Error::refused(what, why, "give --size")
         }

@@ -234,13 +234,13 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
     }
-    let most = match workload.stop {
+    let max = match workload.stop {
         Stop::AfterNs(ns) => {
             before.map_or(ns.saturating_mul(FILL_BYTES_PER_NS), |bytes| bytes / 4 * 5)
         }
         Stop::AfterBytes(bytes) => bytes,
     };
-    most.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(size_bytes).1)
+    max.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(size_bytes).1)
 }
 
 /// Maximum number of repetitions of a run in which the program was paused.

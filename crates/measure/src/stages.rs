@@ -85,7 +85,7 @@ pub fn counted_times(
     };
     Ok(RequestTimes {
         device_requests_per_request: (!as_many).then_some(each),
-        ..told(TimesSource::DeviceCounters, requests, &stages)
+        ..request_times(TimesSource::DeviceCounters, requests, &stages)
     })
 }
 
@@ -165,10 +165,10 @@ fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
         (Stage::Device, seen.device_ns as f64 / requests),
         (Stage::Completion, between(done_at, of(&sums.returned_at)) / requests),
     ];
-    Some(told(TimesSource::TracePoints, seen.bios, &stages))
+    Some(request_times(TimesSource::TracePoints, seen.bios, &stages))
 }
 
-fn told(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestTimes {
+fn request_times(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestTimes {
     let whole: f64 = stages.iter().map(|(_, mean)| mean).sum();
     let stage = |&(stage, mean_ns): &(Stage, f64)| StageTime {
         stage,
@@ -345,10 +345,10 @@ mod tests {
         let seen =
             BlockTimes { bios: 2, queued_at_sum, queue_ns: 2 * 17_000, device_ns: 2 * 70_000 };
         let times = stages_of(seen, &sums).unwrap();
-        let told: Vec<(Stage, f64, f64)> =
+        let reported: Vec<(Stage, f64, f64)> =
             times.stages.iter().map(|one| (one.stage, one.mean_ns, one.percent.round())).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (Stage::Submit, 3_000.0, 3.0),
                 (Stage::Queue, 17_000.0, 17.0),

@@ -129,7 +129,7 @@ impl Stream {
             if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
         let together = sources / streams.max(1);
         let source = u64::from(index) * together + u64::from(hand);
-        let unit = u64::from(workload.least_request_bytes());
+        let unit = u64::from(workload.min_request_bytes());
         // Requests of a single size are never cut; the last of several sizes is.
         let requests =
             |bytes: u64| if workload.sizes.is_some() { bytes.div_ceil(unit) } else { bytes / unit };
@@ -225,7 +225,7 @@ impl Stream {
     /// Discards the measurements so far and restarts the run's time. Nothing may be in flight.
     #[cold]
     pub fn measure_anew(&mut self, now: Nanos) {
-        self.pass_to(now);
+        self.advance_clock(now);
         self.measure_from(now, now);
         self.deadline = now.saturating_add(self.run_ns);
         self.plain_until = if self.plain_until > 0 { self.deadline } else { 0 };
@@ -256,7 +256,7 @@ impl Stream {
 
     /// Accounts for the time since the last event.
     #[inline(always)]
-    fn pass_to(&mut self, now: Nanos) {
+    fn advance_clock(&mut self, now: Nanos) {
         // All events of one turn have the same time.
         if now != self.last_event {
             self.depth_area += u128::from(now - self.last_event) * u128::from(self.in_flight);
@@ -285,7 +285,7 @@ impl Stream {
     /// Issues the next request of the sequence in a free slot.
     #[inline(always)]
     fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Request {
-        self.pass_to(now);
+        self.advance_clock(now);
         self.in_flight += 1;
         let request = self.take(index);
         let slot = &mut self.slots[index as usize];
@@ -378,7 +378,7 @@ impl Stream {
     /// after errors.
     #[cold]
     pub fn abandon(&mut self, slot: u32, now: Nanos) {
-        self.pass_to(now);
+        self.advance_clock(now);
         self.slots[slot as usize].next = self.free;
         self.in_flight -= 1;
         if self.think == 0 {
@@ -389,8 +389,8 @@ impl Stream {
     }
 
     /// Extends the measured time to now, without a request.
-    pub fn lasts_until(&mut self, now: Nanos) {
-        self.pass_to(now);
+    pub fn extend_to(&mut self, now: Nanos) {
+        self.advance_clock(now);
     }
 
     /// Requests completed in the measured part.
@@ -500,7 +500,7 @@ impl RequestSource for Stream {
 
     #[inline(always)]
     fn complete(&mut self, completion: Completion, now: Nanos) {
-        self.pass_to(now);
+        self.advance_clock(now);
         let slot = &mut self.slots[completion.slot as usize];
         self.latency[slot.op as usize].record(now - slot.since);
         // A failed request ends the run, so its byte count is never used.
@@ -519,7 +519,7 @@ impl RequestSource for Stream {
         if now >= self.plain_until {
             return None;
         }
-        self.pass_to(now);
+        self.advance_clock(now);
         Some(self.take(0))
     }
 

@@ -4,7 +4,7 @@
 //! A block is ABBA or BAAB: drift within it cancels out, and neither arm is always first. Used by
 //! `compare` (two live results) and `tune` (a setting against its alternatives).
 
-use crate::stats::{LEAST_BLOCKS, change_at_any_time, holm};
+use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
 use workload::rng::SplitMix64;
 
@@ -21,8 +21,8 @@ pub struct Limits {
     pub until: f64,
     /// Time for all questions. Each gets its minimum number of blocks even if that takes longer.
     pub budget_ns: Nanos,
-    /// Maximum number of blocks per question; if runs differ, at least [`LEAST_BLOCKS`].
-    pub most_blocks: usize,
+    /// Maximum number of blocks per question; if runs differ, at least [`MIN_BLOCKS`].
+    pub max_blocks: usize,
     /// Closes a question as soon as arm 1 cannot be faster than arm 0 by this fraction, without
     /// deciding whether it is slower.
     pub gain_wanted: Option<f64>,
@@ -34,8 +34,8 @@ pub struct Limits {
 
 impl Limits {
     /// Maximum number of blocks per question, but not below the minimum.
-    fn most(&self) -> usize {
-        self.most_blocks.max(LEAST_BLOCKS)
+    fn max(&self) -> usize {
+        self.max_blocks.max(MIN_BLOCKS)
     }
 }
 
@@ -105,7 +105,7 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
     let mut order = SplitMix64::new(limits.seed);
     let began = arms.now();
     let mut longest = 0;
-    let goes_on = |answer: &Answer<N>| !answer.closed && answer.blocks.len() < limits.most();
+    let goes_on = |answer: &Answer<N>| !answer.closed && answer.blocks.len() < limits.max();
     while answers.iter().any(goes_on) {
         for question in 0..questions {
             if !goes_on(&answers[question]) {
@@ -113,7 +113,7 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
             }
             let passed = arms.now().saturating_sub(began);
             let enough =
-                answers.iter().all(|answer| answer.closed || answer.blocks.len() >= LEAST_BLOCKS);
+                answers.iter().all(|answer| answer.closed || answer.blocks.len() >= MIN_BLOCKS);
             if enough && passed.saturating_add(longest) > limits.budget_ns {
                 return Ok(Turns { answers, interrupted: false });
             }
@@ -167,7 +167,7 @@ fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
         let log = |values: [f64; 2]| (values[0].ln() + values[1].ln()) / 2.0;
         let logs: Vec<f64> =
             answer.blocks.iter().map(|block| log(block[1][0]) - log(block[0][0])).collect();
-        if logs.len() < LEAST_BLOCKS { None } else { change_at_any_time(&logs) }
+        if logs.len() < MIN_BLOCKS { None } else { change_at_any_time(&logs) }
     };
     let changes: Vec<_> = answers.iter().map(rate).collect();
     let adjusted = holm(
@@ -234,7 +234,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         until: 0.05,
         budget_ns: 10_000_000_000,
-        most_blocks: usize::MAX,
+        max_blocks: usize::MAX,
         gain_wanted: None,
         noisy: true,
         seed: 1,
@@ -266,30 +266,29 @@ mod tests {
         let mut arms = Fake::new(&[[100.0, 100.0]; 3]);
         let turns = in_turn(&mut arms, 3, Limits { until: 1e-9, budget_ns: 1, ..LIMITS }).unwrap();
         assert_eq!(turns.open(), 3);
-        assert!(turns.answers.iter().all(|answer| answer.blocks.len() == LEAST_BLOCKS));
+        assert!(turns.answers.iter().all(|answer| answer.blocks.len() == MIN_BLOCKS));
     }
 
     #[test]
     fn the_maximum_of_blocks_closes_a_question() {
         let mut arms = Fake::new(&[[100.0, 100.0], [100.0, 200.0]]);
-        let turns =
-            in_turn(&mut arms, 2, Limits { until: 1e-9, most_blocks: 9, ..LIMITS }).unwrap();
+        let turns = in_turn(&mut arms, 2, Limits { until: 1e-9, max_blocks: 9, ..LIMITS }).unwrap();
         assert_eq!((turns.open(), turns.answers[0].blocks.len()), (1, 9));
         assert!(turns.answers[1].closed && turns.answers[1].blocks.len() < 9);
         let few = in_turn(
             &mut Fake::new(&[[1.0, 1.0]]),
             1,
-            Limits { until: 1e-9, most_blocks: 1, ..LIMITS },
+            Limits { until: 1e-9, max_blocks: 1, ..LIMITS },
         )
         .unwrap();
-        assert_eq!(few.answers[0].blocks.len(), LEAST_BLOCKS, "fewer say nothing");
+        assert_eq!(few.answers[0].blocks.len(), MIN_BLOCKS, "fewer say nothing");
     }
 
     #[test]
     fn excluded_gains_close_a_question_early() {
         let blocks = |rates: [f64; 2], gain_wanted| {
             let mut arms = Fake::new(&[rates]);
-            let limits = Limits { until: 1e-9, most_blocks: 400, gain_wanted, ..LIMITS };
+            let limits = Limits { until: 1e-9, max_blocks: 400, gain_wanted, ..LIMITS };
             in_turn(&mut arms, 1, limits).unwrap().answers[0].blocks.len()
         };
         // A loss of 0.05 % in noise of 0.6 %: detecting it takes hundreds of blocks, excluding a
@@ -316,7 +315,7 @@ mod tests {
             turns.answers[0].failed.as_ref().map(|(_, why)| why.as_str()),
             Some("no such value")
         );
-        assert!(turns.answers[1].failed.is_none() && turns.answers[1].blocks.len() >= LEAST_BLOCKS);
+        assert!(turns.answers[1].failed.is_none() && turns.answers[1].blocks.len() >= MIN_BLOCKS);
     }
 
     #[test]
@@ -325,8 +324,8 @@ mod tests {
         early.stops = Some((5, || Stop::Interrupted("interrupted")));
         assert_eq!(in_turn(&mut early, 1, LIMITS).unwrap_err(), "interrupted");
         let mut late = Fake::new(&[[100.0, 100.0]]);
-        late.stops = Some((4 * LEAST_BLOCKS + 1, || Stop::Interrupted("interrupted")));
+        late.stops = Some((4 * MIN_BLOCKS + 1, || Stop::Interrupted("interrupted")));
         let turns = in_turn(&mut late, 1, Limits { until: 1e-9, ..LIMITS }).unwrap();
-        assert!(turns.interrupted && turns.answers[0].blocks.len() == LEAST_BLOCKS);
+        assert!(turns.interrupted && turns.answers[0].blocks.len() == MIN_BLOCKS);
     }
 }

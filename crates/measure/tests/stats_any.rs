@@ -33,8 +33,8 @@ proptest! {
             prop_assert!(half.is_finite() && half > 0.0 || peak < f64::MIN_POSITIVE);
             let settings = || points.iter().map(|point| point.x);
             if let Reached::At { setting, crossing, .. } = reached {
-                let (least, most) = (settings().fold(f64::MAX, f64::min), settings().fold(0.0, f64::max));
-                prop_assert!((least..=most).contains(&crossing), "{crossing} in {least} to {most}");
+                let (min, max) = (settings().fold(f64::MAX, f64::min), settings().fold(0.0, f64::max));
+                prop_assert!((min..=max).contains(&crossing), "{crossing} in {min} to {max}");
                 prop_assert!(settings().any(|x| x == setting));
             }
         }

@@ -2,9 +2,7 @@
 
 mod noise;
 
-use measure::stats::{
-    Change, LEAST_BLOCKS, Level, change_at_any_time, change_points, estimate_runs,
-};
+use measure::stats::{Change, Level, MIN_BLOCKS, change_at_any_time, change_points, estimate_runs};
 use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 200;
@@ -43,13 +41,12 @@ impl Disk {
 
 /// Imitates `compare`: adds blocks until a difference is significant, differences above `until` are
 /// excluded, or the time is up.
-fn decided(seed: u64, ratio: f64, until: f64, most_blocks: usize) -> Option<Change> {
+fn decided(seed: u64, ratio: f64, until: f64, max_blocks: usize) -> Option<Change> {
     let mut disk = Disk::new(seed);
     let mut logs = Vec::new();
-    while logs.len() < most_blocks {
+    while logs.len() < max_blocks {
         logs.push(disk.block(ratio));
-        let Some(change) =
-            (logs.len() >= LEAST_BLOCKS).then(|| change_at_any_time(&logs)).flatten()
+        let Some(change) = (logs.len() >= MIN_BLOCKS).then(|| change_at_any_time(&logs)).flatten()
         else {
             continue;
         };

@@ -220,7 +220,7 @@ fn pooled_spread_covers_the_truth() {
         }
         let percent = 100.0 * f64::from(covered) / f64::from(of);
         println!(
-            "spreads apart by {apart}: {percent:.1} % covered, width {:.2} of those alone",
+            "spreads apart by {apart}: {percent:.1} % covered, width {:.2} of those by themselves",
             width / alone
         );
         assert!((93.0..=97.0).contains(&percent), "{apart}: {percent} %");

@@ -59,7 +59,7 @@ fn stationary_noise_raises_few_alarms() {
 #[test]
 fn labelled_series_are_recognised() {
     const N: usize = 500;
-    let told =
+    let reported =
         |what: &str, shape: &dyn Fn(usize) -> f64, right: &dyn Fn(usize, Verdict) -> bool| {
             for noise in &NOISES[..4] {
                 let percent = share(noise, N, shape, right);
@@ -69,32 +69,32 @@ fn labelled_series_are_recognised() {
         };
     let ramp =
         |end: usize| move |t: usize| if t < end { 0.3 + 0.7 * t as f64 / end as f64 } else { 1.0 };
-    told("a ramp over 100 slices", &ramp(100), &|w, v| {
+    reported("a ramp over 100 slices", &ramp(100), &|w, v| {
         (50..=150).contains(&w) && v == Verdict::Steady
     });
-    told("a slow start of 60 slices", &|t| if t < 60 { 0.6 } else { 1.0 }, &|w, v| {
+    reported("a slow start of 60 slices", &|t| if t < 60 { 0.6 } else { 1.0 }, &|w, v| {
         (55..=70).contains(&w) && v == Verdict::Steady
     });
-    told("a ramp over 400 slices", &ramp(400), &|w, v| {
+    reported("a ramp over 400 slices", &ramp(400), &|w, v| {
         w == 0 && matches!(v, Verdict::WarmingUp { percent } if percent > 30.0)
     });
-    told("a drift of -30 %", &|t| 1.15 - 0.3 * t as f64 / N as f64, &|w, v| {
+    reported("a drift of -30 %", &|t| 1.15 - 0.3 * t as f64 / N as f64, &|w, v| {
         w == 0 && matches!(v, Verdict::Drifting { percent } if (-42.0..-18.0).contains(&percent))
     });
-    told(
+    reported(
         "a burst credit gone at 200",
         &|t| if t < 200 { 1.5 } else { 0.75 },
         &|w, v| matches!(v, Verdict::BurstExhausted { at, before, after } if at.abs_diff(200) <= 10 && w == at && before > 1.5 * after),
     );
-    told("a burst credit gone at 400", &|t| if t < 400 { 1.5 } else { 0.75 }, &|w, v| {
+    reported("a burst credit gone at 400", &|t| if t < 400 { 1.5 } else { 0.75 }, &|w, v| {
         w == 0 && matches!(v, Verdict::BurstExhausted { at, .. } if at.abs_diff(400) <= 10)
     });
-    told(
+    reported(
         "a ramp of 20 slices, then a burst gone",
         &|t| ramp(20)(t) * if t < 300 { 2.0 } else { 1.0 },
         &|_, v| matches!(v, Verdict::BurstExhausted { at, .. } if at.abs_diff(300) <= 10),
     );
-    told(
+    reported(
         "stalls of 5 slices every 25",
         &|t| if (18..23).contains(&(t % 25)) { 0.01 } else { 1.0 },
         &|w, v| {
@@ -102,7 +102,7 @@ fn labelled_series_are_recognised() {
                 && matches!(v, Verdict::Stalls { count: 20, longest: 5, period: Some(p), .. } if (p - 25.0).abs() < 0.1)
         },
     );
-    told(
+    reported(
         "throttled 3 slices of 5",
         &|t| if t % 5 < 2 { 2.5 } else { 0.0 },
         &|_, v| matches!(v, Verdict::Stalls { percent, period: Some(p), .. } if (percent - 60.0).abs() < 1.0 && (p - 5.0).abs() < 0.1),

@@ -272,9 +272,9 @@ pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> 
 }
 
 fn check(points: &[FitPoint]) -> Result<()> {
-    if points.len() < LEAST_POINTS {
+    if points.len() < MIN_POINTS {
         return Err(Error::Fit(format!(
-            "{} points are too few to hold out a third; measure {LEAST_POINTS} or more",
+            "{} points are too few to hold out a third; measure {MIN_POINTS} or more",
             points.len()
         )));
     }
@@ -290,7 +290,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
 }
 
 /// Minimum number of points for a fit.
-pub const LEAST_POINTS: usize = 9;
+pub const MIN_POINTS: usize = 9;
 
 #[cfg(test)]
 mod tests {

@@ -81,9 +81,9 @@ fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
     let rate = |disks: u32| {
         rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
     };
-    let most = rate(MAX_DRIVES)?;
-    let fills = (1..MAX_DRIVES)
-        .find(|&disks| rate(disks).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
+    let max = rate(MAX_DRIVES)?;
+    let fills =
+        (1..MAX_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= GOOD_ENOUGH * max))?;
     let buses = setup.disks.div_ceil(fills);
     let drives = if fills == 1 { "drive".to_owned() } else { format!("{fills} drives") };
     (buses > setup.buses)
@@ -96,9 +96,9 @@ fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
         return None;
     }
     let rate = |depth: u32| rate_of(setup, "", op, depth);
-    let most = rate(setup.disks * MAX_DEPTH_PER_DRIVE)?;
+    let max = rate(setup.disks * MAX_DEPTH_PER_DRIVE)?;
     let suffice = (1..=setup.disks * MAX_DEPTH_PER_DRIVE)
-        .find(|&depth| rate(depth).is_some_and(|rate| rate >= GOOD_ENOUGH * most))?;
+        .find(|&depth| rate(depth).is_some_and(|rate| rate >= GOOD_ENOUGH * max))?;
     let formula = match suffice.checked_sub(setup.disks) {
         Some(0) => " (N for N drives)".to_owned(),
         Some(more) => format!(" (N + {more} for N drives)"),
@@ -143,12 +143,12 @@ fn predicted(
     shape: (u32, u32),
     words: String,
     change: String,
-    least: f64,
+    min: f64,
 ) -> Option<Predicted> {
     let (request, depth) = shape;
     let workload = crate::workload(kind(op), request, depth);
     let found = what_if(setup, &change, &[(workload.short(), workload)]).ok()?;
-    let one = found.comparisons.first().filter(|one| one.gain >= least)?;
+    let one = found.comparisons.first().filter(|one| one.gain >= min)?;
     Some(Predicted {
         change: words,
         settings: change.clone(),

@@ -78,10 +78,10 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     let mut head: Vec<String> =
         if keys.is_empty() { vec!["question".into()] } else { keys.clone() };
     let left = head.len();
-    let told = differences.iter().any(|one| one.interval_95_percent.is_some());
+    let reported = differences.iter().any(|one| one.interval_95_percent.is_some());
     let unit = measure.heading();
     head.extend([format!("A {unit}"), format!("B {unit}"), "change %".into()]);
-    if told {
+    if reported {
         head.extend(["95 % interval".into(), String::new()]);
     }
     let row = |one: &&Difference| {
@@ -98,7 +98,7 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
                 .collect(),
         };
         cells.extend([value(measure, one.a), value(measure, one.b), signed(one.change_percent)]);
-        if told {
+        if reported {
             cells.extend([interval(one.interval_95_percent), word(one)]);
         }
         cells
@@ -150,8 +150,8 @@ const BAR: usize = 30;
 /// A bar per kind's mean: to the right for more, to the left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
-    let most = kinds.iter().map(|one| one.mean_percent.abs()).fold(0.0, f64::max);
-    if most == 0.0 || width < 60 {
+    let max = kinds.iter().map(|one| one.mean_percent.abs()).fold(0.0, f64::max);
+    if max == 0.0 || width < 60 {
         return String::new();
     }
     let name = kinds.iter().map(|one| one.kind.chars().count()).max().unwrap_or(0);
@@ -160,7 +160,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     let mut out = String::from("\n");
     for one in &kinds {
         let (kind, percent) = (&one.kind, one.mean_percent);
-        let cells = ((percent.abs() / most * bar as f64).round() as usize).max(1);
+        let cells = ((percent.abs() / max * bar as f64).round() as usize).max(1);
         let better = (percent > 0.0) == measure.is_rate();
         let tone = if better { Tone::Good } else { Tone::Doubt };
         let drawn = paint(tone, &"█".repeat(cells), colour);
@@ -325,7 +325,7 @@ pub fn html(comparison: &Comparison) -> Result<String, Error> {
                 // A kind with a single point would repeat it.
                 kinds: (!by_kind.is_empty() && by_kind.len() < differences.len())
                     .then(|| plot::changes::changes(&by_kind, measure.is_rate())),
-                chart: (differences.len() <= plot::changes::MOST)
+                chart: (differences.len() <= plot::changes::MAX)
                     .then(|| plot::changes::of_differences(&differences)),
                 runs: plot::changes::runs(&differences, |number| value(measure, number)),
             }

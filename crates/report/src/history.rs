@@ -33,7 +33,7 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
 
 /// A trend with the changes of the machine, in words.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct HistoryRow {
     pub trend: Trend,
     /// Machine changes before some readings: index, and the facts.
     pub machine: Vec<(usize, Vec<String>)>,
@@ -52,8 +52,8 @@ fn value(measure: Measure, value: f64) -> String {
 }
 
 /// The events of a trend in time order, one sentence each.
-fn sentences(told: &Told) -> Vec<(Tone, String)> {
-    let Told { trend, machine } = told;
+fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
+    let HistoryRow { trend, machine } = reported;
     let day = |place: usize| date(trend.values[place].began_unix_s);
     let mut said: Vec<(usize, Tone, String)> = trend
         .changes
@@ -90,10 +90,10 @@ fn sentences(told: &Told) -> Vec<(Tone, String)> {
     said.into_iter().map(|(_, tone, text)| (tone, text)).collect()
 }
 
-fn summary(told: &Told, measure: Measure) -> String {
-    let values = &told.trend.values;
+fn summary(reported: &HistoryRow, measure: Measure) -> String {
+    let values = &reported.trend.values;
     let (first, last) = (&values[0], &values[values.len() - 1]);
-    let changes = match (told.trend.changes.len(), values.len()) {
+    let changes = match (reported.trend.changes.len(), values.len()) {
         (0, few) if few < 6 => "too few to find a change".to_string(),
         (0, _) => "no change found".to_string(),
         (1, _) => "1 change".to_string(),
@@ -110,28 +110,28 @@ fn summary(told: &Told, measure: Measure) -> String {
 }
 
 /// Trends in a terminal: a line of bars from zero to the maximum, with dated changes.
-pub fn trends(all: &[Told], measure: Measure, width: usize, colour: bool) -> String {
+pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
     let mut out = String::new();
-    for told in all {
-        let values: Vec<f64> = told.trend.values.iter().map(|one| one.value).collect();
+    for reported in all {
+        let values: Vec<f64> = reported.trend.values.iter().map(|one| one.value).collect();
         // Only the newest readings if not all fit.
         let shown = &values[values.len().saturating_sub(width)..];
-        let most = shown.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        let max = shown.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let bars: String = shown
             .iter()
-            .map(|value| BARS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1])
+            .map(|value| BARS[((value / max * 8.0).ceil() as usize).clamp(1, 8) - 1])
             .collect();
-        out.push_str(&paint(Tone::Strong, &fit(&printable(&told.trend.label), width), colour));
+        out.push_str(&paint(Tone::Strong, &fit(&printable(&reported.trend.label), width), colour));
         out.push('\n');
         out.push_str(&bars);
         out.push('\n');
-        for line in wrap(&summary(told, measure), width) {
+        for line in wrap(&summary(reported, measure), width) {
             out.push_str(&line);
             out.push('\n');
         }
-        for (tone, sentence) in sentences(told) {
+        for (tone, sentence) in sentences(reported) {
             for line in wrap(&sentence, width) {
                 out.push_str(&paint(tone, &line, colour));
                 out.push('\n');
@@ -163,21 +163,21 @@ struct View {
     levels: String,
     changes: Vec<f64>,
     machine: Vec<f64>,
-    most: String,
+    max: String,
     first: String,
     last: String,
     rows: Vec<[String; 3]>,
 }
 
-fn view(told: &Told, measure: Measure) -> View {
-    let values = &told.trend.values;
+fn view(reported: &HistoryRow, measure: Measure) -> View {
+    let values = &reported.trend.values;
     let top = values
         .iter()
         .map(|one| one.interval_95.map_or(one.value, |[_, high]| high.min(one.value * 2.0)));
-    let most = top.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let max = top.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let step = (SIZE[0] - LEFT - 10.0) / (values.len().max(2) - 1) as f64;
     let x = |place: f64| tenth(LEFT + place * step);
-    let y = |value: f64| tenth((SIZE[1] - BOTTOM) - value / most * (SIZE[1] - BOTTOM - 10.0));
+    let y = |value: f64| tenth((SIZE[1] - BOTTOM) - value / max * (SIZE[1] - BOTTOM - 10.0));
     let mut line = String::new();
     let mut whiskers = String::new();
     let mut dots = Vec::new();
@@ -185,7 +185,7 @@ fn view(told: &Told, measure: Measure) -> View {
         let at = x(place as f64);
         line += &format!("{}{at} {}", if place == 0 { 'M' } else { 'L' }, y(one.value));
         if let Some([low, high]) = one.interval_95 {
-            whiskers += &format!("M{at} {}V{}", y(low.max(0.0)), y(high.min(most)));
+            whiskers += &format!("M{at} {}V{}", y(low.max(0.0)), y(high.min(max)));
         }
         dots.push((
             at,
@@ -199,7 +199,7 @@ fn view(told: &Told, measure: Measure) -> View {
         ));
     }
     let mut ends: Vec<usize> = vec![0];
-    ends.extend(told.trend.changes.iter().map(|one| one.at));
+    ends.extend(reported.trend.changes.iter().map(|one| one.at));
     ends.push(values.len());
     let level = |pair: &[usize]| {
         let part = &values[pair[0]..pair[1]];
@@ -207,9 +207,9 @@ fn view(told: &Told, measure: Measure) -> View {
         format!("M{} {}H{}", x(pair[0] as f64), y(mean), x(pair[1] as f64 - 1.0))
     };
     View {
-        title: told.trend.label.clone(),
-        summary: summary(told, measure),
-        sentences: sentences(told).into_iter().map(|(_, text)| text).collect(),
+        title: reported.trend.label.clone(),
+        summary: summary(reported, measure),
+        sentences: sentences(reported).into_iter().map(|(_, text)| text).collect(),
         width: SIZE[0],
         height: SIZE[1],
         left: LEFT,
@@ -218,9 +218,9 @@ fn view(told: &Told, measure: Measure) -> View {
         whiskers,
         dots,
         levels: ends.windows(2).map(level).collect(),
-        changes: told.trend.changes.iter().map(|one| x(one.at as f64 - 0.5)).collect(),
-        machine: told.machine.iter().map(|(place, _)| x(*place as f64 - 0.5)).collect(),
-        most: value(measure, most),
+        changes: reported.trend.changes.iter().map(|one| x(one.at as f64 - 0.5)).collect(),
+        machine: reported.machine.iter().map(|(place, _)| x(*place as f64 - 0.5)).collect(),
+        max: value(measure, max),
         first: date(values[0].began_unix_s),
         last: date(values[values.len() - 1].began_unix_s),
         rows: values
@@ -236,7 +236,7 @@ fn view(told: &Told, measure: Measure) -> View {
 /// A bug in this crate: a template that does not fit.
 pub fn trends_html(
     target: &str,
-    all: &[Told],
+    all: &[HistoryRow],
     measure: Measure,
     program: &str,
 ) -> Result<String, Error> {
@@ -248,7 +248,7 @@ pub fn trends_html(
         target,
         about => format!("{} over time, from the history", measure.heading()),
         program,
-        views => all.iter().map(|told| view(told, measure)).collect::<Vec<_>>(),
+        views => all.iter().map(|reported| view(reported, measure)).collect::<Vec<_>>(),
     };
     Ok(environment.get_template("trend.html")?.render(context)?)
 }

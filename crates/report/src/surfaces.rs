@@ -142,7 +142,7 @@ fn cells(surface: &Surface) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
 
 fn view(place: usize, surface: &Surface) -> View {
     let rooms = [plot::Room::Wide, plot::Room::Narrow];
-    let most = cells(surface).map(|cell| cell.2).fold(0.0, f64::max);
+    let max = cells(surface).map(|cell| cell.2).fold(0.0, f64::max);
     let at = |(row, column, value): (usize, usize, f64)| {
         format!(
             "{} in records of {} of a file of {}",
@@ -154,7 +154,7 @@ fn view(place: usize, surface: &Surface) -> View {
     let best = cells(surface).max_by(|a, b| a.2.total_cmp(&b.2)).map(at);
     let worst = cells(surface).min_by(|a, b| a.2.total_cmp(&b.2)).map(at);
     let band = |value: f64| {
-        ((value / most.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize)
+        ((value / max.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize)
             .min(plot::surface::BANDS - 1)
     };
     let row = |(index, bytes): (usize, &u64)| Row {

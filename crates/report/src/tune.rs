@@ -58,12 +58,11 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
         }
     }
     out.push('\n');
-    let minimum =
-        tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
-    let most = tuning.budget_ns.max(tuning.least_ns.unwrap_or(0));
+    let minimum = tuning.min_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
+    let max = tuning.budget_ns.max(tuning.min_ns.unwrap_or(0));
     let time = format!(
         "It takes {minimum}at most about {}, and stops early once every trial is decided. Every setting is restored at the end.",
-        duration(most)
+        duration(max)
     );
     say(&mut out, Tone::Plain, &time, width, colour);
     say(
@@ -109,8 +108,8 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
         let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/byte %", ""];
         out.push_str(&table(&head(&names), &rows, 3, width, colour));
         if tuning.tried.iter().chain(&tuning.combination).any(|one| !one.resized.is_empty()) {
-            let told = "If the request size changes, p99 is that of a request of the new size.";
-            say(&mut out, Tone::Quiet, told, width, colour);
+            let reported = "If the request size changes, p99 is that of a request of the new size.";
+            say(&mut out, Tone::Quiet, reported, width, colour);
         }
     }
     for (place, lines) in by_place(&tuning.keep) {

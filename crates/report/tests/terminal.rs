@@ -36,7 +36,7 @@ fn a_ladder() {
 #[test]
 fn an_answer_fits_one_screen() {
     let mut results = support::study();
-    for (width, most) in [(60, 22), (80, 22), (99, 22), (100, 24), (140, 24)] {
+    for (width, max) in [(60, 22), (80, 22), (99, 22), (100, 24), (140, 24)] {
         for doubts in [0, 1, 3, 9] {
             let answer_part = results.answer.as_mut().expect("a study has an answer");
             answer_part.doubts = vec![
@@ -46,7 +46,7 @@ fn an_answer_fits_one_screen() {
                 ];
             let text = answer(&results, width, false);
             assert!(
-                text.lines().count() <= most,
+                text.lines().count() <= max,
                 "{} lines at {width} columns",
                 text.lines().count()
             );

@@ -251,7 +251,7 @@ impl Achieved {
                 .map(|sample| sample.usage.unserved_ns.map(|ns| ns as f64))
                 .sum::<Option<f64>>()
                 .map(|ns| ns / elapsed * 100.0),
-            dirty_percent: dirty().map(|dirty| dirty.most_percent).max_by(f64::total_cmp),
+            dirty_percent: dirty().map(|dirty| dirty.max_percent).max_by(f64::total_cmp),
             dirty_held_percent: (dirty().count() == samples.len() && !samples.is_empty())
                 .then(|| dirty().map(|dirty| dirty.held_percent).sum::<f64>() / runs),
             disturbances: Disturbances::of(workload, samples),

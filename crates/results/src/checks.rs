@@ -31,7 +31,7 @@ pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 /// A run that goes in order over more than this share of a rotating disk meets tracks of different
 /// length.
 const ACROSS_SHARE: f64 = 0.05;
-/// The innermost track of a disk holds at least about so much of the outermost.
+/// The innermost track of a disk holds at least about this share of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
 /// A run by time in which fewer requests complete says little of a rate.
@@ -71,7 +71,7 @@ pub(crate) fn warnings(
         && workload.buffering.is_direct()
     {
         warnings.push(format!(
-            "the devices moved {:.0} % more bytes than were asked of them: somebody else uses them, or a layer adds its own",
+            "the devices moved {:.0} % more bytes than were asked of them: another program uses them, or a layer adds its own",
             share * 100.0
         ));
     }
@@ -106,7 +106,7 @@ pub(crate) fn warnings(
     }
     if workload.data.verify {
         warnings.push(
-            "each block was made and checked, which takes the processor's time: this is no measurement of the target"
+            "each block was made and checked, which takes the processor's time: this does not measure the target"
                 .into(),
         );
     }
@@ -245,9 +245,9 @@ fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
         .map(|part| part.iter().sum::<f64>() / part.len() as f64);
-    let (least, most) = parts
-        .fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
-    if most > 0.0 { least / most } else { 1.0 }
+    let (min, max) =
+        parts.fold((f64::INFINITY, 0.0f64), |(min, max), rate| (min.min(rate), max.max(rate)));
+    if max > 0.0 { min / max } else { 1.0 }
 }
 
 /// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for

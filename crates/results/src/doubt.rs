@@ -47,7 +47,7 @@ impl Doubt {
         self.words == other.words
     }
 
-    /// How many warnings it was made of.
+    /// The number of warnings merged into it.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -55,12 +55,12 @@ impl Doubt {
     /// Widens the ranges by those of another doubt of its kind.
     pub fn merge(&mut self, other: &Doubt) {
         let value = |text: &str| text.parse::<f64>().unwrap_or(0.0);
-        for ([least, most], [low, high]) in self.ranges.iter_mut().zip(&other.ranges) {
-            if value(low) < value(least) {
-                least.clone_from(low);
+        for ([min, max], [low, high]) in self.ranges.iter_mut().zip(&other.ranges) {
+            if value(low) < value(min) {
+                min.clone_from(low);
             }
-            if value(high) > value(most) {
-                most.clone_from(high);
+            if value(high) > value(max) {
+                max.clone_from(high);
             }
         }
         self.count += other.count;
@@ -70,10 +70,10 @@ impl Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words[0])?;
-        for ([least, most], words) in self.ranges.iter().zip(&self.words[1..]) {
-            f.write_str(least)?;
-            if least != most {
-                write!(f, " to {most}")?;
+        for ([min, max], words) in self.ranges.iter().zip(&self.words[1..]) {
+            f.write_str(min)?;
+            if min != max {
+                write!(f, " to {max}")?;
             }
             f.write_str(words)?;
         }

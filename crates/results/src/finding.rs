@@ -84,7 +84,7 @@ impl Finding {
     }
 }
 
-/// A gain that may be none.
+/// A gain that may be zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainGain {
     /// The recommendation in a few words.

@@ -180,7 +180,7 @@ impl Interference {
         };
         match worst(&p99).filter(|(_, times)| *times > 1.0) {
             Some((one, times)) => {
-                parts.push(format!("the p99 of {} is {times:.1} times that alone", name(one)))
+                parts.push(format!("the p99 of {} is {times:.1} times that by itself", name(one)))
             }
             None => parts.push("no p99 rises by more than its interval".into()),
         }
@@ -200,16 +200,16 @@ impl Interference {
         let together = show_rate(self.throughput_bytes_per_s);
         parts.push(match self.throughput_ratio {
             Some(ratio) if !ratio.is_different() => {
-                format!("all at once give {together}, equal to the sum of each alone within the interval")
+                format!("all at once give {together}, equal to the sum of each by itself within the interval")
             }
             Some(ratio) => format!(
-                "all at once give {together}, {:.0} % ({:.0} to {:.0}) of the sum of each alone",
+                "all at once give {together}, {:.0} % ({:.0} to {:.0}) of the sum of each by itself",
                 ratio.mean * 100.0,
                 ratio.low * 100.0,
                 ratio.high * 100.0
             ),
             None => format!(
-                "all at once give {together}, {:.0} % of the sum of each alone",
+                "all at once give {together}, {:.0} % of the sum of each by itself",
                 self.throughput_bytes_per_s / sum * 100.0
             ),
         });

@@ -91,7 +91,7 @@ pub struct LatencyGoal {
 }
 
 /// Finds the best rate with a 99th percentile within `p99_ns`: doubles the depth until the goal is
-/// missed or the rate stops growing, then bisects. `at` returns the workload for a depth; `most` is
+/// missed or the rate stops growing, then bisects. `at` returns the workload for a depth; `max` is
 /// the maximum depth. Every depth tried becomes a point; `first` is the document index of the
 /// first.
 ///
@@ -100,7 +100,7 @@ pub struct LatencyGoal {
 pub fn measure_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,
-    (p99_ns, most, first): (u64, u32, usize),
+    (p99_ns, max, first): (u64, u32, usize),
     repeats: Repeats,
     mut on_depth: impl FnMut(&Workload),
 ) -> Result<(Vec<Point>, LatencyGoal)> {
@@ -112,18 +112,18 @@ pub fn measure_within_p99<M: Machine>(
         let numbers = points.last().and_then(|point| point.numbers.as_ref());
         Ok(numbers.map(|numbers| (numbers.iops, numbers.latency_ns.p99)))
     };
-    let (mut holds, mut too_deep, mut depth, mut most_iops, mut flat) = (0, None, 1, 0.0f64, 0);
+    let (mut holds, mut too_deep, mut depth, mut max_iops, mut flat) = (0, None, 1, 0.0f64, 0);
     while let Some((iops, p99)) = measure(depth)? {
         if p99 > p99_ns {
             too_deep = Some(depth);
             break;
         }
-        flat = if iops < most_iops * GAIN { flat + 1 } else { 0 };
-        (holds, most_iops) = (depth, most_iops.max(iops));
-        if flat == FLAT || depth >= most {
+        flat = if iops < max_iops * GAIN { flat + 1 } else { 0 };
+        (holds, max_iops) = (depth, max_iops.max(iops));
+        if flat == FLAT || depth >= max {
             break;
         }
-        depth = (depth * 2).min(most);
+        depth = (depth * 2).min(max);
     }
     while let Some(deep) =
         too_deep.filter(|&deep| holds > 0 && deep - holds > (holds / NEAR).max(1))
@@ -239,8 +239,8 @@ impl LatencyGoal {
         if let Some(half) = self.half_depth.filter(|&half| half < points[at].workload.depth) {
             said += &format!("; half of that rate from depth {half}");
         }
-        if let Some(most) = self.unlimited_bytes_per_s.filter(|most| rate < most * (1.0 - SAME)) {
-            said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
+        if let Some(max) = self.unlimited_bytes_per_s.filter(|max| rate < max * (1.0 - SAME)) {
+            said += &format!("; {:.0} % of the best rate at any latency", rate / max * 100.0);
         }
         if !self.sure {
             said +=

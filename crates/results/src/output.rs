@@ -41,7 +41,7 @@ pub struct Output {
     force: bool,
 }
 
-/// What exists under the output's name.
+/// The object under the output's name.
 enum Place {
     Free,
     /// A file that may be replaced, with its current metadata.
@@ -65,7 +65,7 @@ impl Output {
         let output = Output::at(option, path, force)?;
         if let Some(target) = targets.iter().find(|target| output.is_target(target)) {
             return Err(output.refused(format!(
-                "it is what is measured, or lies under it, or is read ({}); name another file",
+                "it is measured, or is under a target, or is read ({}); name another file",
                 target.display()
             )));
         }
@@ -181,7 +181,7 @@ impl Output {
     fn unusable(&self, directory: &Path, error: &io::Error) -> OutputError {
         self.refused(match error.kind() {
             io::ErrorKind::NotFound => {
-                format!("there is no directory {}; make it first", directory.display())
+                format!("{}: no such directory; make it first", directory.display())
             }
             _ => format!(
                 "no file can be made in {}: {error}; name another place",
@@ -281,7 +281,7 @@ mod tests {
             "3;fio-3.33;j;0;0\n",
             "j: (groupid=0, jobs=1): err= 0:\n  read: IOPS=1\n",
         ];
-        // Content alone does not make a file ours.
+        // Content does not make a file ours.
         let looks = [
             "{\"schema\": \"halfpower.results/1\"}",
             "point,op,read_percent\r\n",
@@ -338,7 +338,7 @@ mod tests {
         for output in [&target, &link, &not_there] {
             assert!(
                 refusal(output, true, &[target.clone(), not_there.clone()])
-                    .contains("what is measured")
+                    .contains("it is measured")
             );
         }
     }
@@ -357,7 +357,7 @@ mod tests {
     fn places_that_cannot_be_written_are_refused_at_once() {
         let here = tempfile::tempdir().unwrap();
         assert!(refusal(here.path(), false, &[]).contains("directory"));
-        assert!(refusal(&here.path().join("no/r.json"), false, &[]).contains("no directory"));
+        assert!(refusal(&here.path().join("no/r.json"), false, &[]).contains("no such directory"));
         assert!(refusal(Path::new("/proc/r.json"), false, &[]).contains("/proc"));
     }
 

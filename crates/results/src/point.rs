@@ -350,7 +350,7 @@ impl Numbers {
 
     /// Replaces the interval by an estimate that pools the variance over several points.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
-        // Without requests there is no mean size.
+        // Without requests the mean size is undefined.
         if self.iops <= 0.0 {
             return;
         }

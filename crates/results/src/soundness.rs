@@ -1,5 +1,5 @@
 //! Whether a document's figures agree with each other. Damage and edits by hand are found here,
-//! before anybody believes a figure.
+//! before a figure is believed.
 
 use crate::document::Results;
 use crate::operation::OperationRate;
@@ -11,7 +11,7 @@ use std::fmt;
 /// Figures that are the same number by two ways of calculation differ by less than this share.
 const ROUNDING: f64 = 0.01;
 
-/// What contradicts, and in which field.
+/// The contradiction, and its field.
 type Check = Result<(), String>;
 
 /// Checks every figure that a report or a comparison uses.

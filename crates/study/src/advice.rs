@@ -97,18 +97,18 @@ fn worth_saying(
     found: &Found<'_>,
     before: usize,
     half: Option<(Goal, usize)>,
-    most: Option<(Goal, usize)>,
+    max: Option<(Goal, usize)>,
 ) -> Vec<(Goal, usize)> {
-    let (Some(half), Some(most)) = (half, most) else { return half.or(most).into_iter().collect() };
+    let (Some(half), Some(max)) = (half, max) else { return half.or(max).into_iter().collect() };
     let rate = |index: usize| found.entries[index].point().rate().unwrap_or(0.0);
     let effort =
         |index: usize| changes(&found.entries[before].workload, &found.entries[index].workload);
-    if half.1 == most.1 || effort(most.1) <= effort(half.1) {
-        vec![most]
-    } else if rate(most.1) < rate(half.1) * WORTH_MORE {
+    if half.1 == max.1 || effort(max.1) <= effort(half.1) {
+        vec![max]
+    } else if rate(max.1) < rate(half.1) * WORTH_MORE {
         vec![half]
     } else {
-        vec![half, most]
+        vec![half, max]
     }
 }
 

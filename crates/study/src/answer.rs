@@ -165,7 +165,7 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
     let points = found.points;
     let mut doubts: Vec<PeakDoubt> =
         peaks.iter().filter_map(|peak| changed_since(peak, found)).collect();
-    // Without noise, an interval is no reason for doubt: it shows how steady the one run was.
+    // Without noise, an interval is not a reason for doubt: it shows how steady the one run was.
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter_map(above_advertised));
@@ -213,7 +213,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// What the budget left out, one sentence each.
+/// The parts that the budget left out, one sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {

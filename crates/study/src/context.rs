@@ -129,16 +129,16 @@ impl StudyContext {
     /// Request sizes for the target, with their ranks: the 1997 grid (2 KiB to 1 MiB), from the
     /// smallest direct size to 16 MiB.
     pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
-        let least = if self.direct() { self.facts.direct_align_bytes } else { 512 };
+        let min = if self.direct() { self.facts.direct_align_bytes } else { 512 };
         let kib = |k: u64| (k * units::KIB) as u32;
-        let mut sizes = vec![(least, Rank::Core)];
+        let mut sizes = vec![(min, Rank::Core)];
         let core = [4, 16, 64, 256, 1024, 4096].map(|k| (kib(k), Rank::Core));
         let usual = [2, 8, 32, 128, 512, 2048, 16384].map(|k| (kib(k), Rank::Usual));
         let rich = [1, 192, 8192].map(|k| (kib(k), Rank::Rich));
         sizes.extend(core.into_iter().chain(usual).chain(rich));
         sizes.retain(|(size, _)| {
-            *size >= least
-                && size.is_multiple_of(least)
+            *size >= min
+                && size.is_multiple_of(min)
                 && u64::from(*size) * 4 <= self.facts.size_bytes
         });
         sizes.sort();
@@ -161,9 +161,9 @@ impl StudyContext {
     /// runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
-        let most = (self.facts.size_bytes / 2).max(u64::from(request));
+        let max = (self.facts.size_bytes / 2).max(u64::from(request));
         (bytes as u64)
-            .clamp(units::MIB.min(most), most)
+            .clamp(units::MIB.min(max), max)
             .next_multiple_of(u64::from(request))
             .max(u64::from(request))
     }

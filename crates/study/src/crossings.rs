@@ -38,7 +38,7 @@ struct Curve {
 
 /// Measures the sizes around every reported crossing of half of the peaks: first for single
 /// requests, whatever the time, then for deeper ones. `peaks` are the entries of the best rates.
-/// Does nothing on a machine whose runs repeat exactly, where nothing was left out.
+/// Does nothing on a machine whose runs repeat exactly: nothing was left out.
 ///
 /// # Errors
 /// The user's interrupt.

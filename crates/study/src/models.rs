@@ -71,14 +71,14 @@ fn half_power(
         stats::Point { x: reading.x, y: reading.y, low, high }
     };
     let curve: Vec<stats::Point> = readings.iter().map(point).collect();
-    let least = curve.iter().map(|point| point.x).fold(f64::MAX, f64::min);
-    let most = curve.iter().map(|point| point.x).fold(0.0, f64::max);
+    let min = curve.iter().map(|point| point.x).fold(f64::MAX, f64::min);
+    let max = curve.iter().map(|point| point.x).fold(0.0, f64::max);
     let (smallest, crossing, interval_95, at_or_below) =
         match stats::half_power(&curve, peak, interval)?.reached {
             Reached::At { setting, crossing, low, high } => (
                 Some(setting),
                 Some(crossing),
-                Some([low.unwrap_or(least), high.unwrap_or(most)]),
+                Some([low.unwrap_or(min), high.unwrap_or(max)]),
                 false,
             ),
             Reached::AtOrBelow { setting, .. } => (Some(setting), None, None, true),

@@ -58,14 +58,14 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     // A throttle that the system reports counts even if these runs do not show it.
     let throttled = setting.facts.is_throttled();
     let mut bursts = 0;
-    let mut least_run = SHORTEST_RUN_NS.max(plan.budget_ns as f64 * RUN_SHARE);
+    let mut min_run = SHORTEST_RUN_NS.max(plan.budget_ns as f64 * RUN_SHARE);
     for op in setting.ops() {
         let (speed, single) = probe_one(sampler, &setting, op, &mut bursts)?;
         match op {
             OpKind::Write => setting.speed.write = speed,
             _ => setting.speed.read = speed,
         }
-        least_run = least_run.max(single * REQUESTS_A_RUN).min(LONGEST_RUN_NS);
+        min_run = min_run.max(single * REQUESTS_A_RUN).min(LONGEST_RUN_NS);
     }
     if setting.facts.writable && !setting.facts.in_memory {
         let index = sampler.push(setting.flushed_write(65_536), None);
@@ -83,11 +83,9 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
         let slower = speeds.fold(f64::INFINITY, f64::min);
         (QUIET_REQUESTS / slower * 1e9).clamp(SHORTEST_RUN_NS, LONGEST_QUIET_NS) as Nanos
     } else if sampler.bursty {
-        (least_run as Nanos)
-            .max(BURSTS_A_RUN * THROTTLE_SLICE_NS)
-            .next_multiple_of(THROTTLE_SLICE_NS)
+        (min_run as Nanos).max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS)
     } else {
-        least_run as Nanos
+        min_run as Nanos
     };
     Ok(setting)
 }

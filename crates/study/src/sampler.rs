@@ -405,7 +405,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             return Ok(());
         }
         let budget_ns = until.saturating_sub(self.now());
-        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, budget_ns })
+        repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
     /// Pools the spread between runs over all points, as a few runs of one point do not determine

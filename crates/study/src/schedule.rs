@@ -77,11 +77,11 @@ pub(crate) fn measure<M: Machine>(
     let mut trials = wanted(setting, plan);
     if sampler.noisy {
         let cells: usize = trials.iter().map(|trial| trial.grid.cells.len()).sum();
-        let least_run = setting.run_ns as f64;
+        let min_run = setting.run_ns as f64;
         let left = (sampler.at(GRID_SHARE).saturating_sub(sampler.machine.now())) as f64;
         // Many cells belong to several experiments and run once.
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
-            .clamp(least_run, LONGEST_RUN_NS) as Nanos;
+            .clamp(min_run, LONGEST_RUN_NS) as Nanos;
         // Wait between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
         let gap = if sampler.bursty {
             THROTTLE_SLICE_NS as f64 * 2.5
@@ -101,7 +101,7 @@ pub(crate) fn measure<M: Machine>(
     for (number, class) in classes.into_iter().enumerate() {
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
-        // Without the first trial there is no answer, so it may overrun a short budget.
+        // The answer needs the first trial, so it may overrun a short budget.
         let share = if number == 0 { OVERRUN_SHARE } else { GRID_SHARE };
         sampler.rounds(&indices, 1, sampler.at(share))?;
     }
@@ -158,7 +158,7 @@ pub(crate) fn settle<M: Machine>(
 }
 
 pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
-    let most = match plan.effort {
+    let max = match plan.effort {
         Effort::Quick => Rank::Core,
         Effort::Normal => Rank::Usual,
         Effort::Full => Rank::Rich,
@@ -166,7 +166,7 @@ pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
     let trial = |experiment: &&'static Experiment| {
         let mut grid = (experiment.grid)(setting);
         if plan.wants(experiment.id) {
-            grid.cells.retain(|cell| cell.rank <= most);
+            grid.cells.retain(|cell| cell.rank <= max);
         } else {
             grid = Grid { notes: grid.notes, ..Grid::skipped("not selected (--only)") };
         }
@@ -176,7 +176,7 @@ pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
 }
 
 /// Removes cells if there are more than the runs allow, least informative first; reports how many.
-pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
+pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
         let workload = &cell.workload;
@@ -190,7 +190,7 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
             None => seen.push((weight(cell), kind(cell), one)),
         }
     }
-    let dropped = seen.len().checked_sub(most).filter(|&dropped| dropped > 0)?;
+    let dropped = seen.len().checked_sub(max).filter(|&dropped| dropped > 0)?;
     // Among equally informative cells keep the same number of each kind, as each kind has its own
     // peak and verdict; within a kind, those of the earlier experiments.
     seen.sort_by_key(|one| one.0);
@@ -200,11 +200,11 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     let turns: Vec<usize> = (0..seen.len()).map(turn).collect();
     let mut ranked: Vec<_> = seen.into_iter().zip(turns).collect();
     ranked.sort_by_key(|((weight, ..), turn)| (weight / WEIGHT_CLASS, *turn));
-    let kept: Vec<_> = ranked.into_iter().take(most).map(|((.., one), _)| one).collect();
+    let kept: Vec<_> = ranked.into_iter().take(max).map(|((.., one), _)| one).collect();
     for trial in trials {
         trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
     }
-    Some(format!("{dropped} of {} points, to leave time for the others", dropped + most))
+    Some(format!("{dropped} of {} points, to leave time for the others", dropped + max))
 }
 
 fn weight(cell: &Cell) -> u32 {
@@ -217,8 +217,8 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
         if let Some(point) = cell.point {
-            let least = weights.entry(point).or_insert(u32::MAX);
-            *least = weight(cell).min(*least);
+            let min = weights.entry(point).or_insert(u32::MAX);
+            *min = weight(cell).min(*min);
         }
     }
     weights

@@ -164,7 +164,7 @@ fn seen(budget_s: u64) -> Seen {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let studies = SEEDS.count();
-    for (budget_s, most_width, most_error, most_half_error, most_wide) in
+    for (budget_s, max_width, max_error, max_half_error, max_wide) in
         [(50, 0.2, 0.07, 0.18, 0.25), (180, 0.1, 0.05, 0.12, 0.1)]
     {
         let mut seen = seen(budget_s);
@@ -185,7 +185,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         // sizes; with 128 seeds chance allows somewhat fewer.
         assert!(seen.peaks.share() >= 0.91 && seen.halves.share() >= 0.89, "{said}");
         assert!(
-            width < most_width && peak < most_error && half < most_half_error && wide < most_wide,
+            width < max_width && peak < max_error && half < max_half_error && wide < max_wide,
             "{said}"
         );
         assert!(seen.half_open == 0 && seen.verdicts * 10 >= studies * 9, "{said}");

@@ -361,8 +361,8 @@ fn service_times_of_the_drives_of_1997_fit_regime_by_regime() {
             .iter()
             .find(|model| model.mode.name() == "the next block after a pause")
             .unwrap();
-        let [least, most] = hits.sizes_bytes.unwrap();
-        assert!(least <= 2048.0 && (8192.0..=131_072.0).contains(&most), "{drive}: {hits:?}");
+        let [min, max] = hits.sizes_bytes.unwrap();
+        assert!(min <= 2048.0 && (8192.0..=131_072.0).contains(&max), "{drive}: {hits:?}");
         assert!((hits.fixed_ns / (fixed_ms * 1e6) - 1.0).abs() < 0.1, "{drive}: {hits:?}");
         assert!(
             (hits.rate_bytes_per_s.unwrap() / bus_bytes_per_s - 1.0).abs() < 0.1,

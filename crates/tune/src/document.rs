@@ -28,7 +28,8 @@ pub struct Tuning {
     /// Time budget of the whole tuning.
     pub budget_ns: u64,
     /// Minimum time of the tuning; absent if runs end after an amount of data.
-    pub least_ns: Option<u64>,
+    #[serde(rename = "least_ns")]
+    pub min_ns: Option<u64>,
     /// A question is decided once any larger change than this is ruled out.
     pub until_percent: f64,
     /// Smaller changes count as no difference.

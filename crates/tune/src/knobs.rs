@@ -6,7 +6,7 @@ use machine::{
 };
 use workload::{Pattern, Workload};
 
-/// What a workload knob may depend on.
+/// The facts that a workload knob may depend on.
 pub struct Scene<'a> {
     pub facts: &'a TargetFacts,
     pub engines: &'a [Engine],

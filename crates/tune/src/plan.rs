@@ -3,7 +3,7 @@
 use crate::document::{LeftOut, Step};
 use crate::knobs::{KNOBS, Scene, WorkloadKnob};
 use machine::{Alternative, Knob, Matters, Nanos};
-use measure::stats::LEAST_BLOCKS;
+use measure::stats::MIN_BLOCKS;
 use workload::{OpKind, Stop, Workload};
 
 /// A knob the user named, with the values to try; if empty, the table's own.
@@ -236,12 +236,12 @@ impl Plan {
 
     /// Minimum time: the minimum blocks of each question and of the combination; `None` if runs end
     /// after an amount of data.
-    pub fn least_ns(&self, noisy: bool) -> Option<Nanos> {
+    pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         let run = |index: &usize| match self.questions[*index].stop {
             Stop::AfterNs(ns) => Some(ns),
             Stop::AfterBytes(_) => None,
         };
-        let blocks = if noisy { LEAST_BLOCKS as u64 } else { 1 };
+        let blocks = if noisy { MIN_BLOCKS as u64 } else { 1 };
         let runs: Option<Nanos> =
             self.trials.iter().flat_map(|trial| &trial.questions).map(run).sum();
         Some(runs? * 4 * blocks)

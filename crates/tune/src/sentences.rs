@@ -17,7 +17,10 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
             one.outcome.word()
         )),
         None if tuning.tried.iter().any(|one| one.outcome == Outcome::Helps) => {
-            said.push("Some changes helped, but they were not tried together, so there is no recommendation.".into());
+            said.push(
+                "Some changes helped, but they were not tried together, so nothing is recommended."
+                    .into(),
+            );
         }
         None if tuning.tried.iter().any(|one| one.outcome == Outcome::Undecided) => {
             said.push(

@@ -147,7 +147,7 @@ impl Tuning {
             plan: plan.steps(),
             left_out: plan.left_out.clone(),
             budget_ns: limits.budget_ns,
-            least_ns: plan.least_ns(limits.noisy),
+            min_ns: plan.min_ns(limits.noisy),
             until_percent: limits.until_percent,
             worth_percent: limits.worth_percent,
             took_ns: None,
@@ -249,7 +249,7 @@ fn ask<S: Subject>(
     let turns_limits = turns::Limits {
         until: limits.until_percent / 100.0,
         budget_ns: limits.budget_ns,
-        most_blocks: usize::MAX,
+        max_blocks: usize::MAX,
         gain_wanted: limits.gain_wanted_percent.map(|percent| percent / 100.0),
         noisy: limits.noisy,
         seed: limits.seed,

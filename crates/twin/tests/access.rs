@@ -58,12 +58,12 @@ fn unsupported_access_is_refused_with_a_hint() {
 #[test]
 fn a_blocking_engine_has_one_request_at_a_time_and_others_as_many_as_asked() {
     for machine in ["gateway-1997", "nvme", "cloud", "virtio"] {
-        for (engine, most) in
+        for (engine, max) in
             [(Engine::Sync, 1), (Engine::Threads, 1), (Engine::IoUring, 8), (Engine::Libaio, 8)]
         {
             let (_, source) =
                 run(machine, &Access { engine, ..direct() }, &Plain::new(Op::Read, 4096, 64, 8));
-            assert_eq!(source.most, most, "{machine} {engine}");
+            assert_eq!(source.max, max, "{machine} {engine}");
         }
         // For the machine, N threads equal one thread at depth N.
         let (twin, volume) = open(machine);

@@ -107,7 +107,7 @@ fn a_blocking_and_an_asynchronous_part_run_side_by_side() {
         (&b, direct(), Plain::new(Op::Read, 4096, 4000, 8)),
     ];
     let used = parts(&twin, &mut both);
-    assert_eq!((both[0].2.most, both[1].2.most), (1, 8));
+    assert_eq!((both[0].2.max, both[1].2.max), (1, 8));
     // Neither limits the other. Eight requests come from one flash page at once, and their thread
     // handles them in turn: 8 x 3 us on top of one 83 us read.
     let ratio = used[1].elapsed_ns as f64 / used[0].elapsed_ns as f64;

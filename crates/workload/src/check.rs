@@ -263,7 +263,7 @@ impl Workload {
                     self.read_percent,
                     self.allocation.name()
                 ),
-                "the file starts empty, so there is nothing to read",
+                "the file starts empty, so it has nothing to read",
                 "write only, or use the allocation written",
             );
         }

@@ -189,7 +189,7 @@ mod tests {
     /// ([`machine::RequestSource::fill_buffers`]).
     const WALK_BYTES: usize = 256 << 10;
 
-    /// What `writes` writes of each source leave on a device.
+    /// The bytes that `writes` writes of each source leave on a device.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();

@@ -61,9 +61,9 @@ impl FreeMap {
         None
     }
 
-    /// Takes up to `most` consecutive free blocks from `first`; returns their number.
-    pub fn take(&mut self, first: u64, most: u64) -> u64 {
-        let end = first.saturating_add(most).min(self.blocks);
+    /// Takes up to `max` consecutive free blocks from `first`; returns their number.
+    pub fn take(&mut self, first: u64, max: u64) -> u64 {
+        let end = first.saturating_add(max).min(self.blocks);
         let mut block = first;
         while block < end && self.levels[0][(block / WORD) as usize] >> (block % WORD) & 1 == 0 {
             self.set(block);
@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_and_takes_what_a_list_of_blocks_would(blocks in 1u64..9000, most in 1u64..200, seed: u64) {
+        fn it_finds_and_takes_what_a_list_of_blocks_would(blocks in 1u64..9000, max in 1u64..200, seed: u64) {
             let (mut map, mut list) = (FreeMap::new(blocks), vec![false; blocks as usize]);
             let mut draws = SplitMix64::new(seed);
             while !map.is_full() {
@@ -103,8 +103,8 @@ mod tests {
                 let wanted = free(from..blocks).or_else(|| free(0..from));
                 prop_assert_eq!(map.next_free(from), wanted);
                 let first = wanted.unwrap();
-                let run = (first..blocks.min(first + most)).take_while(|&block| !list[block as usize]).count() as u64;
-                prop_assert_eq!(map.take(first, most), run);
+                let run = (first..blocks.min(first + max)).take_while(|&block| !list[block as usize]).count() as u64;
+                prop_assert_eq!(map.take(first, max), run);
                 (first..first + run).for_each(|block| list[block as usize] = true);
             }
             prop_assert!(list.iter().all(|&taken| taken));

@@ -22,6 +22,7 @@ pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS};
 pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use free_map::FreeMap;
+pub use options::size_option;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
 pub use sizes::SizeDraw;

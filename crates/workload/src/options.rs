@@ -6,8 +6,8 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
 use std::str::FromStr;
 
-/// In the syntax of an option: `64k`, `31.5k`.
-fn size(bytes: u64) -> String {
+/// A size in the syntax of an option: `64k`, `31.5k`.
+pub fn size_option(bytes: u64) -> String {
     match show_size(bytes).split_once(' ') {
         Some((number, "B")) => number.into(),
         Some((number, unit)) => format!("{number}{}", unit[..1].to_lowercase()),
@@ -22,7 +22,7 @@ impl fmt::Display for Pattern {
             Pattern::Random => f.pad("random"),
             Pattern::Uniform => f.pad("uniform"),
             Pattern::Backward => f.pad("backward"),
-            Pattern::Stride(bytes) => write!(f, "stride:{}", size(*bytes)),
+            Pattern::Stride(bytes) => write!(f, "stride:{}", size_option(*bytes)),
             Pattern::Columns(columns) => write!(f, "columns:{columns}"),
             Pattern::Zipf(theta) => write!(f, "zipf:{theta}"),
             Pattern::HotCold { hot_percent, access_percent } => {
@@ -97,7 +97,7 @@ impl Workload {
             "--op {} --pattern {} --request {}",
             self.op(),
             self.pattern,
-            size(u64::from(self.request_bytes))
+            size_option(u64::from(self.request_bytes))
         )];
         let mut add = |wanted: bool, option: String| options.extend(wanted.then_some(option));
         add(!matches!(self.read_percent, 0 | 100), format!("--read-percent {}", self.read_percent));
@@ -110,24 +110,24 @@ impl Workload {
             self.allocation != Allocation::Written,
             format!("--allocate {}", self.allocation.name()),
         );
-        add(self.offset_bytes > 0, format!("--offset {}", size(self.offset_bytes)));
+        add(self.offset_bytes > 0, format!("--offset {}", size_option(self.offset_bytes)));
         add(
             self.region_start_bytes > 0,
-            format!("--region-start {}", size(self.region_start_bytes)),
+            format!("--region-start {}", size_option(self.region_start_bytes)),
         );
         add(
             self.region_bytes.is_some(),
-            format!("--region {}", size(self.region_bytes.unwrap_or_default())),
+            format!("--region {}", size_option(self.region_bytes.unwrap_or_default())),
         );
         add(self.hint != Hint::None, format!("--hint {}", self.hint.name()));
         add(self.memory != Memory::Huge, format!("--memory {}", self.memory.name()));
         add(self.cache != CacheState::AsIs, format!("--cache {}", self.cache.name()));
         if let Stop::AfterBytes(bytes) = self.stop {
-            add(true, format!("--bytes {}", size(bytes)));
+            add(true, format!("--bytes {}", size_option(bytes)));
         }
         add(
             self.limit_bytes.is_some(),
-            format!("--limit {}", size(self.limit_bytes.unwrap_or_default())),
+            format!("--limit {}", size_option(self.limit_bytes.unwrap_or_default())),
         );
         add(self.rate_iops.is_some(), format!("--rate {}", self.rate_iops.unwrap_or_default()));
         add(self.reap != Reap::default(), format!("--reap {}", self.reap));
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn sizes_parse_back() {
         for bytes in [512, 4096, 32256, 65536, 1 << 20, 12345, 100 << 20] {
-            assert_eq!(parse_size(&size(bytes)), Ok(bytes));
+            assert_eq!(parse_size(&size_option(bytes)), Ok(bytes));
         }
     }
 

@@ -10,8 +10,8 @@ pub struct SizeDraw(Draw);
 
 #[derive(Debug, Clone)]
 enum Draw {
-    /// `least` times 1 to `count`.
-    Range { least: u32, count: u64 },
+    /// `min` times 1 to `count`.
+    Range { min: u32, count: u64 },
     /// With the upper end of each size's share of 64 random bits.
     Shares(Vec<(u64, u32)>),
 }
@@ -20,7 +20,7 @@ impl SizeDraw {
     pub fn new(mix: &SizeMix) -> SizeDraw {
         SizeDraw(match mix {
             SizeMix::Range { least_bytes, most_bytes } => Draw::Range {
-                least: *least_bytes,
+                min: *least_bytes,
                 count: u64::from(most_bytes / (*least_bytes).max(1)).max(1),
             },
             SizeMix::Shares(shares) => {
@@ -42,7 +42,7 @@ impl SizeDraw {
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
-            Draw::Range { least, count } => *least * (below(random, *count) as u32 + 1),
+            Draw::Range { min, count } => *min * (below(random, *count) as u32 + 1),
             Draw::Shares(ends) => ends
                 .iter()
                 .find(|(end, _)| random <= *end)
@@ -117,16 +117,16 @@ impl Workload {
     /// Granularity of starting positions: the request size, the smallest of several, or the
     /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
-        let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
+        let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
             [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]
         });
-        let of_sizes = mixes.filter(|(_, used)| *used).filter_map(|(mix, _)| least(mix)).min();
+        let of_sizes = mixes.filter(|(_, used)| *used).filter_map(|(mix, _)| min(mix)).min();
         let align = self.align_bytes.filter(|_| self.pattern != Pattern::Seq);
         align.or(of_sizes).unwrap_or(self.request_bytes).max(1)
     }
 
-    pub fn least_request_bytes(&self) -> u32 {
+    pub fn min_request_bytes(&self) -> u32 {
         if self.sizes.is_some() {
             Workload { align_bytes: None, ..self.clone() }.unit_bytes()
         } else {
@@ -154,18 +154,18 @@ impl Workload {
             [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]
         {
             let what = || "the request sizes".to_string();
-            let Some((least, most)) = mix.bounds() else {
+            let Some((min, max)) = mix.bounds() else {
                 return Err(Error::refused(
                     what(),
                     "there are none",
                     "give each size a share, 100 % in all",
                 ));
             };
-            if least == 0 || most < least {
+            if min == 0 || max < min {
                 let why = format!(
                     "they go from {} to {}",
-                    show_size(u64::from(least)),
-                    show_size(u64::from(most))
+                    show_size(u64::from(min)),
+                    show_size(u64::from(max))
                 );
                 return Err(Error::refused(what(), why, "begin with 1 B or more and end above"));
             }
@@ -179,7 +179,7 @@ impl Workload {
                     ));
                 }
             }
-            greatest = if used { most.max(greatest) } else { greatest };
+            greatest = if used { max.max(greatest) } else { greatest };
         }
         if greatest != self.request_bytes {
             let what = format!("request size {}", show_size(u64::from(self.request_bytes)));
@@ -239,13 +239,13 @@ mod tests {
     }
 
     fn workload(pattern: Pattern, read: SizeMix, write: SizeMix, read_percent: u8) -> Workload {
-        let most = |mix: &SizeMix| mix.bounds().unwrap().1;
+        let max = |mix: &SizeMix| mix.bounds().unwrap().1;
         let request_bytes = if read_percent == 100 {
-            most(&read)
+            max(&read)
         } else if read_percent == 0 {
-            most(&write)
+            max(&write)
         } else {
-            most(&read).max(most(&write))
+            max(&read).max(max(&write))
         };
         Workload {
             pattern,
@@ -337,8 +337,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sequential_requests_leave_no_gap_and_end_with_the_region(units in 40u64..400, least in 1u32..5, times in 2u32..9, seed: u64) {
-            let unit = least * 512;
+        fn sequential_requests_leave_no_gap_and_end_with_the_region(units in 40u64..400, min in 1u32..5, times in 2u32..9, seed: u64) {
+            let unit = min * 512;
             let range = SizeMix::Range { least_bytes: unit, most_bytes: unit * times };
             let workload = Workload { seed, ..workload(Pattern::Seq, range.clone(), range, 100) };
             let bytes = units * u64::from(unit);

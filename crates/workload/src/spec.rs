@@ -102,8 +102,8 @@ impl SizeMix {
     pub fn mean(&self) -> f64 {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => {
-                let least = (*least_bytes).max(1);
-                f64::from(least) * (1.0 + f64::from(most_bytes / least)) / 2.0
+                let min = (*least_bytes).max(1);
+                f64::from(min) * (1.0 + f64::from(most_bytes / min)) / 2.0
             }
             SizeMix::Shares(shares) => shares
                 .iter()

@@ -67,7 +67,7 @@ impl Zipf {
     }
 
     fn inverse(&self, y: f64) -> f64 {
-        // Rounding may put the product slightly below -1, where no x exists.
+        // Rounding may put the product slightly below -1, outside the range of x.
         let t = (y * (1.0 - self.theta)).max(-1.0);
         (y * if t.abs() > 1e-8 { t.ln_1p() / t } else { 1.0 - t * (0.5 - t / 3.0) }).exp()
     }

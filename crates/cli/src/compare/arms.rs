@@ -215,7 +215,7 @@ pub(super) fn compare(
         limits: Limits {
             until: arguments.until / 100.0,
             budget_ns: arguments.budget,
-            most_blocks: usize::MAX,
+            max_blocks: usize::MAX,
             gain_wanted: None,
             noisy: arms.iter().any(|arm| arm.is_noisy()),
             seed: of[0].target.seed,

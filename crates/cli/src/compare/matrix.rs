@@ -56,7 +56,7 @@ pub(crate) fn compare(
         limits: Limits {
             until: matrix::DECIDED,
             budget_ns: Nanos::MAX,
-            most_blocks: in_turn.most_blocks,
+            max_blocks: in_turn.max_blocks,
             gain_wanted: None,
             noisy,
             seed: options.seed.unwrap_or(1),
@@ -66,7 +66,7 @@ pub(crate) fn compare(
         keys: &KEYS,
         more: "--repeats or --runtime",
     };
-    let mut progress = Progress(Watch::new(in_turn.least_ns));
+    let mut progress = Progress(Watch::new(in_turn.min_ns));
     let comparison =
         Comparison::of_arms(&mut arms, turn, &mut progress, crate::context::program())?;
     progress.0.end();

@@ -8,6 +8,7 @@ use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
+use crate::target::results_in;
 use clap::Args;
 use machine::units::parse_time;
 use results::Output;
@@ -136,7 +137,8 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
                     "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"
                 )));
             }
-            read(context, results, arguments)?
+            let results: Vec<PathBuf> = results.iter().map(|path| results_in(path)).collect();
+            read(context, &results, arguments)?
         }
     };
     show(arguments, &outputs, &comparison)?;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering};
-use predict::fit::{Fit, FitPoint, Judged, LEAST_POINTS, Order};
+use predict::fit::{Fit, FitPoint, Judged, MIN_POINTS, Order};
 use results::Results;
 use results::{Numbers, Point};
 use serde::Serialize;
@@ -63,9 +63,9 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
     let results =
         results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let chosen = points(&results);
-    if chosen.points.len() < LEAST_POINTS {
+    if chosen.points.len() < MIN_POINTS {
         return Err(Failure::Usage(format!(
-            "{}: {} of its {} points can calibrate a machine and {LEAST_POINTS} are needed: direct reads and writes, in order or random, \
+            "{}: {} of its {} points can calibrate a machine and {MIN_POINTS} are needed: direct reads and writes, in order or random, \
              of a written target; measure them with halfpower study, or with sweep --op read,write --pattern seq,random --request 4k,64k,1m \
              --depth 1,8",
             arguments.results.display(),
@@ -118,10 +118,10 @@ fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failu
     let small = points.iter().filter(|point| {
         point.order == Order::Random && point.depth == 1 && point.read_percent == 100
     });
-    let least = small
+    let min = small
         .map(|point| f64::from(point.request_bytes) / point.throughput_bytes_per_s * 1e6)
         .fold(f64::INFINITY, f64::min);
-    let rotating = least.is_finite() && least > ROTATING_US;
+    let rotating = min.is_finite() && min > ROTATING_US;
     let names: &[&str] = if rotating { &["hdd-20tb", "cloud"] } else { &MODERN };
     Ok(names.iter().map(|name| Setup::parse(name)).collect::<Result<_, _>>()?)
 }

@@ -133,9 +133,8 @@ fn workload_of(
         return Err(wrong("larger than what is read and written"));
     }
     let request_bytes = u32::try_from(request).map_err(|_| wrong("too large"))?;
-    let least = request * u64::from(depth) * ROUNDS;
-    let bytes =
-        if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(least);
+    let min = request * u64::from(depth) * ROUNDS;
+    let bytes = if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(min);
     Ok(Workload {
         read_percent: match op {
             "read" => 100,
@@ -207,7 +206,7 @@ fn sentence(result: &WhatIf) -> String {
     else {
         return String::new();
     };
-    let told = |one: &Comparison| {
+    let reported = |one: &Comparison| {
         let rates = [&one.before, &one.after].map(|side| show_rate(side.throughput_bytes_per_s));
         format!("{}: x{}, {} become {}", one.workload, significant(one.gain, 3), rates[0], rates[1])
     };
@@ -215,9 +214,10 @@ fn sentence(result: &WhatIf) -> String {
         (before, after) if before == after => format!("still limited by {after}"),
         (before, after) => format!("the limit moves from {before} to {after}"),
     };
-    let mut said = format!("{} gains most for {}; {}.", result.changes, told(best), moved(best));
+    let mut said =
+        format!("{} gains most for {}; {}.", result.changes, reported(best), moved(best));
     if result.comparisons.len() > 1 {
-        said.push_str(&format!(" Least for {}.", told(worst)));
+        said.push_str(&format!(" Least for {}.", reported(worst)));
     }
     said
 }

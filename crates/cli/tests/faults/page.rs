@@ -33,7 +33,7 @@ const TAIL: &str = "
 - Hardware that is absent here: NVMe, SCSI, device mapper, md RAID, and cgroup v2's I/O controller. Recorded system trees
   cover what halfpower reads of them.
 - A real power failure. The FUSE file system loses, tears and misplaces writes instead.
-- NFS, SMB and vfat. FUSE files without attributes and ext4 with times in seconds stand in for them.
+- NFS, SMB and vfat. FUSE files without attributes and ext4 with times in seconds replace them.
 - A pause of the whole virtual machine, `ptrace` stops, and the freezer of cgroup v2.
 - A user's file with a plain number as its name inside a `halfpower-*.files` directory: it looks like halfpower's own.
 - A writer that has mapped a file through the upper layer's own path of an overlay while halfpower keeps the file
@@ -94,26 +94,26 @@ fn command(line: &str) -> &str {
 
 /// The distinct commands of a row.
 fn commands(row: &Row) -> String {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (line, _) in lines(row) {
         let name = format!("`{}`", command(line));
-        if !told.contains(&name) {
-            told.push(name);
+        if !reported.contains(&name) {
+            reported.push(name);
         }
     }
     let how: BTreeSet<&str> =
         lines(row).iter().map(|(_, by)| *by).filter(|by| !by.is_empty()).collect();
     let how: Vec<&str> = how.into_iter().collect();
     if how.is_empty() {
-        told.join(", ")
+        reported.join(", ")
     } else {
-        format!("{}, {}", told.join(", "), how.join("; "))
+        format!("{}, {}", reported.join(", "), how.join("; "))
     }
 }
 
 /// The distinct ways in which a row's commands must end.
 fn ends(row: &Row) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for step in row.steps {
         let one = match step {
             Step::Run(_, _, ends)
@@ -125,11 +125,11 @@ fn ends(row: &Row) -> String {
             Step::Fails(line) => format!("`{}` fails", command(line)),
             _ => continue,
         };
-        if !told.contains(&one) {
-            told.push(one);
+        if !reported.contains(&one) {
+            reported.push(one);
         }
     }
-    told.join("; then ")
+    reported.join("; then ")
 }
 
 fn said(ends: &Ends) -> String {

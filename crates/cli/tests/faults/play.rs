@@ -302,8 +302,8 @@ impl Running {
         {
             assert!(stdout.is_empty(), "refused, and yet a result: {all}");
         }
-        let told = !stderr.is_empty() || self.by.stderr != Sink::Caught;
-        assert!(told || matches!(ends.codes, [0, ..] | [130] | []), "no message: {all}");
+        let reported = !stderr.is_empty() || self.by.stderr != Sink::Caught;
+        assert!(reported || matches!(ends.codes, [0, ..] | [130] | []), "no message: {all}");
         let mut points = Vec::new();
         if ends.failed_points {
             points = failed_points_of(&stdout).unwrap_or_else(|why| panic!("{why}: {all}"));

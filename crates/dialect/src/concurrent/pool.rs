@@ -257,7 +257,7 @@ impl RequestSource for PoolThread {
         };
         if next == Next::Done {
             // A target that is rarely drawn was also used until the end.
-            self.streams.iter_mut().for_each(|stream| stream.result.stream.lasts_until(self.ended));
+            self.streams.iter_mut().for_each(|stream| stream.result.stream.extend_to(self.ended));
         }
         next
     }

@@ -241,7 +241,7 @@ fn a_thread_of_a_pool_draws_its_targets_by_their_weights_and_a_seed_repeats() {
         "{} to the first",
         of(0)
     );
-    assert_eq!(drawn(&[1, 0, 3], 4, 7, 100), targets[..100], "it hangs on the seed alone");
+    assert_eq!(drawn(&[1, 0, 3], 4, 7, 100), targets[..100], "it depends only on the seed");
     assert_ne!(drawn(&[1, 0, 3], 4, 8, 100), targets[..100]);
 }
 

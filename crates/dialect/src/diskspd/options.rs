@@ -235,9 +235,8 @@ impl Reading {
         if !matches!(letter, 'X' | 'R' | 'd' | 'W' | 'C' | 'v' | 'z') {
             self.run_option.get_or_insert_with(|| shortened(spelling));
         }
-        let whole = |least: u64, most: u64| {
-            number_of(spelling, value, least, most).map(|value| value as u32)
-        };
+        let whole =
+            |min: u64, max: u64| number_of(spelling, value, min, max).map(|value| value as u32);
         let size = || Size::parse(spelling, value).map(Some);
         let days = 86_400_000;
         match letter {

@@ -206,8 +206,8 @@ impl ThreadPool {
     /// The buffers of all threads, from those of each target's workload.
     pub(super) fn buffers(&self, each: &[Buffers]) -> Vec<Buffers> {
         let depth = self.outstanding.unwrap_or(each.iter().map(|one| one.depth).sum());
-        let most = each.iter().map(|one| one.request_bytes).max().unwrap_or(0);
+        let max = each.iter().map(|one| one.request_bytes).max().unwrap_or(0);
         let writes = each.iter().any(|one| one.writes);
-        vec![Buffers { streams: self.threads, depth, request_bytes: most, writes }]
+        vec![Buffers { streams: self.threads, depth, request_bytes: max, writes }]
     }
 }

@@ -154,7 +154,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
         if create.is_none() && !there {
             return Err(Error::refused(
                 target.path.display().to_string(),
-                "there is no such file",
+                "no such file",
                 "make it with -c<size>, or name one that exists",
             ));
         }

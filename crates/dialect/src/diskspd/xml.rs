@@ -97,14 +97,14 @@ impl Element {
         self.text.trim()
     }
 
-    fn number(&self, most: u64) -> Result<u64> {
+    fn number(&self, max: u64) -> Result<u64> {
         let plain =
             !self.value().is_empty() && self.value().bytes().all(|byte| byte.is_ascii_digit());
         match self.value().parse::<u64>() {
-            Ok(value) if plain && value <= most => Ok(value),
+            Ok(value) if plain && value <= max => Ok(value),
             _ => refuse(
                 format!("<{}>{}", shortened(&self.name), shortened(self.value())),
-                format!("it is not a number up to {most}"),
+                format!("it is not a number up to {max}"),
                 "correct the profile",
             ),
         }

@@ -156,8 +156,8 @@ fn rates(
         let one = if span.latency { half.interval_latency(index) } else { Interval::default() };
         format!(
             " {name}MinLatencyMilliseconds=\"{}\" {name}MaxLatencyMilliseconds=\"{}\" {name}AvgLatencyMilliseconds=\"{}\" {name}LatencyStdDev=\"{}\"",
-            ms(one.least_ns as f64),
-            ms(one.most_ns as f64),
+            ms(one.min_ns as f64),
+            ms(one.max_ns as f64),
             ms(one.mean_ns()),
             ms(one.deviation_ns())
         )

@@ -43,4 +43,4 @@ pub use run::min_rate::StopReason;
 pub use run::result::{CloneResult, CloneStats, Entry, FioResult, GroupResult, JobResult};
 pub use run::steady::Steady;
 pub use run::stream_stats::{Batches, BySide, Line, SIDES, Sum, Times};
-pub use run::surroundings::{Counts, DiskUse, Surroundings};
+pub use run::system_stats::{Counts, DiskUse, SystemStats};

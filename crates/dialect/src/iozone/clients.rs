@@ -88,10 +88,10 @@ impl Options {
     pub fn with_clients(mut self) -> Result<Options> {
         let Some(list) = &self.client_list else { return Ok(self) };
         self.clients = read(list)?;
-        let most = self.max_children();
-        if most > self.clients.len() {
+        let max = self.max_children();
+        if max > self.clients.len() {
             return refuse(
-                format!("-t {most}"),
+                format!("-t {max}"),
                 format!("{} has {} clients", list.display(), self.clients.len()),
                 "start at most as many processes, or name a client on more lines",
             );

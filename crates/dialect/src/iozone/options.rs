@@ -134,7 +134,7 @@ pub struct Options {
 }
 
 /// Parses a size in kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
-fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let what = || shortened(words);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -158,10 +158,10 @@ fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     }
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     match bytes {
-        Some(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
+        Some(bytes) if (min..=max).contains(&bytes) => Ok(bytes),
         _ => refuse(
             what(),
-            format!("it is not between {} and {}", show_size(least), show_size(most)),
+            format!("it is not between {} and {}", show_size(min), show_size(max)),
             "choose a size between them",
         ),
     }
@@ -195,14 +195,14 @@ impl<'a> Words<'a> {
         Ok((format!("{option}{gap}{value}"), value))
     }
 
-    fn number(&mut self, option: &str, least: u64, most: u64) -> Result<u64> {
+    fn number(&mut self, option: &str, min: u64, max: u64) -> Result<u64> {
         let (words, value) = self.spelled(option)?;
-        number_of(&words, value, least, most)
+        number_of(&words, value, min, max)
     }
 
-    fn size(&mut self, option: &str, least: u64, most: u64) -> Result<u64> {
+    fn size(&mut self, option: &str, min: u64, max: u64) -> Result<u64> {
         let (words, value) = self.spelled(option)?;
-        size(&words, value, least, most)
+        size(&words, value, min, max)
     }
 
     fn path(&mut self, option: &str) -> Result<PathBuf> {
@@ -490,10 +490,10 @@ impl Options {
                 "add -t N, at most the number of clients",
             );
         }
-        let most = self.max_children();
-        if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput())
+        let max = self.max_children();
+        if !self.process_files.is_empty() && (self.process_files.len() < max || !self.throughput())
         {
-            let why = format!("{} files for {most} processes", self.process_files.len());
+            let why = format!("{} files for {max} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");
         }
         let smallest_file = self.files.iter().min();

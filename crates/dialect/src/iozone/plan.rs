@@ -227,13 +227,13 @@ impl Options {
         let mut cells = Vec::new();
         for file_bytes in files {
             let records = if self.auto && self.records.is_empty() {
-                let least = if file_bytes > LARGE_FILE && !self.all_records && !chosen {
+                let min = if file_bytes > LARGE_FILE && !self.all_records && !chosen {
                     64 * KIB
                 } else {
                     4 * KIB
                 };
                 doubling(
-                    self.record_range.0.unwrap_or(least),
+                    self.record_range.0.unwrap_or(min),
                     self.record_range.1.unwrap_or(16 * MIB),
                 )
             } else {

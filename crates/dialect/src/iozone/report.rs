@@ -356,8 +356,8 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
         (bytes + child.bytes, operations + child.operations)
     });
     let parent = rate(options, bytes, operations, one.elapsed_ns);
-    let least = each.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = each.iter().copied().fold(0.0, f64::max);
+    let min = each.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = each.iter().copied().fold(0.0, f64::max);
     let xfer = one
         .children
         .iter()
@@ -393,8 +393,8 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
             );
         }
     }
-    let _ = writeln!(text, "\tMin throughput per {doer} \t\t\t= {least:10.2} {unit} ");
-    let _ = writeln!(text, "\tMax throughput per {doer} \t\t\t= {most:10.2} {unit}");
+    let _ = writeln!(text, "\tMin throughput per {doer} \t\t\t= {min:10.2} {unit} ");
+    let _ = writeln!(text, "\tMax throughput per {doer} \t\t\t= {max:10.2} {unit}");
     let _ = writeln!(
         text,
         "\tAvg throughput per {doer} \t\t\t= {:10.2} {unit}",
@@ -419,7 +419,7 @@ fn spread_table(result: &IozoneResult) -> String {
     let mut tests: Vec<Test> = result.cells.iter().map(|measured| measured.test).collect();
     tests.sort_unstable();
     tests.dedup();
-    let mut text = String::from("\tGreatest less least run in % of the median (one run: -):\n\t");
+    let mut text = String::from("\tMax less min of runs in % of the median (one run: -):\n\t");
     // Writing to a string cannot fail.
     let _ = write!(text, "{:>15}{:>13}", "file", "record");
     tests.iter().for_each(|test| write!(text, "{:>9}", short(*test)).unwrap_or_default());
@@ -475,12 +475,12 @@ fn short(test: Test) -> &'static str {
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {
-        let (least, most) = values.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| {
-            (least.min(*value), most.max(*value))
-        });
+        let (min, max) = values
+            .iter()
+            .fold((f64::INFINITY, 0.0f64), |(min, max), value| (min.min(*value), max.max(*value)));
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        (most - least) / sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN) * 100.0
+        (max - min) / sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN) * 100.0
     };
     if !result.cells.is_empty() {
         text += &spread_table(result);

@@ -37,9 +37,9 @@ impl Measured {
 
     /// Range of the repeats over their median, in percent; `None` with one repeat.
     pub fn spread_percent(&self) -> Option<f64> {
-        let least = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
-        (self.runs_bytes_per_s.len() > 1).then(|| (most - least) / self.rate() * 100.0)
+        let min = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
+        (self.runs_bytes_per_s.len() > 1).then(|| (max - min) / self.rate() * 100.0)
     }
 }
 

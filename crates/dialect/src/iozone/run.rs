@@ -147,7 +147,7 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
 
 /// The test files: one, or one per child of the throughput mode.
 pub fn files(options: &Options) -> Vec<PathBuf> {
-    let most = options.child_counts().into_iter().max().unwrap_or(0) as usize;
+    let max = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {
         return vec![options.file.clone().unwrap_or_else(|| DEFAULT_FILE.into())];
     }
@@ -160,7 +160,7 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
     if let Some(twin) = options.file.as_ref().filter(|path| is_twin(path)) {
         let twin = twin.to_string_lossy();
         let joint = if twin.contains('#') { '.' } else { '#' };
-        return (0..most).map(|child| format!("{twin}{joint}{child}").into()).collect();
+        return (0..max).map(|child| format!("{twin}{joint}{child}").into()).collect();
     }
     // The children's files also go into a directory given with -f.
     let base = match &options.file {
@@ -168,7 +168,7 @@ pub fn files(options: &Options) -> Vec<PathBuf> {
         Some(path) => path.display().to_string(),
         None => "iozone".into(),
     };
-    (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
+    (0..max).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
 fn open<'m, M: Machine>(

@@ -3,7 +3,7 @@
 use machine::files::{FileEngine, FileSync};
 use std::fmt;
 use std::path::PathBuf;
-use workload::smallfile::MOST;
+use workload::smallfile::MAX;
 
 /// The style of a run's report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,23 +92,23 @@ type Parser = fn(&str) -> Result<Command, String>;
 const TABLE: [(&str, &str, Parser); 20] = [
     ("set size", "Sets low and high bounds of files", size),
     ("set number", "Sets number of simultaneous files", |a| {
-        count(a, "invalid number of files", MOST / 2).map(Command::SetNumber)
+        count(a, "invalid number of files", MAX / 2).map(Command::SetNumber)
     }),
     ("set seed", "Sets seed for random number generator", |a| {
-        count(a, "invalid seed for random numbers", MOST).map(Command::SetSeed)
+        count(a, "invalid seed for random numbers", MAX).map(Command::SetSeed)
     }),
     ("set transactions", "Sets number of transactions", |a| {
-        count(a, "no transactions specified", MOST).map(Command::SetTransactions)
+        count(a, "no transactions specified", MAX).map(Command::SetTransactions)
     }),
     ("set location", "Sets location of working files", location),
     ("set subdirectories", "Sets number of subdirectories", |a| {
-        count(a, "invalid number of subdirectories", MOST).map(Command::SetSubdirectories)
+        count(a, "invalid number of subdirectories", MAX).map(Command::SetSubdirectories)
     }),
     ("set read", "Sets read block size", |a| {
-        count(a, "invalid read block size", MOST).map(Command::SetRead)
+        count(a, "invalid read block size", MAX).map(Command::SetRead)
     }),
     ("set write", "Sets write block size", |a| {
-        count(a, "invalid write block size", MOST).map(Command::SetWrite)
+        count(a, "invalid write block size", MAX).map(Command::SetWrite)
     }),
     ("set buffering", "Sets usage of buffered I/O", buffering),
     ("set bias read", "Sets the chance of choosing read over append", |a| {
@@ -195,28 +195,28 @@ fn atoi(text: &str) -> i64 {
     if negative { -value } else { value }
 }
 
-fn count(argument: &str, complaint: &str, most: u32) -> Result<u32, String> {
-    within(atoi(argument), 1, most)
-        .ok_or_else(|| format!("{complaint}: write a number from 1 to {most}"))
+fn count(argument: &str, complaint: &str, max: u32) -> Result<u32, String> {
+    within(atoi(argument), 1, max)
+        .ok_or_else(|| format!("{complaint}: write a number from 1 to {max}"))
 }
 
-fn within(value: i64, least: u32, most: u32) -> Option<u32> {
-    u32::try_from(value).ok().filter(|value| (least..=most).contains(value))
+fn within(value: i64, min: u32, max: u32) -> Option<u32> {
+    u32::try_from(value).ok().filter(|value| (min..=max).contains(value))
 }
 
 fn size(argument: &str) -> Result<Command, String> {
     let mut words = argument.split_whitespace();
     let wrong = || {
         format!(
-            "no file size low or high bounds specified: write one or two numbers from 1 to {MOST}"
+            "no file size low or high bounds specified: write one or two numbers from 1 to {MAX}"
         )
     };
-    let low = within(words.next().map_or(0, atoi), 1, MOST).ok_or_else(wrong)?;
+    let low = within(words.next().map_or(0, atoi), 1, MAX).ok_or_else(wrong)?;
     let high = words.next().map_or(0, atoi);
-    if high > i64::from(MOST) {
+    if high > i64::from(MAX) {
         return Err(wrong());
     }
-    Ok(Command::SetSize(low, within(high, low, MOST).unwrap_or(low)))
+    Ok(Command::SetSize(low, within(high, low, MAX).unwrap_or(low)))
 }
 
 /// The longest path that a system call accepts (`PATH_MAX` without its NUL).
@@ -235,8 +235,8 @@ fn location(argument: &str) -> Result<Command, String> {
     }
     let path = PathBuf::from(path);
     let weight = match words.next() {
-        Some(word) if sign != Some('-') => within(atoi(word), 1, MOST).ok_or_else(|| {
-            format!("invalid weight: write a number from 1 to {MOST} after the directory")
+        Some(word) if sign != Some('-') => within(atoi(word), 1, MAX).ok_or_else(|| {
+            format!("invalid weight: write a number from 1 to {MAX} after the directory")
         })?,
         _ => 1,
     };

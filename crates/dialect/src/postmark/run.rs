@@ -179,11 +179,11 @@ pub fn run<F: FileSystem>(
     interrupt: &AtomicBool,
     out: &mut dyn Write,
 ) -> Result<PostmarkResult, RunError> {
-    let mut told = false;
+    let mut reported = false;
     let (mut result, left_out) = measure::retry_if_paused(|| {
         let mut nowhere = io::sink();
         let out: &mut dyn Write =
-            if std::mem::replace(&mut told, true) { &mut nowhere } else { &mut *out };
+            if std::mem::replace(&mut reported, true) { &mut nowhere } else { &mut *out };
         let (result, paused) = system.watched(|| once(system, config, interrupt, out));
         Ok::<_, RunError>((result?, paused))
     })?;

@@ -11,7 +11,7 @@ use super::run::{check_destroy, check_writable, spec};
 use super::{Access, Kind, Options, files};
 use machine::units::show_size;
 use machine::{Error, Machine, Nanos, Result, TargetFacts, TargetSpec};
-use measure::stats::{LEAST_BLOCKS, Ratio, ratio_interval};
+use measure::stats::{MIN_BLOCKS, Ratio, ratio_interval};
 use measure::{Repeats, Runner};
 use results::Point;
 use schemars::JsonSchema;
@@ -124,9 +124,9 @@ pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InTurn {
     /// Maximum number of blocks of four runs, two on each target.
-    pub most_blocks: usize,
+    pub max_blocks: usize,
     /// Minimum time for all points.
-    pub least_ns: Nanos,
+    pub min_ns: Nanos,
 }
 
 /// The limits of a comparison; `noisy`: repeated runs differ.
@@ -134,19 +134,19 @@ pub struct InTurn {
 /// # Errors
 /// There are too few runs for an interval.
 pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
-    let most = options.repeats.unwrap_or(MAX_RUNS_IN_TURN);
-    let least = 2 * LEAST_BLOCKS as u32;
-    if noisy && most < least {
+    let max = options.repeats.unwrap_or(MAX_RUNS_IN_TURN);
+    let min = 2 * MIN_BLOCKS as u32;
+    if noisy && max < min {
         return Err(Error::refused(
-            format!("--repeats {most}"),
+            format!("--repeats {max}"),
             "a difference between two targets has no interval from so few runs",
-            format!("give {least} or more"),
+            format!("give {min} or more"),
         ));
     }
-    let runs = if noisy { 2 * u64::from(least) } else { 4 };
+    let runs = if noisy { 2 * u64::from(min) } else { 4 };
     let points = workloads(options, &[]).len() as u64;
-    let least_ns = points.saturating_mul(runs).saturating_mul(options.run_ns());
-    Ok(InTurn { most_blocks: most as usize / 2, least_ns })
+    let min_ns = points.saturating_mul(runs).saturating_mul(options.run_ns());
+    Ok(InTurn { max_blocks: max as usize / 2, min_ns })
 }
 
 /// Opens targets of the study and refuses points that are invalid on one of them.
@@ -171,11 +171,11 @@ pub fn open<'m, M: Machine>(
 /// The workloads in the order of the table; the partition starts of a point are adjacent.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
-    let most = options.max_threads.unwrap_or(super::MAX_THREADS);
+    let max = options.max_threads.unwrap_or(super::MAX_THREADS);
     let mut all = Vec::new();
     for (kind, op) in [(Kind::Read, 'R'), (Kind::Write, 'W')] {
         for access in [Access::Random, Access::Sequential] {
-            for threads in (0..9).map(|power| 1u32 << power).filter(|threads| *threads <= most) {
+            for threads in (0..9).map(|power| 1u32 << power).filter(|threads| *threads <= max) {
                 for align in &aligns {
                     let mut workload = options.workload(kind, access, threads, engines);
                     workload.offset_bytes = *align;
@@ -213,9 +213,8 @@ pub fn run<M: Machine>(
     let engines = runner.machine().capabilities().engines;
     let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) =
         workloads(options, &engines).into_iter().unzip();
-    let most = options.repeats.unwrap_or(MAX_RUNS);
-    let repeats =
-        Repeats { least: MIN_RUNS.min(most), most, precision: TIGHT, ..Repeats::default() };
+    let max = options.repeats.unwrap_or(MAX_RUNS);
+    let repeats = Repeats { min: MIN_RUNS.min(max), max, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
     let points = results::measure_points(runner, &workloads, repeats, |index, made| {
         on_progress(index, count, made)
@@ -302,10 +301,10 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
             .collect::<Vec<_>>()
     };
     let all: Vec<f64> = rows.iter().map(|row| row.diff_percent).collect();
-    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let min = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut text = format!(
-        "A start at {} against {} changes the rate by {:+.1} % on average, from {least:+.1} to {most:+.1} %: random {:+.1} %, sequential {:+.1} %.",
+        "A start at {} against {} changes the rate by {:+.1} % on average, from {min:+.1} to {max:+.1} %: random {:+.1} %, sequential {:+.1} %.",
         show_size(pair[1]),
         show_size(pair[0]),
         mean(&all),

@@ -313,8 +313,7 @@ impl Options {
         let value = letters.as_str();
         let option = format!("-{letter}");
         let spelling = format!("-{word}");
-        let unknown =
-            |hint: &str| refuse(format!("-{}", shortened(word)), "there is no such option", hint);
+        let unknown = |hint: &str| refuse(format!("-{}", shortened(word)), "unknown option", hint);
         let wrong = |why: &str, hint: &str| refuse(format!("-{}", shortened(word)), why, hint);
         match letter {
             'k' => {

@@ -63,7 +63,7 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
         let shown = job.path.display().to_string();
         return Err(Error::refused(
             shown,
-            "there is no such device",
+            "no such device",
             "name one after -R, or a file without it",
         ));
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 pub struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    /// `None`, told, where this user may not mount, unless everything is required.
+    /// `None`, with a message, if this user may not mount and not everything is required.
     pub fn tmpfs(size: &str) -> Option<Mounted> {
         let directory = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")

@@ -166,10 +166,10 @@ mod tests {
         }
         let (end_before, end, end_after) = read();
         let passed = (end - start) as f64;
-        let (least, most) = ((end_before - first_after) as f64, (end_after - first_before) as f64);
+        let (min, max) = ((end_before - first_after) as f64, (end_after - first_before) as f64);
         assert!(
-            passed >= least * 0.995 && passed <= most * 1.005,
-            "{passed} ns, and {least} to {most} by the kernel"
+            passed >= min * 0.995 && passed <= max * 1.005,
+            "{passed} ns, and {min} to {max} by the kernel"
         );
     }
 }

@@ -448,7 +448,7 @@ mod tests {
             300_000_000
         );
         assert!(
-            busy.warning().is_some_and(|told| told.contains("2.0 processors")),
+            busy.warning().is_some_and(|reported| reported.contains("2.0 processors")),
             "{:?}",
             busy.warning()
         );

@@ -112,10 +112,11 @@ mod tests {
 
     #[test]
     fn the_balloon_feature_shows_free_page_reporting() {
-        let told = |features: &str| reclaims_free_memory(&Roots::below(balloon(features).path()));
-        assert!(told("0110010100000000000000000000000010000000\n"));
-        assert!(!told("0110000100000000000000000000000010000000\n"));
-        assert!(!told(""));
+        let reported =
+            |features: &str| reclaims_free_memory(&Roots::below(balloon(features).path()));
+        assert!(reported("0110010100000000000000000000000010000000\n"));
+        assert!(!reported("0110000100000000000000000000000010000000\n"));
+        assert!(!reported(""));
         assert!(!reclaims_free_memory(&Roots::below(tempfile::tempdir().unwrap().path())));
     }
 

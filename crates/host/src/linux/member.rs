@@ -53,11 +53,9 @@ impl Member {
             return Member::make(directory_of(path), Some(path), spec.new_file, fill);
         }
         let metadata = fs::metadata(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ENOENT | libc::ENOTDIR) => Error::refused(
-                &shown,
-                "there is no such file, directory or device",
-                "name one that exists",
-            ),
+            Some(libc::ENOENT | libc::ENOTDIR) => {
+                Error::refused(&shown, "no such file, directory or device", "name one that exists")
+            }
             Some(libc::EACCES) => Error::refused(
                 &shown,
                 "no permission to inspect it",
@@ -211,7 +209,7 @@ impl Member {
         let made = OwnedFile::create(directory, name.and_then(Path::file_name))?;
         let free = sys::free_bytes(&sys::path_of(made.file()))
             .map_err(Error::io("cannot determine the free space of", directory))?;
-        let most = test_file::size(fill.size, free, &shown)?;
+        let max = test_file::size(fill.size, free, &shown)?;
         if new_file != NewFile::Filled && fill.size.is_none() {
             return Err(Error::refused(
                 shown,
@@ -223,11 +221,11 @@ impl Member {
         let to_fill = (new_file == NewFile::Filled).then_some(FillTo::Time);
         let kind = TargetKind::TestFile;
         let member =
-            Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
+            Member { path, kind, size: max, writable: true, file, made: Some(made), to_fill };
         match new_file {
             // Only enough to probe the alignment.
             NewFile::Filled | NewFile::Empty => {
-                let mut start = vec![0; most.min(GROWN_START) as usize];
+                let mut start = vec![0; max.min(GROWN_START) as usize];
                 fill_random(fill.seed, &mut start);
                 member
                     .file
@@ -238,7 +236,7 @@ impl Member {
                 }
             }
             NewFile::Reserved | NewFile::Sparse => member
-                .lengthen(most, new_file == NewFile::Reserved)
+                .lengthen(max, new_file == NewFile::Reserved)
                 .map_err(Error::io("cannot allocate space for", &member.path))?,
         }
         Ok(member)
@@ -265,14 +263,14 @@ impl Member {
     }
 
     /// Returns the number of bytes written ([`Fill::write`]).
-    fn write_all(&self, fill: Fill<'_>, most: u64) -> Result<u64> {
+    fn write_all(&self, fill: Fill<'_>, max: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
         let direct = reopen(plain, true, libc::O_DIRECT);
         let file = direct.as_ref().unwrap_or(plain);
         let mut arena =
             Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
-        let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
+        let written = fill.write(max, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
                 // A tail too short for direct I/O, or a file system that accepts the flag but then
                 // refuses the write.

@@ -365,11 +365,9 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
             "no space is left for a test file",
             "free some, or name another directory",
         ),
-        Some(libc::ENOENT) => Error::refused(
-            shown,
-            "there is no such directory to make a file in, or it was removed",
-            "make it first",
-        ),
+        Some(libc::ENOENT) => {
+            Error::refused(shown, "the directory does not exist, or was removed", "make it first")
+        }
         _ => Error::io("cannot make a test file", path)(error),
     }
 }

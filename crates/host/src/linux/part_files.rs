@@ -170,7 +170,7 @@ pub(super) fn prepare_cache(
     wanted: u64,
 ) -> Result<Option<String>> {
     let interrupt = context.interrupt;
-    let mut told = None;
+    let mut reported = None;
     for file in &files.files {
         let (start, len) = files.region;
         if access.hint != Hint::None {
@@ -186,8 +186,12 @@ pub(super) fn prepare_cache(
                 } else {
                     0
                 };
-                told =
-                    told.or(free_page_reporting::drop_cache(file, (start, len), share, interrupt));
+                reported = reported.or(free_page_reporting::drop_cache(
+                    file,
+                    (start, len),
+                    share,
+                    interrupt,
+                ));
             }
             CacheState::Warm => {
                 let mut buffer = vec![0u8; 1 << 20];
@@ -204,7 +208,7 @@ pub(super) fn prepare_cache(
             }
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 fn go_on(interrupt: &AtomicBool) -> Result<()> {

@@ -125,7 +125,7 @@ struct WaitArguments {
     signals: u64,
     signals_len: u32,
     min_wait_us: u32,
-    most: u64,
+    max: u64,
 }
 
 /// `struct __kernel_timespec`.
@@ -406,14 +406,14 @@ impl Rings {
     pub(super) fn submit_and_wait_within(
         &mut self,
         completions: u32,
-        most: &TimeLimit,
+        max: &TimeLimit,
         min_wait_us: u32,
     ) -> io::Result<()> {
         let arguments = WaitArguments {
             signals: 0,
             signals_len: 0,
             min_wait_us,
-            most: std::ptr::from_ref(most) as usize as u64,
+            max: std::ptr::from_ref(max) as usize as u64,
         };
         let flags = (IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG).bits();
         let (fd, queued, argument) = (self.fd.as_raw_fd(), self.publish(), &raw const arguments);

@@ -202,7 +202,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// What a run takes for itself, about.
+/// The memory a run takes for itself, about.
 const OTHER_BYTES: u64 = 2 << 20;
 
 /// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another
@@ -332,14 +332,16 @@ fn streams<S: RequestSource>(
     let unregistered = tallies.iter().any(PartCounters::is_unregistered);
     // A kernel without this count has none for the streams either.
     let counts = waited_ns().is_some();
-    let told = tallies.iter().map(|tally| StreamCounters {
+    let reported = tallies.iter().map(|tally| StreamCounters {
         waits: tally.waits(),
         parity: tally.parity(),
         unserved_ns: counts.then(|| tally.unserved_ns()),
     });
     let RunOutcome { began, ends, gaps } = ran;
-    let ends =
-        ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
+    let ends = ends
+        .into_iter()
+        .zip(reported)
+        .map(|(end, reported)| end.map(|(last, end)| (last, (end, reported))));
     let ran = RunOutcome { began, ends: ends.collect(), gaps };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }

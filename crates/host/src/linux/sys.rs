@@ -152,13 +152,13 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file)
         .ok()
-        .filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
-    known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
+        .filter(|reported| i128::from(reported.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
+    known.and_then(|reported| u32::try_from(reported.f_bsize).ok()).unwrap_or(1)
 }
 
 /// By OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
 pub(crate) fn is_on_zfs(file: &File) -> bool {
-    fs::fstatfs(file).is_ok_and(|told| told.f_type as i128 == 0x2fc1_2fc1)
+    fs::fstatfs(file).is_ok_and(|reported| reported.f_type as i128 == 0x2fc1_2fc1)
 }
 
 pub(crate) fn advise(file: &File, hint: machine::Hint) {

@@ -228,7 +228,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// The way with the fewest reads, and without the failed member.
+    /// The way with the smallest number of reads, and without the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         let column_of = |member: u32| {

@@ -191,10 +191,10 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
     let mut adjusted = vec![1.0; p.len()];
-    let mut most: f64 = 0.0;
+    let mut max: f64 = 0.0;
     for (place, &index) in order.iter().enumerate() {
-        most = most.max(p[index] * (p.len() - place) as f64).min(1.0);
-        adjusted[index] = most;
+        max = max.max(p[index] * (p.len() - place) as f64).min(1.0);
+        adjusted[index] = max;
     }
     adjusted
 }

@@ -22,20 +22,20 @@ pub struct ChangePoint {
     pub change: Change,
 }
 
-/// The lasting changes of at least `least_share` (0.02: 2 %) in a series of positive values, in
+/// The lasting changes of at least `min_share` (0.02: 2 %) in a series of positive values, in
 /// order.
-pub fn change_points(values: &[f64], least_share: f64) -> Vec<ChangePoint> {
+pub fn change_points(values: &[f64], min_share: f64) -> Vec<ChangePoint> {
     if !values.iter().all(|value| value.is_finite() && *value > 0.0) {
         return Vec::new();
     }
     let mut splits = vec![0, values.len()];
-    search(values, 0, least_share, &mut splits);
+    search(values, 0, min_share, &mut splits);
     splits.sort_unstable();
     // A split found in a longer stretch is judged again between its neighbours.
     loop {
         let judged: Vec<Option<Change>> = splits
             .windows(3)
-            .map(|at| judge(&values[at[0]..at[1]], &values[at[1]..at[2]], least_share))
+            .map(|at| judge(&values[at[0]..at[1]], &values[at[1]..at[2]], min_share))
             .collect();
         match judged.iter().position(Option::is_none) {
             Some(weak) => drop(splits.remove(weak + 1)),
@@ -49,13 +49,13 @@ pub fn change_points(values: &[f64], least_share: f64) -> Vec<ChangePoint> {
     }
 }
 
-fn search(values: &[f64], first: usize, least_share: f64, splits: &mut Vec<usize>) {
+fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>) {
     let Some(at) = best_split(values) else { return };
     let (before, after) = values.split_at(at);
-    if judge(before, after, least_share).is_some() {
+    if judge(before, after, min_share).is_some() {
         splits.push(first + at);
-        search(before, first, least_share, splits);
-        search(after, first + at, least_share, splits);
+        search(before, first, min_share, splits);
+        search(after, first + at, min_share, splits);
     }
 }
 
@@ -93,7 +93,7 @@ fn best_split(values: &[f64]) -> Option<usize> {
 }
 
 /// The change between two stretches, if it is significant and large enough.
-fn judge(before: &[f64], after: &[f64], least_share: f64) -> Option<Change> {
+fn judge(before: &[f64], after: &[f64], min_share: f64) -> Option<Change> {
     let level = |values: &[f64]| {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -105,7 +105,7 @@ fn judge(before: &[f64], after: &[f64], least_share: f64) -> Option<Change> {
         return None;
     }
     let change = Change::between(&level(before)?, &level(after)?);
-    (change.p < MAX_P && (change.ratio - 1.0).abs() >= least_share).then_some(change)
+    (change.p < MAX_P && (change.ratio - 1.0).abs() >= min_share).then_some(change)
 }
 
 #[cfg(test)]

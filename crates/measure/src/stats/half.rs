@@ -112,17 +112,17 @@ pub fn half_power(
         },
         Some(above) => {
             let law = Law::around(&points, above);
-            let (least, most) = (points[0].x, points[points.len() - 1].x);
-            let within = |x: &f64| (least..=most).contains(x);
+            let (min, max) = (points[0].x, points[points.len() - 1].x);
+            let within = |x: &f64| (min..=max).contains(x);
             let [low, high] = law.interval(half, error);
             // If the neighbours move the crossing out of the interval, use only the two points
             // around it.
             let pair = || Law::of(&points[above - 1..=above]).crossing(half);
             let crossing =
                 law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
-            let crossing = crossing.clamp(least, most);
+            let crossing = crossing.clamp(min, max);
             let setting =
-                points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(most);
+                points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(max);
             Reached::At { setting, crossing, low: low.filter(within), high: high.filter(within) }
         }
     };
@@ -197,7 +197,7 @@ impl Law {
     /// Least squares over at least two points. Errors are relative to the times that the law gives,
     /// so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
-        // The interval may include zero, where the time would be infinite.
+        // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
         let exact = points.iter().all(|p| p.error() == 0.0);
         // An exact point among others would have all the weight and no variance.
@@ -225,8 +225,8 @@ impl Law {
                 bb: w * variance / (unit * unit),
                 ab: -wx * variance / unit,
             };
-            let least = fitted.iter().copied().fold(f64::MAX, f64::min) * 1e-3;
-            fitted = points.iter().map(|p| law.time(p.x).max(least)).collect();
+            let min = fitted.iter().copied().fold(f64::MAX, f64::min) * 1e-3;
+            fitted = points.iter().map(|p| law.time(p.x).max(min)).collect();
         }
         law
     }
@@ -280,7 +280,7 @@ fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(
         return Some((0, points[0].x));
     }
     let (p, q) = (&points[i - 1], &points[i]);
-    // The interval may include zero, where the time would be infinite.
+    // The interval may include zero, and the time would be infinite.
     let time = |p: &Point| p.x / y(p).max(level * 1e-6);
     let slope = (time(q) - time(p)) / (q.x - p.x);
     // The rate rises from `p` to at least `level` at `q`: the fixed part and the divisor are

@@ -24,9 +24,9 @@ pub use interval::{
     Estimate, MIN_SLICES, estimate_beside, estimate_runs, estimate_values, spread_of_runs,
 };
 pub use phases::{Course, Phase, phases};
-pub(crate) use phases::{FEW_FACTOR, LEAST_TESTED};
+pub(crate) use phases::{FEW_FACTOR, MIN_TESTED};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};
-pub use sequence::{LEAST_BLOCKS, change_at_any_time};
+pub use sequence::{MIN_BLOCKS, change_at_any_time};
 pub use series::median;
 pub use spread::Spread;
 pub use steady::{MIN_TO_JUDGE, Steadiness, Verdict, judge, warm_up};

@@ -8,9 +8,9 @@
 //!
 //! * **Gap**, at any number of values: the two sides leave a gap between them that is more than
 //!   twice as wide as either side and as the uncertainty of a value. Their rates differ by
-//!   [`GAP_FACTOR`] or more; for fewer than [`LEAST_TESTED`] values by [`FEW_FACTOR`] or, if a side
+//!   [`GAP_FACTOR`] or more; for fewer than [`MIN_TESTED`] values by [`FEW_FACTOR`] or, if a side
 //!   is a single value, by [`LONE_FACTOR`].
-//! * **Test**, from [`LEAST_TESTED`] values: Student's t of the two means with the autocorrelation
+//! * **Test**, from [`MIN_TESTED`] values: Student's t of the two means with the autocorrelation
 //!   that the residuals show, at a level that the search is allowed for. Nine of ten pairs must be
 //!   in the same order, so that one outlier makes no step. A slide, along a line through the rates
 //!   or their logarithms, is tested in the same way.
@@ -30,18 +30,18 @@ use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
 /// Rates that differ by less than this factor are left to the interval.
-const LEAST_FACTOR: f64 = 1.25;
+const MIN_FACTOR: f64 = 1.25;
 /// The same if only the gap between them shows it.
 const GAP_FACTOR: f64 = 1.5;
-/// The same of fewer values than [`LEAST_TESTED`]: their own scatter says little. The runs of 200
+/// The same of fewer values than [`MIN_TESTED`]: their own scatter says little. The runs of 200
 /// ms in `tests/data` differ by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
 /// The same if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 /// Values from which a test is made.
-pub(crate) const LEAST_TESTED: usize = 8;
+pub(crate) const MIN_TESTED: usize = 8;
 /// Values that each side of a tested step has.
-const LEAST_SIDE: usize = 3;
+const MIN_SIDE: usize = 3;
 /// Probability, one-sided, at which a step whose place is searched for is believed.
 const STEP_TAIL: f64 = 0.00003;
 /// The same of a straight line, whose place is given.
@@ -49,14 +49,14 @@ const LINE_TAIL: f64 = 0.0001;
 /// Share of the pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
 /// Shortest stretch that is searched by itself after the whole showed nothing.
-const LEAST_STRETCH: usize = 6;
+const MIN_STRETCH: usize = 6;
 /// Gap that such a stretch must show, in widths of its sides, times its length: the shorter it is
 /// the more often chance makes one.
 const STRETCH_GAP: f64 = 60.0;
 /// A value below this share of the median is taken for it: a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 /// Values from which a slide can be seen.
-const LEAST_LINE: usize = 6;
+const MIN_LINE: usize = 6;
 /// A slide that explains this share of the variance needs no test.
 const EXPLAINED: f64 = 0.93;
 
@@ -173,7 +173,7 @@ impl Search<'_> {
             });
             let (first, second) = (&self.logs[before.clone()], &self.logs[after.clone()]);
             // One value of many may be an outlier, unless the one in between shares its side.
-            let lone = part.len() >= LEAST_TESTED && before.len().min(after.len()) < 2;
+            let lone = part.len() >= MIN_TESTED && before.len().min(after.len()) < 2;
             let shared = || {
                 let middle = &self.logs[end..start];
                 let many = if before.len() < after.len() { second } else { first };
@@ -196,12 +196,12 @@ impl Search<'_> {
     /// in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
-        while length >= LEAST_STRETCH {
+        while length >= MIN_STRETCH {
             let starts = (part.start..=part.end - length).step_by((length / 2).max(1));
             let steps = starts.filter_map(|start| {
                 let at = start + best_step(&self.logs[start..start + length])?;
                 let (before, after) = (&self.logs[start..at], &self.logs[at..start + length]);
-                let sides = before.len() >= LEAST_SIDE && after.len() >= LEAST_SIDE;
+                let sides = before.len() >= MIN_SIDE && after.len() >= MIN_SIDE;
                 (sides && self.gap(length, before, after, (STRETCH_GAP / length as f64).max(3.0)))
                     .then(|| ((mean(after) - mean(before)).abs(), at))
             });
@@ -218,7 +218,7 @@ impl Search<'_> {
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
-            _ if count >= LEAST_TESTED => GAP_FACTOR,
+            _ if count >= MIN_TESTED => GAP_FACTOR,
             1 => LONE_FACTOR,
             _ => FEW_FACTOR,
         };
@@ -229,14 +229,14 @@ impl Search<'_> {
     /// believed: a line through the rates or through their logarithms.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
-        if n < LEAST_LINE {
+        if n < MIN_LINE {
             return None;
         }
         let rates: Vec<f64> = self.logs.iter().map(|log| log.exp()).collect();
         let (linear, exponential) = (Line::through(&rates), Line::through(self.logs));
-        let least = FLOOR * mean(&rates);
+        let min = FLOOR * mean(&rates);
         let fits: [Vec<f64>; 2] = [
-            (0..n).map(|t| linear.at(t).max(least).ln()).collect(),
+            (0..n).map(|t| linear.at(t).max(min).ln()).collect(),
             (0..n).map(|t| exponential.at(t)).collect(),
         ];
         let (fit, rest, squares) = fits
@@ -254,7 +254,7 @@ impl Search<'_> {
         let change = (to - from).abs();
         let all = squares_of(self.logs);
         let in_order = || {
-            n >= LEAST_TESTED || self.logs.windows(2).all(|pair| (pair[1] > pair[0]) == (to > from))
+            n >= MIN_TESTED || self.logs.windows(2).all(|pair| (pair[1] > pair[0]) == (to > from))
         };
         let straight =
             change >= GAP_FACTOR.ln() && squares <= (1.0 - EXPLAINED) * all && in_order();
@@ -262,8 +262,8 @@ impl Search<'_> {
             let noise = Noise::of(&rest, 2);
             let critical = student_quantile(1.0 - LINE_TAIL, noise.degrees) * noise.error;
             let share = 2.0 * squares <= all;
-            n >= LEAST_TESTED
-                && change >= LEAST_FACTOR.ln()
+            n >= MIN_TESTED
+                && change >= MIN_FACTOR.ln()
                 && share
                 && squares_of(&fit) > critical * critical
         };
@@ -327,12 +327,12 @@ impl Noise {
 /// Whether two stretches have different means beyond chance, and are in order.
 fn tested(before: &[f64], after: &[f64]) -> bool {
     let (m, n) = (before.len(), after.len());
-    if m + n < LEAST_TESTED || m.min(n) < LEAST_SIDE {
+    if m + n < MIN_TESTED || m.min(n) < MIN_SIDE {
         return false;
     }
     let levels = [mean(before), mean(after)];
     let change = levels[1] - levels[0];
-    if change.abs() < LEAST_FACTOR.ln() || in_order(before, after, change > 0.0) < IN_ORDER {
+    if change.abs() < MIN_FACTOR.ln() || in_order(before, after, change > 0.0) < IN_ORDER {
         return false;
     }
     let rest: Vec<f64> = before

@@ -25,7 +25,7 @@ const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 const ERROR: f64 = 0.05;
 
 /// Minimum number of blocks before a decision; the intervals of fewer are useless.
-pub const LEAST_BLOCKS: usize = 5;
+pub const MIN_BLOCKS: usize = 5;
 
 /// The ratio of B to A from the logarithms of the ratios of independent blocks, with an interval
 /// valid at every length at once.
@@ -120,7 +120,7 @@ mod tests {
         for few in 0..3 {
             assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks are too few");
         }
-        assert!(change_at_any_time(&logs[..LEAST_BLOCKS]).is_some());
+        assert!(change_at_any_time(&logs[..MIN_BLOCKS]).is_some());
     }
 
     #[test]

@@ -32,11 +32,11 @@ impl Spread {
         let mut sorted: Vec<f64> =
             points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        let least = sorted.get(sorted.len() / 2)? * MIN_SHARE;
+        let min = sorted.get(sorted.len() / 2)? * MIN_SHARE;
         let usable: Vec<Spread> = points
             .iter()
             .filter(|one| one.variance.is_finite() && one.degrees >= 1.0)
-            .map(|one| Spread { variance: one.variance.max(least), ..*one })
+            .map(|one| Spread { variance: one.variance.max(min), ..*one })
             .filter(|one| one.variance > 0.0)
             .collect();
         if usable.len() < MIN_GROUPS {

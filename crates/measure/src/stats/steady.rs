@@ -207,12 +207,12 @@ impl Shape {
         let length = stretch.len();
         let own: f64 = stretch.iter().sum();
         let mut sum: f64 = rest[..length].iter().sum();
-        let (mut least, mut most) = (sum, sum);
+        let (mut min, mut max) = (sum, sum);
         for t in length..rest.len() {
             sum += rest[t] - rest[t - length];
-            (least, most) = (least.min(sum), most.max(sum));
+            (min, max) = (min.min(sum), max.max(sum));
         }
-        own < least || own > most
+        own < min || own > max
     }
 
     fn best_step(series: &[f64]) -> (Shape, Vec<f64>, f64) {
@@ -258,14 +258,14 @@ impl Shape {
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let scale = sorted.last().map_or(0.0, |most| most.abs());
+    let scale = sorted.last().map_or(0.0, |max| max.abs());
     // Equal counts may differ by rounding.
-    let least = sorted
+    let min = sorted
         .windows(2)
         .map(|pair| pair[1] - pair[0])
         .filter(|gap| *gap > 1e-9 * scale)
         .fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least } else { 0.0 }
+    if min.is_finite() { min } else { 0.0 }
 }
 
 /// The amount that a shape shifts from one part of the series to the other.
@@ -298,8 +298,8 @@ impl Stalls {
         // There is a gap between stalled and running slices; widely spread rates have no such gap.
         let between =
             series.iter().filter(|&&v| (STALLED * running..RUNNING * running).contains(&v)).count();
-        let told = count >= 2 && 10 * between <= 7 * count && 20 * count <= 17 * n;
-        Stalls { stalled: if told { stalled } else { vec![false; n] } }
+        let reported = count >= 2 && 10 * between <= 7 * count && 20 * count <= 17 * n;
+        Stalls { stalled: if reported { stalled } else { vec![false; n] } }
     }
 
     /// The series with stalled slices replaced by the rate before them.

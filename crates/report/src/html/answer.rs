@@ -295,8 +295,8 @@ fn cost(cost: &CostModel) -> Vec<String> {
 fn service_time(service: &ServiceModel) -> Vec<String> {
     let [low, high] = service.fixed_ns_interval_95;
     vec![
-        service.sizes_bytes.map_or(service.mode.to_string(), |[least, most]| {
-            format!("{}, {} to {}", service.mode, show_size_rounded(least), show_size_rounded(most))
+        service.sizes_bytes.map_or(service.mode.to_string(), |[min, max]| {
+            format!("{}, {} to {}", service.mode, show_size_rounded(min), show_size_rounded(max))
         }),
         show_time(service.fixed_ns),
         range(&show_time(low), &show_time(high)),

@@ -67,11 +67,11 @@ struct RateView {
 pub(super) fn view(results: &Results) -> Option<LadderView> {
     let ladder = results.ladder.as_ref()?;
     let rates = ladder.stages.iter().flat_map(|stage| &stage.rates);
-    let most = rates.flat_map(|one| [promised(one), reached(one)]).flatten().fold(0.0, f64::max);
+    let max = rates.flat_map(|one| [promised(one), reached(one)]).flatten().fold(0.0, f64::max);
     let stage = |stage: &Stage| StageView {
         kind: stage.kind.name(),
         name: stage.name.clone(),
-        rates: stage.rates.iter().map(|one| rate_view(one, most)).collect(),
+        rates: stage.rates.iter().map(|one| rate_view(one, max)).collect(),
         settings: crate::format::stage_settings(stage),
         warnings: stage.warnings.clone(),
     };
@@ -94,10 +94,10 @@ fn at_least(reached: &results::Reached) -> &'static str {
     if reached.at_least { "at least " } else { "" }
 }
 
-fn rate_view(one: &StageRate, most: f64) -> RateView {
+fn rate_view(one: &StageRate, max: f64) -> RateView {
     let bar = |rate: Option<f64>| {
-        let share = rate
-            .map_or(0.0, |rate| 1.0 - (rate / most).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
+        let share =
+            rate.map_or(0.0, |rate| 1.0 - (rate / max).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
         format!("{:.1}", share * 100.0)
     };
     let achieved = one.achieved.as_ref();

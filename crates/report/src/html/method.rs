@@ -160,13 +160,13 @@ pub(super) struct PointView {
 
 /// Maximum warnings shown for a point, and maximum characters of each.
 const MAX_WARNINGS: usize = 4;
-const MOST_CHARACTERS: usize = 300;
+const MAX_CHARACTERS: usize = 300;
 
-pub(super) fn points(results: &Results, most: usize) -> Vec<PointView> {
+pub(super) fn points(results: &Results, max: usize) -> Vec<PointView> {
     results
         .points
         .iter()
-        .take(most)
+        .take(max)
         .enumerate()
         .map(|(index, point)| point_view(index, point))
         .collect()
@@ -184,7 +184,7 @@ pub(super) fn headings() -> Vec<(&'static str, bool)> {
 }
 
 fn point_view(index: usize, point: &Point) -> PointView {
-    let short = |text: &String| text.chars().take(MOST_CHARACTERS).collect::<String>();
+    let short = |text: &String| text.chars().take(MAX_CHARACTERS).collect::<String>();
     let cells = |asked: bool| -> Vec<String> {
         page_columns()
             .filter(|column| column.asked == asked)

@@ -33,7 +33,7 @@ struct Shown {
 
 /// Maximum reasons shown for a value, and maximum characters of each.
 const MAX_DOUBTS: usize = 3;
-const MOST_CHARACTERS: usize = 240;
+const MAX_CHARACTERS: usize = 240;
 
 /// The values of all figures by anchor, safe inside a script element.
 pub(super) fn json(results: &Results) -> Result<String, Error> {
@@ -138,10 +138,10 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
 
 fn shortened(text: &str) -> String {
     let text = printable(text);
-    if text.chars().count() <= MOST_CHARACTERS {
+    if text.chars().count() <= MAX_CHARACTERS {
         text
     } else {
-        text.chars().take(MOST_CHARACTERS).chain(['…']).collect()
+        text.chars().take(MAX_CHARACTERS).chain(['…']).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use results::compare::{Difference, Verdict};
 use serde::Serialize;
 
 /// Maximum rows of a chart; the table has all of them.
-pub(crate) const MOST: usize = 60;
+pub(crate) const MAX: usize = 60;
 
 /// Width of the drawing, of the names at its left and of the values at its right.
 const WIDTH: f64 = 760.0;
@@ -162,7 +162,7 @@ pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) ->
     let known: Vec<&&Difference> = differences
         .iter()
         .filter(|one| one.runs_a.len() + one.runs_b.len() > 2)
-        .take(MOST)
+        .take(MAX)
         .collect();
     let rows: Vec<Row> = known
         .iter()

@@ -24,7 +24,7 @@ const CATEGORIES: [(&str, &str); 6] = [
     ("#474959", "#a5a7ab"),
 ];
 
-pub(crate) const MOST: usize = CATEGORIES.len();
+pub(crate) const MAX: usize = CATEGORIES.len();
 
 /// The ramp of ordered curves, from the first to the last.
 const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn the_first_colours_differ_for_everybody() {
-        for (count, ordered, least) in [(4, false, 0.07), (6, false, 0.05), (5, true, 0.055)] {
+        for (count, ordered, min) in [(4, false, 0.07), (6, false, 0.05), (5, true, 0.055)] {
             let colours = colours(count, ordered);
             for sight in &DEFICIENCIES {
                 for (place, a) in colours.iter().enumerate() {
                     for b in &colours[..place] {
                         for (a, b) in [(&a.light, &b.light), (&a.dark, &b.dark)] {
                             assert!(
-                                distance(a, b, sight) >= least,
+                                distance(a, b, sight) >= min,
                                 "{a} and {b} of {count}: {:.3}",
                                 distance(a, b, sight)
                             );

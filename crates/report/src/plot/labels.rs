@@ -111,7 +111,7 @@ impl Placer {
                     continue;
                 }
                 let cost = distance + self.covered(&rect) * 9.0 + turn as f64 * 0.2 + ring as f64;
-                if best.is_none_or(|(least, _)| cost < least) {
+                if best.is_none_or(|(min, _)| cost < min) {
                     best = Some((cost, rect));
                 }
             }
@@ -135,7 +135,7 @@ impl Placer {
                     continue;
                 }
                 let cost = step as f64 + self.covered(&rect) * 30.0 + turn as f64 * 6.0;
-                if best.is_none_or(|(least, _)| cost < least) {
+                if best.is_none_or(|(min, _)| cost < min) {
                     best = Some((cost, rect));
                 }
             }

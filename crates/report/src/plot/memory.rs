@@ -27,7 +27,7 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         .flat_map(|usage| &usage.rates_bytes_per_s)
         .copied()
         .filter(|rate| rate.is_finite() && *rate < 1e300);
-    let most = rates.fold(0.0, f64::max);
+    let max = rates.fold(0.0, f64::max);
     let names: Vec<String> =
         memory.iter().map(|usage| text::fit(&name(usage), width * 0.4)).collect();
     let medians: Vec<Option<f64>> =
@@ -39,7 +39,7 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
     let left = widest(&names) + 12.0;
     let right = (width - widest(&shown).max(30.0) - 18.0).max(left + 40.0);
     let (top, bottom) = (6.0, 6.0 + memory.len().max(1) as f64 * ROW);
-    let mut axis = ticks::from_zero(Axis::BytesPerS, most, if room == Room::Wide { 5 } else { 3 });
+    let mut axis = ticks::from_zero(Axis::BytesPerS, max, if room == Room::Wide { 5 } else { 3 });
     let end = axis.last().map_or(1.0, |tick| tick.value);
     let scale = Scale { spread: Spread::Linear(0.0, end), begin: left, end: right };
     let mut free_from = f64::NEG_INFINITY;

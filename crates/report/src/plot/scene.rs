@@ -121,7 +121,7 @@ pub(crate) struct Scene {
     pub y_title: Option<Text>,
     pub half_lines: Vec<HalfLine>,
     pub curves: Vec<Curve>,
-    /// The text shown if there are no curves.
+    /// The text shown without curves.
     pub empty: Option<Text>,
 }
 

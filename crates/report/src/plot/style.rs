@@ -37,8 +37,8 @@ pub(super) fn styles(names: &[String]) -> Vec<Style> {
     }
     let each = |place: usize| Style {
         pair: colour::of_curve(place, count, false),
-        dash: place / colour::MOST,
-        shape: place + place / colour::MOST,
+        dash: place / colour::MAX,
+        shape: place + place / colour::MAX,
     };
     (0..count).map(each).collect()
 }
@@ -61,7 +61,7 @@ fn two_parts(names: &[&str]) -> Option<(Vec<(usize, usize)>, usize)> {
     let repeats = |parts: &[(usize, usize)]| {
         parts.iter().enumerate().any(|(place, part)| parts[..place].contains(part))
     };
-    let fits = (2..=colour::MOST).contains(&firsts.len())
+    let fits = (2..=colour::MAX).contains(&firsts.len())
         && (2..=DASHES.len()).contains(&seconds.len())
         && !repeats(&parts);
     fits.then_some((parts, firsts.len()))

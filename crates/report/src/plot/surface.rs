@@ -90,7 +90,7 @@ struct Places<'a> {
     m: Measures,
     base: f64,
     top: f64,
-    most: f64,
+    max: f64,
 }
 
 impl Places<'_> {
@@ -99,7 +99,7 @@ impl Places<'_> {
         let u = share(column, self.surface.columns.len());
         // The last row is in front: rates after the cliff are low and hide nothing.
         let v = 1.0 - share(row, self.surface.rows.len());
-        let up = (rate / self.most).clamp(0.0, 1.0) * self.m.height;
+        let up = (rate / self.max).clamp(0.0, 1.0) * self.m.height;
         (self.m.left + u * self.m.along + v * self.m.skew, self.base - v * self.m.rise - up)
     }
 
@@ -114,7 +114,7 @@ impl Places<'_> {
     }
 
     fn band(&self, rate: f64) -> usize {
-        ((rate / self.most * BANDS as f64) as usize).min(BANDS - 1)
+        ((rate / self.max * BANDS as f64) as usize).min(BANDS - 1)
     }
 
     fn vertex(&self, row: usize, column: usize) -> Option<(f64, f64)> {
@@ -137,7 +137,7 @@ fn path(points: &[(f64, f64)], closed: bool) -> String {
 
 pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     let m = Measures::of(room);
-    let most = surface
+    let max = surface
         .bytes_per_s
         .iter()
         .flatten()
@@ -145,11 +145,11 @@ pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
         .copied()
         .filter(|rate| rate.is_finite())
         .fold(0.0, f64::max);
-    let heights = ticks::from_zero(Axis::BytesPerS, most, 4);
-    let most = heights.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE);
+    let heights = ticks::from_zero(Axis::BytesPerS, max, 4);
+    let max = heights.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE);
     let top = 26.0;
     let base = top + m.height + m.rise;
-    let places = Places { surface, m, base, top, most };
+    let places = Places { surface, m, base, top, max };
     let mut scene = SurfaceScene {
         room: room.name(),
         width: room.width(),
@@ -175,7 +175,7 @@ fn axes(scene: &mut SurfaceScene, places: &Places<'_>, heights: &[ticks::Tick], 
         (m.left + u * m.along + v * m.skew, places.base - v * m.rise - up)
     };
     for tick in heights {
-        let up = tick.value / places.most * m.height;
+        let up = tick.value / places.max * m.height;
         scene
             .grid
             .push(path(&[corner(0.0, 0.0, up), corner(0.0, 1.0, up), corner(1.0, 1.0, up)], false));
@@ -310,8 +310,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_covers_another_and_all_is_inside(rows in 1usize..15, columns in 1usize..14, most in 1e3f64..1e11, cliff in 0usize..15) {
-            let mut surface = surface(rows, columns, |row, column| (column <= row + 4).then_some(most / (1.0 + row as f64)));
+        fn no_text_covers_another_and_all_is_inside(rows in 1usize..15, columns in 1usize..14, max in 1e3f64..1e11, cliff in 0usize..15) {
+            let mut surface = surface(rows, columns, |row, column| (column <= row + 4).then_some(max / (1.0 + row as f64)));
             surface.cliff = (1..rows).contains(&cliff).then(|| Cliff { first_slow_row: cliff, sentence: String::new() });
             for room in [Room::Wide, Room::Narrow] {
                 let scene = lay_out_surface(&surface, room);

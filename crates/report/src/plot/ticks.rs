@@ -13,9 +13,9 @@ pub(crate) struct Tick {
 
 const GAP: f64 = 10.0;
 
-/// The step of 1, 2 or 5 times a power of ten that divides a length into at most `most` parts.
-fn step(length: f64, most: usize) -> f64 {
-    let rough = (length / most.max(1) as f64).max(f64::MIN_POSITIVE);
+/// The step of 1, 2 or 5 times a power of ten that divides a length into at most `max` parts.
+fn step(length: f64, max: usize) -> f64 {
+    let rough = (length / max.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
         .into_iter()
@@ -25,40 +25,38 @@ fn step(length: f64, most: usize) -> f64 {
 }
 
 /// The display unit of a linear axis: its size in the axis's values, and its name.
-fn unit(axis: Axis, most: f64) -> (f64, &'static str) {
+fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (MIB as f64, ""),
-        Axis::Iops if most >= 10_000.0 => (1e3, "k"),
+        Axis::Iops if max >= 10_000.0 => (1e3, "k"),
         Axis::Position | Axis::MissShare => (0.01, " %"),
-        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => match most {
-            most if most >= 2e9 => (1e9, " s"),
-            most if most >= 2e6 => (1e6, " ms"),
-            most if most >= 2e3 => (1e3, " us"),
+        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => match max {
+            max if max >= 2e9 => (1e9, " s"),
+            max if max >= 2e6 => (1e6, " ms"),
+            max if max >= 2e3 => (1e3, " us"),
             _ => (1.0, " ns"),
         },
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => {
-            match most {
-                most if most >= 2.0 * GIB as f64 => (GIB as f64, " GiB"),
-                most if most >= 2.0 * MIB as f64 => (MIB as f64, " MiB"),
-                most if most >= 2.0 * KIB as f64 => (KIB as f64, " KiB"),
-                _ => (1.0, " B"),
-            }
-        }
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => match max {
+            max if max >= 2.0 * GIB as f64 => (GIB as f64, " GiB"),
+            max if max >= 2.0 * MIB as f64 => (MIB as f64, " MiB"),
+            max if max >= 2.0 * KIB as f64 => (KIB as f64, " KiB"),
+            _ => (1.0, " B"),
+        },
         _ => (1.0, ""),
     }
 }
 
-/// Ticks of an axis from zero to at least `most`, at most `parts` + 1; the last tick is the end of
+/// Ticks of an axis from zero to at least `max`, at most `parts` + 1; the last tick is the end of
 /// the axis.
-pub(crate) fn from_zero(axis: Axis, most: f64, parts: usize) -> Vec<Tick> {
-    let (factor, name) = unit(axis, most);
-    let most = if most > 0.0 && most.is_finite() { most / factor } else { 1.0 };
-    let mut step = step(most, parts);
+pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
+    let (factor, name) = unit(axis, max);
+    let max = if max > 0.0 && max.is_finite() { max / factor } else { 1.0 };
+    let mut step = step(max, parts);
     if axis == Axis::Members {
         step = step.max(1.0);
     }
     let decimals = (-(step.log10().floor())).clamp(0.0, 12.0) as usize;
-    let count = ((most / step).ceil() as usize).clamp(1, parts.max(1));
+    let count = ((max / step).ceil() as usize).clamp(1, parts.max(1));
     (0..=count)
         .map(|place| {
             let value = place as f64 * step;
@@ -249,9 +247,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_linear_axis_reaches_its_values(most in 1e-300f64..1e300, parts in 2usize..8) {
-            let ticks = from_zero(Axis::BytesPerS, most, parts);
-            prop_assert!(ticks.len() <= parts + 1 && ticks.last().is_some_and(|tick| tick.value >= most * 0.9999));
+        fn a_linear_axis_reaches_its_values(max in 1e-300f64..1e300, parts in 2usize..8) {
+            let ticks = from_zero(Axis::BytesPerS, max, parts);
+            prop_assert!(ticks.len() <= parts + 1 && ticks.last().is_some_and(|tick| tick.value >= max * 0.9999));
         }
 
         #[test]

@@ -46,7 +46,7 @@ struct Detail {
 }
 
 /// The minimum detail.
-const LEAST: Detail = Detail {
+const MIN: Detail = Detail {
     doubts: 1,
     doubt_lines: 1,
     settings: false,
@@ -106,18 +106,18 @@ const MORE: [fn(&mut Detail); 28] = [
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);
-    let most = if width >= 100 { 24 } else { 22 };
-    let mut detail = LEAST;
+    let max = if width >= 100 { 24 } else { 22 };
+    let mut detail = MIN;
     let mut lines = compose(results, answer, detail, width);
     for more in MORE {
         let mut richer = detail;
         more(&mut richer);
         let longer = compose(results, answer, richer, width);
-        if longer.len() <= most {
+        if longer.len() <= max {
             (detail, lines) = (richer, longer);
         }
     }
-    lines.truncate(most);
+    lines.truncate(max);
     render(&lines, width, colour)
 }
 
@@ -187,13 +187,13 @@ fn title(results: &Results, width: usize) -> Line {
     vec![(Tone::Strong, name), (Tone::Plain, " ".repeat(gap)), (Tone::Quiet, spent)]
 }
 
-fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
-    wrap_most(text, room, most).into_iter().map(|line| vec![(tone, line)]).collect()
+fn sentence(tone: Tone, text: &str, room: usize, max: usize) -> Vec<Line> {
+    wrap_most(text, room, max).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
 /// The longest version of a sentence that takes at most this many lines, or the shortest.
-fn shortened(versions: &Versions, room: usize, most: usize) -> Vec<Line> {
-    let said = versions.fitting(|text| wrap(text, room).len() <= most);
+fn shortened(versions: &Versions, room: usize, max: usize) -> Vec<Line> {
+    let said = versions.fitting(|text| wrap(text, room).len() <= max);
     wrap(said, room).into_iter().map(|line| vec![(Tone::Plain, line)]).collect()
 }
 
@@ -365,8 +365,8 @@ fn change(
             _ => vec![(Tone::Plain, " ".repeat(3 + gained.width())), title],
         });
     }
-    let mut add = |tone, name: &str, text: &str, most| {
-        for line in wrap_most(&format!("{name}{text}"), room - 3, most) {
+    let mut add = |tone, name: &str, text: &str, max| {
+        for line in wrap_most(&format!("{name}{text}"), room - 3, max) {
             lines.push(vec![(Tone::Plain, "   ".into()), (tone, line)]);
         }
     };
@@ -429,8 +429,8 @@ mod tests {
         let bus = bus.with_sentences();
         let text = "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 outstanding instead of 8: no change, so not latency";
         assert_eq!(bus.sentence, text);
-        let said = |room, most| -> String {
-            let lines = shortened(&sentences::limit(&bus), room, most);
+        let said = |room, max| -> String {
+            let lines = shortened(&sentences::limit(&bus), room, max);
             let lines: Vec<String> = lines.iter().map(|line| line[0].1.clone()).collect();
             lines.join(" ")
         };

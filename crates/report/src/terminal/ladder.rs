@@ -41,19 +41,19 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
         if unknown {
             let tried = sentences::other_trials(limit).join("; ");
             let excluded = limit.excluded.join("; ");
-            let told = [("Tried    ", tried), ("Excluded ", excluded)]
+            let reported = [("Tried    ", tried), ("Excluded ", excluded)]
                 .into_iter()
                 .filter(|(_, words)| !words.is_empty());
-            lines.extend(told.flat_map(|(name, words)| text(name, Tone::Plain, &words, width)));
+            lines.extend(reported.flat_map(|(name, words)| text(name, Tone::Plain, &words, width)));
         }
     }
     for (op, bus) in buses_at_peaks(results) {
         lines.extend(text("Bus      ", Tone::Plain, &format!("{op}s: {}", phases(bus)), width));
     }
-    let told = settings(ladder, width);
-    if !told.is_empty() {
+    let reported = settings(ladder, width);
+    if !reported.is_empty() {
         lines.push(Vec::new());
-        lines.extend(told);
+        lines.extend(reported);
     }
     for stage in &ladder.stages {
         lines.extend(
@@ -86,18 +86,18 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     if rates.is_empty() {
         return Vec::new();
     }
-    let most = rates
+    let max = rates
         .iter()
         .flat_map(|(_, one)| [advertised(one), achieved(one)])
         .flatten()
         .fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
     // A memory rate has more digits than a disk's.
-    let told = rates
+    let reported = rates
         .iter()
         .map(|(_, one)| reached(one))
         .chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
-    let column = told.map(|text| text.width()).fold(MIN_RATE_WIDTH, usize::max);
+    let column = reported.map(|text| text.width()).fold(MIN_RATE_WIDTH, usize::max);
     let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
@@ -126,7 +126,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
         ];
         let cells = row(cells.each_ref().map(String::as_str));
         let tone = if one.narrowest { Tone::Good } else { Tone::Plain };
-        lines.push(vec![(tone, cells), (tone, bar(advertised(one), achieved(one), most))]);
+        lines.push(vec![(tone, cells), (tone, bar(advertised(one), achieved(one), max))]);
     }
     lines
 }
@@ -146,9 +146,9 @@ fn achieved(rate: &StageRate) -> Option<f64> {
 }
 
 /// Achieved in full blocks, and light ones up to the advertised rate; logarithmic.
-fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
+fn bar(advertised: Option<f64>, achieved: Option<f64>, max: f64) -> String {
     let columns = |rate: f64| -> usize {
-        let share = (rate / most).clamp(MIN_SHARE, 1.0);
+        let share = (rate / max).clamp(MIN_SHARE, 1.0);
         ((1.0 - share.ln() / MIN_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
     };
     let full = achieved.map_or(0, columns);
@@ -162,19 +162,21 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in &ladder.stages {
-        let told: Vec<String> = [formulas(stage), stage_settings(stage)]
+        let reported: Vec<String> = [formulas(stage), stage_settings(stage)]
             .into_iter()
             .filter(|one| !one.is_empty())
             .collect();
-        let told = match told.join("; ") {
-            told if told.is_empty() && stage.rates.is_empty() => "no details known".to_owned(),
-            told => told,
+        let reported = match reported.join("; ") {
+            reported if reported.is_empty() && stage.rates.is_empty() => {
+                "no details known".to_owned()
+            }
+            reported => reported,
         };
-        if told.is_empty() {
+        if reported.is_empty() {
             continue;
         }
         let name = pad(&fit(&format!("{} {}", stage.kind.name(), printable(&stage.name)), 30), 31);
-        lines.extend(text(&name, Tone::Plain, &told, width));
+        lines.extend(text(&name, Tone::Plain, &reported, width));
     }
     lines
 }
@@ -187,15 +189,17 @@ fn formulas(stage: &Stage) -> String {
         let formula = &one.advertised.as_ref()?.formula;
         Some((one.op, formula.strip_prefix(&own).unwrap_or(formula).to_owned()))
     };
-    let told: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();
-    match &told[..] {
+    let reported: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();
+    match &reported[..] {
         [] => String::new(),
-        [(_, first), ..] if told.iter().all(|(_, formula)| formula == first) => {
+        [(_, first), ..] if reported.iter().all(|(_, formula)| formula == first) => {
             format!("advertised: {}", printable(first))
         }
         _ => {
-            let each: Vec<String> =
-                told.iter().map(|(op, formula)| format!("{op}s: {}", printable(formula))).collect();
+            let each: Vec<String> = reported
+                .iter()
+                .map(|(op, formula)| format!("{op}s: {}", printable(formula)))
+                .collect();
             format!("advertised {}", each.join("; "))
         }
     }

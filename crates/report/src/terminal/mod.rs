@@ -118,11 +118,11 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// [`wrap`] to at most `most` lines; the last one ends in an ellipsis if text was cut.
-pub(crate) fn wrap_most(text: &str, width: usize, most: usize) -> Vec<String> {
+/// [`wrap`] to at most `max` lines; the last one ends in an ellipsis if text was cut.
+pub(crate) fn wrap_most(text: &str, width: usize, max: usize) -> Vec<String> {
     let mut lines = wrap(text, width);
-    if lines.len() > most {
-        lines.truncate(most);
+    if lines.len() > max {
+        lines.truncate(max);
         if let Some(last) = lines.last_mut() {
             *last = fit(&format!("{last} …"), width.max(8));
             if !last.ends_with('…') {
@@ -228,12 +228,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_wider_than_asked(text in "\\PC{0,200}", width in 8usize..120, most in 1usize..5) {
+        fn no_line_is_wider_than_asked(text in "\\PC{0,200}", width in 8usize..120, max in 1usize..5) {
             for line in wrap(&text, width) {
                 prop_assert!(line.width() <= width);
             }
-            let lines = wrap_most(&text, width, most);
-            prop_assert!(lines.len() <= most && lines.iter().all(|line| line.width() <= width));
+            let lines = wrap_most(&text, width, max);
+            prop_assert!(lines.len() <= max && lines.iter().all(|line| line.width() <= width));
             prop_assert!(fit(&text, width).width() <= width);
         }
     }

@@ -49,7 +49,7 @@ fn latency_goals(results: &Results, width: usize) -> String {
 
 /// Warnings of the document, mainly of its target, that no point repeats.
 fn doubts(results: &Results, width: usize, colour: bool) -> String {
-    let told = |text: &String| {
+    let reported = |text: &String| {
         results
             .points
             .iter()
@@ -57,7 +57,7 @@ fn doubts(results: &Results, width: usize, colour: bool) -> String {
             .any(|numbers| numbers.warnings.contains(text))
     };
     let mut out = String::new();
-    for text in results.warnings.iter().filter(|text| !told(text)) {
+    for text in results.warnings.iter().filter(|text| !reported(text)) {
         for (place, line) in wrap(text, width - 2).into_iter().enumerate() {
             let mark = if place == 0 { "!" } else { " " };
             out.push_str(&paint(Tone::Doubt, &format!("{mark} {}", printable(&line)), colour));

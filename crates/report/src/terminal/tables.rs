@@ -47,14 +47,14 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
         .map(|usage| {
             let show = |value: Option<f64>| value.map(mib_per_s).unwrap_or_default();
             let rates = &usage.rates_bytes_per_s;
-            let (least, most) =
+            let (min, max) =
                 (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
             vec![
                 printable(&usage.kind),
                 usage.threads.to_string(),
                 show(crate::format::median(rates)),
-                show(least),
-                show(most),
+                show(min),
+                show(max),
             ]
         })
         .collect();

@@ -406,7 +406,7 @@ pub fn crowded() -> Results {
     ];
     let experiment = Experiment {
         id: "crowded".into(),
-        title: "A title of which <nobody> should be afraid & that goes on for longer than any title that a study of ours would have".into(),
+        title: "A title of which <nothing> should be afraid & that goes on for longer than any title that a study of ours would have".into(),
         question: "?".into(),
         sentence: "averyveryverylongwordwithoutanyspacethatwouldpushthepagesidewaysifitcould_0123456789_0123456789_0123456789".into(),
         skipped: None,

@@ -167,7 +167,7 @@ impl Comparison {
             let (arm, why) = answer.failed.as_ref()?;
             Some(format!("{label}: failed on {}: {why}", names[*arm]))
         });
-        let told = InTurn {
+        let reported = InTurn {
             a: names[0],
             b: names[1],
             blocks: turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0)
@@ -177,7 +177,7 @@ impl Comparison {
             series: &series(arms, &points[0], &turns, &labels, turn),
             warnings: warnings(&points, &turns, turn),
         };
-        Ok(Comparison::in_turn(told, program))
+        Ok(Comparison::in_turn(reported, program))
     }
 }
 

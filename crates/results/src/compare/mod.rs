@@ -191,7 +191,7 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
     let mut rest: Vec<usize> = places.into_values().collect();
     rest.sort_unstable();
     comparison.only_b = rest.into_iter().map(|place| b.asked[place].label.clone()).collect();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for Pair { asked, other } in pairs {
         for (side, name) in [(asked, &a.name), (other, &b.name)] {
             comparison.failed.extend(
@@ -211,12 +211,12 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
             else {
                 continue;
             };
-            told.extend(Judgement::apart(asked, reading, with, changing));
+            reported.extend(Judgement::apart(asked, reading, with, changing));
         }
     }
     comparison.warnings.extend(a.warnings.iter().map(|warning| format!("{}: {warning}", a.name)));
     comparison.warnings.extend(b.warnings.iter().map(|warning| format!("{}: {warning}", b.name)));
-    comparison.finish(told)
+    comparison.finish(reported)
 }
 
 /// The measurements of two arms that ran in turn.
@@ -308,8 +308,8 @@ impl Comparison {
         }
     }
 
-    fn finish(mut self, told: Vec<Judgement>) -> Comparison {
-        (self.differences, self.summaries) = judge::judge(told, self.worth_percent);
+    fn finish(mut self, reported: Vec<Judgement>) -> Comparison {
+        (self.differences, self.summaries) = judge::judge(reported, self.worth_percent);
         self.sentences = sentences::sentences(&self);
         self
     }
@@ -321,8 +321,8 @@ impl Comparison {
         let rates =
             Measure::ALL.into_iter().filter(|measure| measure.is_rate() && count(measure) > 0);
         // The first one if several tie.
-        let most = rates.rev().max_by_key(count);
-        most.or_else(|| Measure::ALL.into_iter().find(|measure| count(measure) > 0))
+        let max = rates.rev().max_by_key(count);
+        max.or_else(|| Measure::ALL.into_iter().find(|measure| count(measure) > 0))
     }
 
     pub fn of(&self, measure: Measure) -> impl Iterator<Item = &Difference> {

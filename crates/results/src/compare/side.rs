@@ -132,8 +132,8 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
         let [low, high] =
             rate.interval_95.filter(|_| asked.changed.is_none()).unwrap_or([rate.value; 2]);
-        let [least, most] = asked.changed.as_ref().map_or([low, high], RateChange::range);
-        Some([least.min(low), most.max(high)])
+        let [min, max] = asked.changed.as_ref().map_or([low, high], RateChange::range);
+        Some([min.min(low), max.max(high)])
     };
     let overlap = range(a).zip(range(b)).is_some_and(|([a_low, a_high], [b_low, b_high])| {
         // A rate that equals the other's is within its range.

@@ -109,7 +109,7 @@ pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     /// Maximum number of entries, newest first.
-    pub most: Option<u32>,
+    pub max: Option<u32>,
 }
 
 const ENTRY: &str =
@@ -308,8 +308,8 @@ impl History {
                 "SELECT {ENTRY} FROM entries WHERE (?1 IS NULL OR target = ?1) AND (?2 IS NULL OR kind = ?2) \
                  ORDER BY began_unix_s DESC, id DESC LIMIT ?3"
             ))?;
-            let most = filter.most.map_or(-1, i64::from);
-            select.query_map(params![filter.target, filter.kind, most], entry)?.collect()
+            let max = filter.max.map_or(-1, i64::from);
+            select.query_map(params![filter.target, filter.kind, max], entry)?.collect()
         };
         read().map_err(|source| self.sqlite(source))
     }

@@ -106,7 +106,7 @@ fn stored_entries_can_be_read() {
     assert_eq!(ids(&Filter::default()), [check, id], "the newest first");
     assert_eq!(ids(&Filter { target: Some("/data".into()), ..Filter::default() }), [id]);
     assert_eq!(ids(&Filter { kind: Some("check".into()), ..Filter::default() }), [check]);
-    assert_eq!(ids(&Filter { most: Some(1), ..Filter::default() }), [check]);
+    assert_eq!(ids(&Filter { max: Some(1), ..Filter::default() }), [check]);
     assert_eq!(history.results(id).unwrap(), one);
     assert!(matches!(history.results(77), Err(HistoryError::NoEntry(77))));
     assert_eq!(history.remove(&[id, 77]).unwrap(), 1);

@@ -39,9 +39,9 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
         Some([_, high]) if holds => high <= goal,
         Some([low, _]) => {
             let per_request = numbers.throughput_bytes_per_s / numbers.iops;
-            let most_served =
+            let max_served =
                 numbers.interval_95.map_or(f64::INFINITY, |[_, high]| high / per_request);
-            low > goal || most_served < SERVED * offered
+            low > goal || max_served < SERVED * offered
         }
         None => false,
     };
@@ -82,7 +82,7 @@ pub fn measure_rate_within_p99<M: Machine>(
             Stop::AfterNs(ns) => MIN_REQUESTS * 1e9 / ns as f64,
             Stop::AfterBytes(_) => 0.0,
         };
-        let least = (greatest * MIN_SHARE).max(in_a_run).min(greatest);
+        let min = (greatest * MIN_SHARE).max(in_a_run).min(greatest);
         let (mut holds, mut fails, mut rate) = (0.0, None, whole(greatest));
         while let Some(numbers) = measure(Some(rate))? {
             if outcome(rate, &numbers, p99_ns, noisy).holds {
@@ -96,7 +96,7 @@ pub fn measure_rate_within_p99<M: Machine>(
                 None if holds < greatest * (1.0 + NEAR / 2.0) => holds * (1.0 + NEAR),
                 None => holds * 2.0,
                 Some(above) if holds > 0.0 => (holds + above) / 2.0,
-                Some(above) => (above / 2.0).max(least),
+                Some(above) => (above / 2.0).max(min),
             });
             let near = |above: f64| {
                 rate <= holds || rate >= above || holds > 0.0 && above - holds <= NEAR * above
@@ -210,8 +210,8 @@ fn said(
         p99(numbers)
     );
     said += &failed.map_or(String::new(), |failed| format!("; {failed}"));
-    if let Some(most) = goal.unlimited_bytes_per_s {
-        said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
+    if let Some(max) = goal.unlimited_bytes_per_s {
+        said += &format!("; {:.0} % of the best rate at any latency", rate / max * 100.0);
     }
     if !goal.sure {
         said += "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";

@@ -59,7 +59,7 @@ impl WriteBackWait {
 }
 
 /// Defines the causes: their figures, and the words for them in the order of the fields. `limit` is
-/// the limit with this cause, `rate` its rate, `word` the bottleneck's name, `place` what stands
+/// the limit with this cause, `rate` its rate, `word` the bottleneck's name, `place` the words
 /// for it when the cause names no layer.
 macro_rules! causes {
     (($limit:ident, $rate:ident, $word:ident, $place:ident)

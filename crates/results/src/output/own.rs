@@ -1,4 +1,4 @@
-//! The mark of an output: how a later run knows what halfpower wrote and nobody has changed since,
+//! The mark of an output: how a later run recognises a file that halfpower wrote and that is unchanged since,
 //! whatever its format.
 //!
 //! It is the length and a checksum of the content. An extended attribute holds it, with a number
@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// How a hidden file beside an output begins.
+/// The prefix of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
 /// A mark is shorter.
@@ -19,7 +19,7 @@ const LONGEST: usize = 128;
 /// The file that holds one.
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// What a mark says of the content: its length, and its checksum (FNV-1a).
+/// A mark's facts on the content: its length, and its checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -38,7 +38,7 @@ fn state(mut content: impl Read) -> io::Result<String> {
 }
 
 /// Marks an output with this content: a file that has its name already, or will be renamed to it.
-/// What cannot be marked is no failure: the next run asks for --force.
+/// Not a failure if an output cannot be marked: the next run asks for --force.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -50,15 +50,16 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
 /// and the length that the mark says.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
-    let told = attribute::read(file, &metadata).or_else(|| read_beside(directory, name, &metadata));
-    let same = |told: String| {
-        told.starts_with(&format!("{} ", metadata.len()))
-            && state(file.take(metadata.len())).is_ok_and(|is| is == told)
+    let reported =
+        attribute::read(file, &metadata).or_else(|| read_beside(directory, name, &metadata));
+    let same = |reported: String| {
+        reported.starts_with(&format!("{} ", metadata.len()))
+            && state(file.take(metadata.len())).is_ok_and(|is| is == reported)
     };
-    told.is_some_and(same)
+    reported.is_some_and(same)
 }
 
-/// The hidden file beside an output; a test file has one of another name.
+/// The hidden file next to an output; a test file has one of another name.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);
@@ -68,7 +69,7 @@ fn beside(name: &OsStr) -> OsString {
 
 fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<()> {
     let beside = beside(name);
-    // Whatever stands there: only what is a mark itself is replaced.
+    // Only a mark is replaced; any other file there stays.
     if mark_of(directory, &beside).is_some() {
         directory.remove(&beside)?;
     }
@@ -78,8 +79,8 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     )
 }
 
-/// What the file beside an output says, if both have one owner: in a directory of many users
-/// anybody can put one there.
+/// The mark in the file next to an output, if both have one owner: in a directory of many users
+/// any user can put one there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -107,7 +108,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// What the attribute says; of another file's nothing.
+    /// The mark in the attribute, unless it belongs to another file.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// How often a file is made again if another process takes it for a leftover.
+/// Number of attempts to make a file if another process takes it for a leftover.
 const ATTEMPTS: u32 = 100;
 
 /// A new file of a random name; it goes when it is dropped.
@@ -84,7 +84,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
         Err(TryLockError::WouldBlock) if is_last => {}
         locked => locked?,
     }
-    // With content it must bear the mark of its own number.
+    // With content it must have the mark of its own number.
     let own: OsString = part_name(random, inode(&part.file.metadata()?)?).into();
     directory.rename_to_free(&part.name, &own)?;
     part.name = own;
@@ -133,7 +133,7 @@ mod tests {
             [".halfpower-0123456789abcdef.part", ".halfpower-0123456789abcdef-01234567.part"];
         users.iter().for_each(|name| fs::write(here.path().join(name), "").unwrap());
         let copy = here.path().join(part_name(3, inode(here.path())));
-        fs::write(&copy, "with content it must bear its own").unwrap();
+        fs::write(&copy, "with content it must have its own").unwrap();
         remove_leftovers(&directory);
         assert!(!empty.exists() && !cut.exists());
         assert!(here.path().join(&living.name).exists() && copy.exists());

@@ -263,17 +263,17 @@ fn a_command_names_all_that_the_target_needs() {
 #[test]
 fn no_two_advices_are_nearly_the_same() {
     for fixed_us in [5.0, 50.0, 500.0, 5000.0] {
-        for most in [0.3e9, 0.6e9, 2e9] {
+        for max in [0.3e9, 0.6e9, 2e9] {
             let measured = Measured::new(setting(), |cell| {
                 let bytes = f64::from(cell.workload.request_bytes);
                 let one = fixed_us * 1e-6 + bytes / 500e6;
                 // A plain program also waits for its copies.
                 let own =
                     if cell.workload.buffering.is_direct() { 0.0 } else { 20e-6 + bytes / 200e6 };
-                Some((f64::from(cell.workload.outstanding()) / (one + own)).min(most / bytes))
+                Some((f64::from(cell.workload.outstanding()) / (one + own)).min(max / bytes))
             });
             let found = Found {
-                measured: PeakRates { read: Some(most.into()), write: Some(most.into()) },
+                measured: PeakRates { read: Some(max.into()), write: Some(max.into()) },
                 ..measured.found()
             };
             let advices = advice(&found);
@@ -292,7 +292,7 @@ fn no_two_advices_are_nearly_the_same() {
                     );
                 }
             }
-            assert!(!advices.is_empty(), "{fixed_us} us, {most}: a plain program is slow here");
+            assert!(!advices.is_empty(), "{fixed_us} us, {max}: a plain program is slow here");
         }
     }
 }

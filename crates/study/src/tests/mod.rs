@@ -101,7 +101,7 @@ pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
 fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     let mut entry = Entry::new(workload, None, facts());
     for iops in runs_iops {
-        entry.measured.push(Ok(run(&entry.workload, *iops))).expect("a run is no interrupt");
+        entry.measured.push(Ok(run(&entry.workload, *iops))).expect("a run is not an interrupt");
     }
     entry
 }
@@ -159,7 +159,7 @@ impl Measured {
 /// and half of that for writes.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);
-    let most = if workload.writes() { 1e9 } else { 2e9 };
+    let max = if workload.writes() { 1e9 } else { 2e9 };
     let one = 100e-6 + bytes / 500e6;
-    (f64::from(workload.outstanding()) / one).min(most / bytes)
+    (f64::from(workload.outstanding()) / one).min(max / bytes)
 }

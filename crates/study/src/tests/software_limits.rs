@@ -215,8 +215,8 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
     let asked = sample.bytes_with_ramp;
     sample.usage.process_ns = Some((busy * 1e9) as u64);
     sample.usage.sync_ns = Some((flush_s * 1e9) as u64);
-    sample.usage.dirty = dirty_percent
-        .map(|most_percent| DirtyUse { most_percent, held_percent: most_percent / 2.0 });
+    sample.usage.dirty =
+        dirty_percent.map(|max_percent| DirtyUse { max_percent, held_percent: max_percent / 2.0 });
     sample.usage.block_bytes = Some((0, asked));
     sample.usage.device = Some(DeviceUse {
         writes: 500,

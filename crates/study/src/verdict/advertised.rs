@@ -102,7 +102,7 @@ impl Evidence<'_> {
         let (layer, rate) = narrowest(self.facts, self.case.op)
             .filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
-        let least = match self.case.of {
+        let min = match self.case.of {
             LimitOf::Plain => MIN_SHARE,
             // A rate above the throttle's used burst credit; a lower one that gains with more
             // requests has not reached it.
@@ -111,7 +111,7 @@ impl Evidence<'_> {
         };
         let (layer, percent) = (layer.name.clone(), share * 100.0);
         let cause = Cause::PartOfThrottle { layer, percent, admits_bytes_per_s: rate };
-        (least..=MAX_SHARE).contains(&share).then_some((Bottleneck::Throttle, cause))
+        (min..=MAX_SHARE).contains(&share).then_some((Bottleneck::Throttle, cause))
     }
 
     /// Plain writes to a block device are written back page by page.

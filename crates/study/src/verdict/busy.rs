@@ -57,14 +57,9 @@ impl Evidence<'_> {
         self.busy_from(RATHER_BUSY_PERCENT).filter(|_| self.gains(Variant::Deeper) == Some(false))
     }
 
-    fn busy_from(&self, least: f64) -> Option<Named> {
-        let kind = self
-            .numbers
-            .achieved
-            .resources
-            .first()
-            .filter(|first| first.busy_percent >= least)?
-            .kind;
+    fn busy_from(&self, min: f64) -> Option<Named> {
+        let kind =
+            self.numbers.achieved.resources.first().filter(|first| first.busy_percent >= min)?.kind;
         let mut parts = self.parts();
         let cause = Cause::Busiest { part: parts.remove(0), others: parts };
         Some((named(kind), cause))

@@ -217,9 +217,9 @@ impl Evidence<'_> {
     }
 
     /// A device at least this busy, and its mean depth.
-    fn busy_device(&self, least: f64) -> Option<(Named, f64)> {
+    fn busy_device(&self, min: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
-        let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= least)?;
+        let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= min)?;
         let mean_depth = achieved.device_mean_depth.unwrap_or(0.0);
         Some(((self.saturated(), Cause::BusyDevice { busy_percent, mean_depth }), mean_depth))
     }

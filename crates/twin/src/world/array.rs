@@ -29,7 +29,7 @@ impl Controller {
 impl World {
     /// When a transfer's data leave the host bus and when they arrive, if there is an array.
     pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<(Nanos, Nanos)> {
-        let (now, most) = (self.now(), self.fs.command_bytes);
+        let (now, max) = (self.now(), self.fs.command_bytes);
         let World { array, pci, transfers, .. } = self;
         let (array, transfer) = (array.as_mut()?, &mut transfers[number]);
         if transfer.crossed.is_some() || transfer.owner == super::Owner::Rebuild {
@@ -39,7 +39,7 @@ impl World {
         let mut at = began;
         let mut left = transfer.bytes;
         while left > 0 {
-            let bytes = left.min(most);
+            let bytes = left.min(max);
             at = array.bus.command(at, bytes, write, pci);
             left -= bytes;
         }

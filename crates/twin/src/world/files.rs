@@ -219,9 +219,9 @@ impl Files {
             return Ok(number as u32);
         }
         let free = self.free();
-        let most = free.iter().map(|gap| gap.1).max().unwrap_or(0);
+        let max = free.iter().map(|gap| gap.1).max().unwrap_or(0);
         let data = self.all.data_members();
-        let size = size.unwrap_or_else(|| (most * data / 4 / 4096 * 4096).max(4096));
+        let size = size.unwrap_or_else(|| (max * data / 4 / 4096 * 4096).max(4096));
         let reserved = if self.all.members == 1 {
             (size + self.all.start).next_multiple_of(4096)
         } else {
@@ -230,7 +230,7 @@ impl Files {
         let Some(&(base, _)) = free.iter().find(|gap| gap.1 >= reserved) else {
             let why = format!(
                 "the simulated volume has {} left in one piece",
-                show_size_rounded((most * data) as f64)
+                show_size_rounded((max * data) as f64)
             );
             return Err(Error::refused(
                 format!("{} of {}", what(), show_size(size)),

@@ -21,7 +21,7 @@ pub struct Plain {
     pub issued: u64,
     pub done: u64,
     pub unsynced: u64,
-    pub most: u32,
+    pub max: u32,
     pub last: Nanos,
     pub syncs: Vec<Nanos>,
     pub targets: u32,
@@ -42,7 +42,7 @@ impl Plain {
             issued: 0,
             done: 0,
             unsynced: 0,
-            most: 0,
+            max: 0,
             last: 0,
             syncs: Vec::new(),
             targets: 1,
@@ -81,7 +81,7 @@ impl RequestSource for Plain {
             self.start + self.issued / targets * u64::from(self.len),
         );
         self.issued += 1;
-        self.most = self.most.max((self.issued - self.done) as u32);
+        self.max = self.max.max((self.issued - self.done) as u32);
         Next::Issue(Request { op: self.op, target, offset, len: self.len, slot })
     }
     fn complete(&mut self, completion: Completion, now: Nanos) {

@@ -53,13 +53,13 @@ impl Default for MetadataPlan {
 
 /// A value outside its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is {value}: it must be from {least} to {most}")]
+#[error("{name} is {value}: it must be from {min} to {max}")]
 pub struct PlanError {
     /// Name of the parameter.
     pub name: &'static str,
     pub value: u32,
-    pub least: u32,
-    pub most: u32,
+    pub min: u32,
+    pub max: u32,
 }
 
 impl MetadataPlan {
@@ -68,15 +68,15 @@ impl MetadataPlan {
     /// # Errors
     /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {
-        for (name, value, least, most) in [
+        for (name, value, min, max) in [
             ("the number of files", self.files, 1, MAX_FILES),
             ("the number of directories", self.directories, 1, MAX_DIRECTORIES.min(self.files)),
             ("the number of threads", self.threads, 1, MAX_THREADS.min(self.files)),
             ("the size of a file in bytes", self.file_bytes, 0, MAX_BYTES),
             ("the number of rounds", self.rounds, 1, MAX_ROUNDS),
         ] {
-            if value < least || value > most {
-                return Err(PlanError { name, value, least, most });
+            if value < min || value > max {
+                return Err(PlanError { name, value, min, max });
             }
         }
         Ok(())

@@ -314,7 +314,7 @@ fn a_region_too_small_is_refused_with_its_size() {
     }
     assert!(
         Sequence::new(&four, (0, 1 << 20), 4, Cursor::Own).is_err(),
-        "there is no stream 4 of 4"
+        "stream 4 of 4 does not exist"
     );
 }
 

@@ -11,4 +11,4 @@ mod pool;
 pub use generator::{FileOp, Generator, Phase, SmallFileCounts, Start, Step};
 pub use machine::files::FileId;
 pub use mt19937::Mt19937;
-pub use plan::{Location, MOST, PlanError, SmallFilePlan};
+pub use plan::{Location, MAX, PlanError, SmallFilePlan};

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Maximum count and size: PostMark's numbers are C integers.
-pub const MOST: u32 = i32::MAX as u32;
+pub const MAX: u32 = i32::MAX as u32;
 
 /// A directory in which files are created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,13 +68,13 @@ impl Default for SmallFilePlan {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("{name} is {value}: it must be from {least} to {most}")]
+    #[error("{name} is {value}: it must be from {min} to {max}")]
     Range {
         /// Name of the parameter.
         name: &'static str,
         value: u64,
-        least: u64,
-        most: u64,
+        min: u64,
+        max: u64,
     },
     /// The text for filling files does not fit into memory.
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
@@ -88,25 +88,25 @@ impl SmallFilePlan {
     /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {
         let weights = self.locations.iter().map(|l| u64::from(l.weight)).sum::<u64>();
-        let least_weight = self.locations.iter().map(|l| u64::from(l.weight)).min().unwrap_or(1);
+        let min_weight = self.locations.iter().map(|l| u64::from(l.weight)).min().unwrap_or(1);
         let places = self.locations.len().max(1) as u64 * u64::from(self.subdirectories.max(1));
-        let most = u64::from(MOST);
-        for (name, value, least, most) in [
-            ("the smallest file size", u64::from(self.low_bytes), 1, most),
-            ("the largest file size", u64::from(self.high_bytes), u64::from(self.low_bytes), most),
-            ("the number of files", u64::from(self.number), 1, most / 2),
-            ("the number of transactions", u64::from(self.transactions), 1, most),
+        let max = u64::from(MAX);
+        for (name, value, min, max) in [
+            ("the smallest file size", u64::from(self.low_bytes), 1, max),
+            ("the largest file size", u64::from(self.high_bytes), u64::from(self.low_bytes), max),
+            ("the number of files", u64::from(self.number), 1, max / 2),
+            ("the number of transactions", u64::from(self.transactions), 1, max),
             ("the seed", u64::from(self.seed), 1, u64::from(u32::MAX)),
-            ("the number of subdirectories over all locations", places, 1, most),
-            ("the read block size", u64::from(self.read_block_bytes), 1, most),
-            ("the write block size", u64::from(self.write_block_bytes), 1, most),
+            ("the number of subdirectories over all locations", places, 1, max),
+            ("the read block size", u64::from(self.read_block_bytes), 1, max),
+            ("the write block size", u64::from(self.write_block_bytes), 1, max),
             ("the read bias", u64::from(self.bias_read.unwrap_or(0)), 0, 10),
             ("the create bias", u64::from(self.bias_create.unwrap_or(0)), 0, 10),
-            ("a location's weight", least_weight, 1, most),
-            ("the sum of the locations' weights", weights, 0, most),
+            ("a location's weight", min_weight, 1, max),
+            ("the sum of the locations' weights", weights, 0, max),
         ] {
-            if value < least || value > most {
-                return Err(PlanError::Range { name, value, least, most });
+            if value < min || value > max {
+                return Err(PlanError::Range { name, value, min, max });
             }
         }
         Ok(())

@@ -120,10 +120,10 @@ impl fmt::Display for Fault {
                 )
             }
             Found::Offset { offset, generation } => {
-                write!(f, "generation {generation} of offset {offset} lies here, {}", self.expected)
+                write!(f, "generation {generation} of offset {offset} is here, {}", self.expected)
             }
             Found::Seed(seed) => {
-                write!(f, "a block of another run (seed {seed:#018x}) lies here, {}", self.expected)
+                write!(f, "a block of another run (seed {seed:#018x}) is here, {}", self.expected)
             }
             Found::Zeros => write!(f, "zeros, {}", self.expected),
             Found::Unknown if self.kind == FaultKind::Lost => {

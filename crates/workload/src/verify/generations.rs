@@ -172,7 +172,7 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// What a read that has just ended may have found: the generations expected when it was issued,
+    /// The data that a read that has just ended may have found: the generations expected when it was issued,
     /// and writes that started since.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(

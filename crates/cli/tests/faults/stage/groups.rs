@@ -30,8 +30,8 @@ impl Limit {
                 vec![("memory.limit_in_bytes", bytes.to_string())],
                 vec![("memory.max", bytes.to_string()), ("memory.swap.max", "0".into())],
             ),
-            Limit::Processes(most) => {
-                let file = vec![("pids.max", most.to_string())];
+            Limit::Processes(max) => {
+                let file = vec![("pids.max", max.to_string())];
                 ("pids", file.clone(), file)
             }
             Limit::Processor(percent) => (

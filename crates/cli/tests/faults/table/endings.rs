@@ -329,7 +329,7 @@ section![
         leaves: &["disk.img"],
     },
     a_killed_verification = Row {
-        fault: "kill -9 of a run that verifies: its log tells what must be there",
+        fault: "kill -9 of a run that verifies: its log says what must be there",
         given: &[File("mine")],
         steps: &[
             Start(

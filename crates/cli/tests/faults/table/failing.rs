@@ -39,7 +39,7 @@ section![
         leaves: &["disk.img"],
     },
     a_file_that_is_cut = Row {
-        fault: "somebody shortens the file during the run",
+        fault: "another process shortens the file during the run",
         given: &[File("mine")],
         steps: &[
             Start("run mine --buffered --pattern random --request 64k --runtime 60 --json"),
@@ -407,7 +407,7 @@ section![
         ..UNHARMED
     },
     a_place_that_goes = Row {
-        fault: "the directory is unmounted during the run, although it is in use: nothing is made in what lies below it",
+        fault: "the directory is unmounted during the run, although it is in use: nothing is made in the directory below it",
         given: &[Tmpfs("gone", "16m")],
         steps: &[
             Start(

@@ -10,7 +10,7 @@ const DESTROY_UNUSED: &[&str] = &[
 
 section![
     "Data in use under another name",
-    "What a mount, a loop device, swap space or another program uses is not written, whatever name it is given: of a layer of an overlay, \
+    "Bytes that a mount, a loop device, swap space or another program uses are not written, whatever name they are given: of a layer of an overlay, \
  a hard link, another mount. What the kernel does not show has to be confirmed with --destroy-signature.",
     an_upper_layer = Row {
         fault: "the file of an overlay's upper directory that a mounted loop device reaches through the overlay",
@@ -385,7 +385,7 @@ section![
                 "fio --force --name=a --filename={disk} --rw=read --json=u/image",
                 "diskspd --force -d1 -W0 -b64K --json u/image {disk}",
             ],
-            refused(&["what is measured"])
+            refused(&["it is measured"])
         )],
         ..UNHARMED
     },

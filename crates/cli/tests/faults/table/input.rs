@@ -2,7 +2,7 @@ use super::*;
 
 section![
     "Input",
-    "What makes no sense is refused with exit code 2 and a sentence that names the value, before anything is made.",
+    "Options that make no sense are refused with exit code 2 and a sentence that names the value, before anything is made.",
     no_sense = Row {
         fault: "numbers that are negative, too large, or none",
         given: &[],

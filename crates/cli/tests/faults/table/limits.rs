@@ -32,7 +32,7 @@ const ONLY_PROCESSES: &[&str] = &[
 
 section![
     "Limits",
-    "Where the system gives less than was asked for, halfpower does with less or says which limit it met.",
+    "If the system gives less than was asked for, halfpower does with less or says which limit it met.",
     no_locked_memory = Row {
         fault: "no memory may be locked, as an ordinary user",
         given: &[File("mine"), Mode("mine", 0o644)],
@@ -149,7 +149,7 @@ section![
         ..UNHARMED
     },
     a_group_of_no_thread = Row {
-        fault: "the control group may have no thread beside the first",
+        fault: "the control group may have only one thread",
         given: &[File("mine"), Group("group", Limit::Processes(1))],
         steps: &[
             Run(

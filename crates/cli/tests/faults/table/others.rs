@@ -208,7 +208,7 @@ section![
             Signal(SIGKILL),
             Ended(KILLED),
             Do(Locked("state/tune.lock", 0)),
-            // What stays changed until the lock is free is not yet looked at.
+            // This does not yet look at settings that stay changed until the lock is free.
             Start("twin list"),
             Ended(well(&[
                 "state/tune.lock is locked by process",

@@ -117,7 +117,7 @@ section![
                 "compare --a twin:gateway-1997 --b twin:gateway-1997 --html no/out.json",
                 "iozone -i 0 -s 64 -b no/out.json",
             ],
-            refused(&["no/out.json", "no directory"])
+            refused(&["no/out.json", "no such directory"])
         )],
         ..UNHARMED
     },
@@ -216,7 +216,7 @@ section![
                 "compare --force --a mine --b mine --html again",
                 "compare --force --a twin:gateway-1997 --b mine --csv mine",
             ],
-            refused(&["what is measured"])
+            refused(&["it is measured"])
         )],
         ..UNHARMED
     },
@@ -232,7 +232,7 @@ section![
                 "tune --force {disk} --knob depth=8 --output disk.img",
                 "compare --force --a {disk} --b {disk} --html disk.img",
             ],
-            refused(&["what is measured, or lies under it"])
+            refused(&["it is measured, or is under"])
         )],
         ..UNHARMED
     },
@@ -302,14 +302,14 @@ section![
                 "compare --force results.csv others.csv --csv others.csv",
             ],
             refused(&[
-                "--force|what is measured|what is compared|is read",
+                "--force|it is measured|what is compared|is read",
                 "out.html|results.csv|others.csv"
             ])
         )],
         ..UNHARMED
     },
     a_history_that_is_none = Row {
-        fault: "the history is a file of the user's, a directory, read-only, full, or somebody else's: the result is given all the same, and that it is not kept is said",
+        fault: "the history is a file of the user's, a directory, read-only, full, or another user's: the result is given all the same, and that it is not kept is said",
         given: &[
             Noise("noise"),
             Directory("directory"),
@@ -368,7 +368,7 @@ section![
         ..UNHARMED
     },
     a_state_that_cannot_be = Row {
-        fault: "the journal of settings cannot be written, or is somebody else's: no setting of the kernel is touched, and the workload's own are tried",
+        fault: "the journal of settings cannot be written, or is another user's: no setting of the kernel is touched, and the workload's own are tried",
         given: &[Disk("disk"), File("mine"), Tmpfs("ro", "1m"), ReadOnly("ro")],
         steps: &[
             Run(
@@ -392,7 +392,7 @@ section![
         leaves: &["state"],
     },
     a_strange_journal = Row {
-        fault: "what stands under the journal's name is no journal: every command says so and goes on, and nothing is set",
+        fault: "the file under the journal's name is not a journal: every command says so and goes on, and nothing is set",
         given: &[
             Disk("disk"),
             Directory("state"),

@@ -241,7 +241,7 @@ section![
         leaves: &["at/*"],
     },
     kept_files_without_attributes = Row {
-        fault: "the same on a file system without attributes, where a hidden file holds the mark",
+        fault: "the same on a file system without attributes: a hidden file holds the mark",
         given: &[Volume("at", "-t ramfs halfpower-test")],
         steps: &[
             run(KEPT, well(&[])),

@@ -3,7 +3,7 @@ use super::*;
 section![
     "Targets",
     "Existing data is only read, unless --destroy-data names it again. A device or file that is mounted, held or under something \
- else is never written; one that bears a signature only with --destroy-signature. Everything is checked before the first byte \
+ else is never written; one that has a signature only with --destroy-signature. Everything is checked before the first byte \
  is written.",
     a_users_file_is_read = Row {
         fault: "the target is a file of the user's: reading changes nothing",
@@ -12,7 +12,7 @@ section![
         ..UNHARMED
     },
     a_users_file = Row {
-        fault: "a file of the user's is to be written, and is not named after --destroy-data",
+        fault: "a run would write a file of the user's that is not named after --destroy-data",
         given: &[File("mine")],
         steps: &[run(WRITE_MINE, refused(&["mine", "--destroy-data"]))],
         ..UNHARMED
@@ -37,7 +37,7 @@ section![
         ..UNHARMED
     },
     a_device = Row {
-        fault: "a device is to be written, and is not named after --destroy-data",
+        fault: "a run would write a device that is not named after --destroy-data",
         given: &[Disk("disk")],
         steps: &[run(WRITE_DISK, refused(&["--destroy-data"]))],
         ..UNHARMED
@@ -133,7 +133,7 @@ section![
         ..UNHARMED
     },
     a_loop_device_within = Row {
-        fault: "a disk whose file bears a mounted loop device further on",
+        fault: "a disk whose file has a mounted loop device further on",
         given: &[
             Disk("disk"),
             DiskOver("part", "disk.img", MIB),
@@ -167,7 +167,7 @@ section![
         ..UNHARMED
     },
     a_loop_device_beside_a_partition = Row {
-        fault: "a partition, where a mounted loop device is on the same bytes of the file under its disk",
+        fault: "a partition, while a mounted loop device is on the same bytes of the file under its disk",
         given: &[
             Partitioned("whole", "disk"),
             DiskOver("part", "whole.img", MIB),
@@ -179,7 +179,7 @@ section![
         ..UNHARMED
     },
     a_loop_device_over_a_partition = Row {
-        fault: "a partition whose disk bears a mounted loop device over the same bytes",
+        fault: "a partition whose disk has a mounted loop device over the same bytes",
         given: &[
             Partitioned("whole", "disk"),
             DiskOver("part", "whole", MIB),
@@ -214,7 +214,7 @@ section![
         ..UNHARMED
     },
     a_file_system = Row {
-        fault: "the device bears a file system",
+        fault: "the device has a file system",
         given: &[Disk("disk"), Made("disk", "mkfs.ext4 -q -O ^has_journal"), Directory("out")],
         steps: &[run(
             DESTROY_DISK,
@@ -223,25 +223,25 @@ section![
         ..UNHARMED
     },
     swap_space = Row {
-        fault: "the device bears swap space",
+        fault: "the device has swap space",
         given: &[Disk("disk"), Made("disk", "mkswap -q"), Directory("out")],
         steps: &[run(DESTROY_DISK, refused(&["swap space", "--destroy-signature"]))],
         ..UNHARMED
     },
     a_partition_table = Row {
-        fault: "the device bears a partition table",
+        fault: "the device has a partition table",
         given: &[Disk("disk"), Partitions("disk"), Directory("out")],
         steps: &[run(DESTROY_DISK, refused(&["MBR partition table", "--destroy-signature"]))],
         ..UNHARMED
     },
     an_encrypted_volume = Row {
-        fault: "the device bears an encrypted volume",
+        fault: "the device has an encrypted volume",
         given: &[Disk("disk"), Bytes("disk", 0, b"LUKS\xba\xbe\0\x02"), Directory("out")],
         steps: &[run(DESTROY_DISK, refused(&["LUKS", "--destroy-signature"]))],
         ..UNHARMED
     },
     a_raid_member = Row {
-        fault: "the device is a member of a RAID, of which only its end tells",
+        fault: "the device is a member of a RAID, which shows only at its end",
         given: &[
             Disk("disk"),
             Bytes("disk", DISK - 64 * KIB, &[0xfc, 0x4e, 0x2b, 0xa9]),

@@ -29,8 +29,8 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
 /// A range of sizes: the multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.
-    let [least, most] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
-    let (least_bytes, most_bytes) = (request(least)?, request(most)?);
+    let [min, max] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
+    let (least_bytes, most_bytes) = (request(min)?, request(max)?);
     // Sizes beyond the last multiple are never used.
     let most_bytes = most_bytes / least_bytes * least_bytes;
     Ok(if least_bytes == most_bytes {
@@ -124,9 +124,9 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     let mut given: Vec<[Option<u64>; 2]> = Vec::new();
     for zone in zones {
         let (access, share) = zone.split_once('/').unwrap_or((zone, ""));
-        let one = |text: &str, least| match text {
+        let one = |text: &str, min| match text {
             "" => Ok(None),
-            text => number(text, least, 100).map(Some).map_err(|why| format!("{why}; {hint}")),
+            text => number(text, min, 100).map(Some).map_err(|why| format!("{why}; {hint}")),
         };
         given.push([one(access, 0)?, one(share, 1)?]);
     }

@@ -104,7 +104,7 @@ pub struct Options {
     /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
     /// `iodepth_batch_complete_max`: maximum completions per call.
-    pub batch_complete_most: Option<u32>,
+    pub batch_complete_max: Option<u32>,
     /// `ioengine`.
     pub engine: Engine,
     /// Its name as written.
@@ -293,7 +293,7 @@ impl Default for Options {
             fixedbufs: false,
             batch_complete: 1,
             low: None,
-            batch_complete_most: None,
+            batch_complete_max: None,
             engine: Engine::Sync,
             engine_name: "psync".into(),
             direct: false,

@@ -265,7 +265,7 @@ fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     let factors = text.split('*').map(|factor| factor.trim().parse::<u64>().ok());
     let product = factors.reduce(|product, factor| product?.checked_mul(factor?)).flatten();
     product.map(|product| product.to_string()).ok_or_else(|| {
-        format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text))
+        format!("'{}' is not a product of whole numbers below 2^64; write 4*$pagesize", cut(&text))
     })
 }
 

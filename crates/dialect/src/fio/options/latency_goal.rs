@@ -15,12 +15,12 @@ pub struct LatencyGoal {
     pub goes_on: bool,
     /// `max_latency` of reads and of writes: a slower request ends the job with an error; 0: no
     /// limit.
-    pub most_ns: [Nanos; 2],
+    pub max_ns: [Nanos; 2],
 }
 
 impl Default for LatencyGoal {
     fn default() -> Self {
-        LatencyGoal { target_ns: 0, window_ns: 0, percent: 100.0, goes_on: false, most_ns: [0; 2] }
+        LatencyGoal { target_ns: 0, window_ns: 0, percent: 100.0, goes_on: false, max_ns: [0; 2] }
     }
 }
 

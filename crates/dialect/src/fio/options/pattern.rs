@@ -80,7 +80,7 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
     if fill.offsets.is_empty() {
         Ok(fill.bytes)
     } else {
-        Err("%o is for verify_pattern alone; leave it out here".into())
+        Err("only verify_pattern takes %o; leave it out here".into())
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
         );
         fill.put(4096, 0, &mut block);
         assert_eq!(block[1017..1020], [1, 0, 0x10], "the pattern continues over the whole request");
-        assert!(plain_pattern("%o").unwrap_err().contains("verify_pattern alone"));
+        assert!(plain_pattern("%o").unwrap_err().contains("only verify_pattern"));
     }
 
     proptest! {

@@ -68,8 +68,8 @@ const fn row(names: &'static str, group: Group, takes: OptionKind<Options, Reaso
 
 const LEAVE: &str = "leave it out";
 const SECOND_NS: u64 = 1_000_000_000;
-const MOST_DEPTH: u64 = workload::MAX_DEPTH as u64;
-const MOST_COUNT: u64 = u32::MAX as u64;
+const MAX_DEPTH: u64 = workload::MAX_DEPTH as u64;
+const MAX_COUNT: u64 = u32::MAX as u64;
 
 #[rustfmt::skip] // A table reads best with an option a line.
 static ROWS: &[Row] = &[
@@ -88,9 +88,9 @@ static ROWS: &[Row] = &[
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
     row("cpus_allowed_policy", Jobs, Value(|o, text| put(&mut o.split_processors, choice(text, &[("shared", false), ("split", true)])))),
     row("wait_for", Jobs, Value(|o, text| put(&mut o.wait_for, Ok(Some(text.into()))))),
-    row("flow", Jobs, Value(|o, text| put(&mut o.flow, number(text, 0, MOST_COUNT)))),
-    row("flow_id", Jobs, Value(|o, text| put(&mut o.flow_id, number(text, 0, MOST_COUNT)))),
-    row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MOST_COUNT).map(|us| us * 1000)))),
+    row("flow", Jobs, Value(|o, text| put(&mut o.flow, number(text, 0, MAX_COUNT)))),
+    row("flow_id", Jobs, Value(|o, text| put(&mut o.flow_id, number(text, 0, MAX_COUNT)))),
+    row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MAX_COUNT).map(|us| us * 1000)))),
     row("flow_watermark", Jobs, Ignored(Form::Number)),
     row("numa_cpu_nodes numa_mem_policy", Jobs, Refused("start halfpower under numactl")),
     row("nice", Jobs, Value(|o, text| put(&mut o.nice, nice(text).map(Some)))),
@@ -114,7 +114,7 @@ static ROWS: &[Row] = &[
     row("file_service_type", Files, Value(|o, text| {
         let known = [("roundrobin", FileService::RoundRobin), ("sequential", FileService::Sequential), ("random", FileService::Random)];
         let (service, requests) = text.split_once(':').unwrap_or((text, "1"));
-        put(&mut o.service_run, number(requests, 1, MOST_COUNT))?;
+        put(&mut o.service_run, number(requests, 1, MAX_COUNT))?;
         put(&mut o.service, choice(service, &known))
     })),
     row("openfiles", Files, Ignored(Form::Number)),
@@ -122,7 +122,7 @@ static ROWS: &[Row] = &[
     row("filesize", Files, Value(|o, text| put(&mut o.file_bytes, ends(text, |text| size(text, o.kb_base)).map(Some)))),
     row("io_size io_limit", Files, Value(|o, text| put(&mut o.io_size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
     row("number_ios", Files, Value(|o, text| put(&mut o.number_ios, number(text, 0, u64::MAX).map(|n| Some(n).filter(|&n| n > 0))))),
-    row("loops", Files, Value(|o, text| put(&mut o.loops, number(text, 1, MOST_COUNT)))),
+    row("loops", Files, Value(|o, text| put(&mut o.loops, number(text, 1, MAX_COUNT)))),
     row("offset fileoffset", Files, Value(|o, text| put(&mut o.offset, amount(text, o.kb_base)))),
     row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
     row("offset_align", Files, OnlyValues(&["0"], "give an offset that is aligned")),
@@ -190,27 +190,27 @@ static ROWS: &[Row] = &[
     row("read_iolog", Requests, Value(|o, text| put(&mut o.replay.trace, trace(text)))),
     row("read_iolog_chunked", Requests, Ignored(Form::Switch)),
     row("replay_no_stall", Requests, Switch(|o, on| o.replay.no_stall = on)),
-    row("replay_time_scale", Requests, Value(|o, text| put(&mut o.replay.time_percent, number(text, 1, MOST_COUNT)))),
+    row("replay_time_scale", Requests, Value(|o, text| put(&mut o.replay.time_percent, number(text, 1, MAX_COUNT)))),
     row("replay_redirect", Requests, Value(|o, text| put(&mut o.replay.redirect, Ok(Some(text.into()))))),
     row("replay_align", Requests, Value(|o, text| put(&mut o.replay.align, power_of_two(text, o.kb_base)))),
-    row("replay_scale", Requests, Value(|o, text| put(&mut o.replay.scale, number(text, 1, MOST_COUNT)))),
+    row("replay_scale", Requests, Value(|o, text| put(&mut o.replay.scale, number(text, 1, MAX_COUNT)))),
     row("replay_skip", Requests, Value(|o, text| put(&mut o.replay.skip, skipped(text)))),
     row("merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters", Requests, Refused(LEAVE)),
     row("write_iolog", Requests, Value(|o, text| put(&mut o.logs.requests, Ok(Some(text.into()))))),
     //
     row("ioengine", Access, Value(Options::set_engine)),
-    row("iodepth", Access, Value(|o, text| put(&mut o.depth, number(text, 1, MOST_DEPTH).map(|n| n as u32)))),
-    row("iodepth_batch iodepth_batch_submit", Access, Value(|o, text| put(&mut o.batch, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
-    row("iodepth_batch_complete_min iodepth_batch_complete", Access, Value(|o, text| put(&mut o.batch_complete, number(text, 0, MOST_DEPTH).map(|n| n as u32)))),
-    row("iodepth_batch_complete_max", Access, Value(|o, text| put(&mut o.batch_complete_most, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
-    row("iodepth_low", Access, Value(|o, text| put(&mut o.low, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth", Access, Value(|o, text| put(&mut o.depth, number(text, 1, MAX_DEPTH).map(|n| n as u32)))),
+    row("iodepth_batch iodepth_batch_submit", Access, Value(|o, text| put(&mut o.batch, number(text, 0, MAX_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth_batch_complete_min iodepth_batch_complete", Access, Value(|o, text| put(&mut o.batch_complete, number(text, 0, MAX_DEPTH).map(|n| n as u32)))),
+    row("iodepth_batch_complete_max", Access, Value(|o, text| put(&mut o.batch_complete_max, number(text, 0, MAX_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth_low", Access, Value(|o, text| put(&mut o.low, number(text, 0, MAX_DEPTH).map(|n| Some(n as u32))))),
     row("direct", Access, Switch(|o, on| o.direct = on)),
     row("buffered", Access, Switch(|o, on| o.direct = !on)),
     row("sync", Access, Value(|o, text| {
         put(&mut o.sync, choice(text, &[("none", SyncMode::None), ("0", SyncMode::None), ("sync", SyncMode::Full), ("1", SyncMode::Full), ("dsync", SyncMode::Data)]))
     })),
-    row("fsync", Access, Value(|o, text| put(&mut o.fsync, number(text, 0, MOST_COUNT)))),
-    row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MOST_COUNT)))),
+    row("fsync", Access, Value(|o, text| put(&mut o.fsync, number(text, 0, MAX_COUNT)))),
+    row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MAX_COUNT)))),
     row("end_fsync fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
     row("sync_file_range write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),
     row("atomic", Access, Switch(|o, on| o.atomic = on)),
@@ -233,18 +233,18 @@ static ROWS: &[Row] = &[
     row("ramp_time", Time, Value(|o, text| put(&mut o.ramp_ns, time_ns(text, SECOND_NS)))),
     row("startdelay start_delay", Time, Value(|o, text| put(&mut o.start_delay_ns, ends(text, |text| time_ns(text, SECOND_NS))))),
     row("thinktime", Time, Value(|o, text| put(&mut o.think_ns, time_ns(text, 1000)))),
-    row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, number(text, 0, MOST_COUNT).map(|n| Some(n.max(1)))))),
+    row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, number(text, 0, MAX_COUNT).map(|n| Some(n.max(1)))))),
     row("thinktime_iotime", Time, Value(|o, text| put(&mut o.think_io_ns, time_ns(text, SECOND_NS)))),
     row("thinktime_blocks_type", Time, OnlyValues(&["complete"], LEAVE)),
     row("thinktime_spin", Time, OnlyValues(&["0"], "a pause uses no processor time: leave it out")),
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
     row("rate_process", Time, Value(|o, text| put(&mut o.poisson, choice(text, &[("linear", false), ("poisson", true)])))),
-    row("rate_cycle ratecycle", Time, Value(|o, text| put(&mut o.min_rates.cycle_ns, number(text, 0, MOST_COUNT).map(|ms| ms * 1_000_000)))),
+    row("rate_cycle ratecycle", Time, Value(|o, text| put(&mut o.min_rates.cycle_ns, number(text, 0, MAX_COUNT).map(|ms| ms * 1_000_000)))),
     row("rate_min ratemin", Time, Value(|o, text| put(&mut o.min_rates.bytes, rates(text, o.kb_base)))),
     row("rate_iops_min", Time, Value(|o, text| put(&mut o.min_rates.requests, rates(text, o.kb_base)))),
     row("rate_ignore_thinktime", Time, OnlyValues(&["0"], LEAVE)),
-    row("max_latency", Time, Value(|o, text| put(&mut o.latency.most_ns, by_direction(text, |text| time_ns(text, 1000))))),
+    row("max_latency", Time, Value(|o, text| put(&mut o.latency.max_ns, by_direction(text, |text| time_ns(text, 1000))))),
     row("latency_target", Time, Value(|o, text| put(&mut o.latency.target_ns, time_ns(text, 1000)))),
     row("latency_window", Time, Value(|o, text| put(&mut o.latency.window_ns, time_ns(text, 1000)))),
     row("latency_percentile", Time, Value(|o, text| o.latency.set_percent(text))),
@@ -414,7 +414,7 @@ fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
 /// Explains why an option without a row is refused.
 fn unknown(name: &str) -> Reason {
     match nearest(name) {
-        Some(near) => format!("there is no such option; did you mean {near}?"),
+        Some(near) => format!("unknown option; did you mean {near}?"),
         None => "halfpower does not know it; leave it out".into(),
     }
 }

@@ -134,7 +134,7 @@ impl Trace {
             ("datasync", _) => Action::Sync(Stability::Data),
             _ => {
                 return Err(format!(
-                    "'{}' with {} numbers is no action of a trace",
+                    "'{}' with {} numbers is not an action of a trace",
                     cut(action),
                     rest.len()
                 ));
@@ -144,12 +144,12 @@ impl Trace {
         let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
         let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
         // A trim transfers no data.
-        let most = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
+        let max = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
         let moves = !matches!(action, Action::Sync(_));
-        if moves && !(1..=u64::from(most)).contains(&len) {
+        if moves && !(1..=u64::from(max)).contains(&len) {
             return Err(format!(
                 "a request of {len} B is not from 1 B to {}",
-                show_size(most.into())
+                show_size(max.into())
             ));
         }
         offset.checked_add(len).ok_or("it ends beyond 64 bits")?;
@@ -318,7 +318,7 @@ mod tests {
             ("fio version 3 iolog\n0 /a add\n0 /a read 0\n", "line 3: 'read' with 1 numbers"),
             ("fio version 3 iolog\n0 /a add\nx /a read 0 512\n", "line 3: 'x' is not a number"),
             ("fio version 3 iolog\n0 /a add\n0 /a read 0 0\n", "a request of 0 B"),
-            ("fio version 3 iolog\n0 /a add\n0 /a wait 5 0\n", "no action"),
+            ("fio version 3 iolog\n0 /a add\n0 /a wait 5 0\n", "not an action"),
             (
                 "fio version 3 iolog\n0 /a add\n0 /a read 18446744073709551615 512\n",
                 "beyond 64 bits",

@@ -24,13 +24,13 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
-pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, Reason> {
+pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, Reason> {
     let (number, rest) = digits(text)?;
     if !rest.is_empty() {
         return Err("it is not a whole number; write only digits".into());
     }
-    if number < least || number > most {
-        return Err(format!("it is too small or too large; write a number from {least} to {most}"));
+    if number < min || number > max {
+        return Err(format!("it is too small or too large; write a number from {min} to {max}"));
     }
     Ok(number)
 }

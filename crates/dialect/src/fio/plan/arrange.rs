@@ -119,7 +119,7 @@ pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
 /// until less than a request is left of io_size, but never fewer than `loops`. Bytes read back
 /// count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
-    let (options, request) = (&job.options, job.least_request_bytes());
+    let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
     let known = (job.sizes().is_none() && !job.overlaps()) || job.covers();
     let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
@@ -157,7 +157,7 @@ fn region(
         _ => None,
     };
     // Files that alternate hold whole requests, of the smallest size if there are several.
-    let unit = if job.sizes().is_none() { job.request_bytes() } else { job.least_request_bytes() };
+    let unit = if job.sizes().is_none() { job.request_bytes() } else { job.min_request_bytes() };
     let share = |bytes: u64| bytes / count;
     let drawn = drawn_size(job, clone, file);
     // Percentages refer to the existing file or, if it is missing, to its planned size.
@@ -196,10 +196,10 @@ fn region(
     let file_len = len;
     let len = if count == 1 { len } else { len / unit * unit };
     // As in fio, with several sizes the last requests shrink to fit.
-    let request = job.least_request_bytes();
+    let request = job.min_request_bytes();
     if len == 0 {
         return Err(job.wrong(format!(
-            "size: nothing is left for {shown}; give each of the {count} files a request at least"
+            "size: nothing is left for {shown}; give each of the {count} files at least one request"
         )));
     }
     let end = start.checked_add(len).ok_or_else(overflow)?;
@@ -249,7 +249,7 @@ fn region(
         let asked = of_pass.filter(|_| holes > 0).map_or(asked, |of_pass| asked.min(of_pass));
         (Some(asked / request * request).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
     };
-    let each = options.number_ios.map_or(each, |most| each.min(most.saturating_mul(request)));
+    let each = options.number_ios.map_or(each, |max| each.min(max.saturating_mul(request)));
     each.checked_mul(passes).ok_or_else(overflow)?;
     // An existing file may end before its share would.
     let end = match found {

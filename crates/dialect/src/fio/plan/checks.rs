@@ -162,11 +162,11 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         );
     }
     check_overlaps(job)?;
-    let (request, least) = (job.least_request_bytes(), method.least_bytes());
+    let (request, min) = (job.min_request_bytes(), method.least_bytes());
     let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
-    if block < least {
+    if block < min {
         return Err(job.wrong(format!(
-            "verify: a block of {} has no room for its header; use {least} B or more",
+            "verify: a block of {} has no room for its header; use {min} B or more",
             show_size(block)
         )));
     }
@@ -234,7 +234,7 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     if back > 0 && back < job.request_bytes() {
         return Err(job.wrong(format!(
-            "rw={}:-{}: requests of {} would go beyond the end of the file; go back by a request at least",
+            "rw={}:-{}: requests of {} would go beyond the end of the file; go back by at least one request",
             options.mode,
             show_size(back),
             show_size(job.request_bytes())
@@ -336,11 +336,11 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if let Some(most) =
-        options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth())
+    if let Some(max) =
+        options.batch_complete_max.filter(|&max| max > 0 && max < job.effective_depth())
     {
         return Err(job.wrong(format!(
-            "iodepth_batch_complete_max={most} with iodepth={depth}: all available completions are taken at once; give {depth} or more, or leave it out"
+            "iodepth_batch_complete_max={max} with iodepth={depth}: all available completions are taken at once; give {depth} or more, or leave it out"
         )));
     }
     check_offload(job)?;

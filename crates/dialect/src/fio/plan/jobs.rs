@@ -15,7 +15,7 @@ use workload::{SizeMix, Sizes};
 #[derive(Debug, Clone)]
 pub struct Job {
     pub name: String,
-    /// Where it is defined.
+    /// The place of its definition.
     pub at: At,
     /// Its options, including the global ones.
     pub options: Options,
@@ -96,31 +96,30 @@ impl Job {
 
     /// Size of its requests; the maximum if they differ.
     pub fn request_bytes(&self) -> u64 {
-        self.used().filter_map(SizeMix::bounds).map(|(_, most)| u64::from(most)).max().unwrap_or(0)
+        self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
 
     /// Size of its smallest requests.
-    pub fn least_request_bytes(&self) -> u64 {
-        let least =
-            self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min();
-        least.unwrap_or(0).max(1)
+    pub fn min_request_bytes(&self) -> u64 {
+        let min = self.used().filter_map(SizeMix::bounds).map(|(min, _)| u64::from(min)).min();
+        min.unwrap_or(0).max(1)
     }
 
     /// Its mix of sizes; `None`: all requests have the same size.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| {
-            mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes())
+            mix.bounds().is_some_and(|(min, _)| u64::from(min) == self.request_bytes())
         };
         let [read, write] = &self.options.blocks;
         (!self.used().all(one)).then(|| Sizes { read: read.clone(), write: write.clone() })
     }
 
     pub(crate) fn sizes_shown(&self) -> String {
-        let least = self.least_request_bytes();
-        if least == self.request_bytes() {
-            show_size(least)
+        let min = self.min_request_bytes();
+        if min == self.request_bytes() {
+            show_size(min)
         } else {
-            format!("{} to {}", show_size(least), show_size(self.request_bytes()))
+            format!("{} to {}", show_size(min), show_size(self.request_bytes()))
         }
     }
 
@@ -246,10 +245,9 @@ fn settle(options: &mut Options) {
     }
     options.no_random_map &= !options.every_place;
     // As in fio, an alignment of its own disables the map of used blocks.
-    let least =
-        options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
+    let min = options.blocks[usize::from(!options.reads)].bounds().map(|(min, _)| u64::from(min));
     options.no_random_map |=
-        options.random && options.align_bytes.is_some() && options.align_bytes != least;
+        options.random && options.align_bytes.is_some() && options.align_bytes != min;
     options.tolerated = options.tolerated.settled();
     options.direct |= options.atomic;
     if options.fills && options.size.is_none() && options.file_bytes.is_none() {
@@ -387,7 +385,7 @@ impl Plan {
     /// for the whole previous set, which must contain only the job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
-            let why = "it would run beside jobs that wait for others (wait_for); give it a stonewall, or put it before them";
+            let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";
             return if self.groups.len() > begun_together {
                 Err(job.wrong(why))
             } else {

@@ -220,7 +220,7 @@ impl FileTurns {
             },
             zones,
             bell,
-            align: options.align_bytes.unwrap_or(0).max(job.least_request_bytes()),
+            align: options.align_bytes.unwrap_or(0).max(job.min_request_bytes()),
             differ,
             spread,
             run: options.run,

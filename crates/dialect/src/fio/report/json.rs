@@ -8,7 +8,7 @@ use crate::fio::options::table::canonical;
 use crate::fio::run::result::{Entry, FioResult};
 use crate::fio::run::steady::Steady;
 use crate::fio::run::stream_stats::merged;
-use crate::fio::run::surroundings::DiskUse;
+use crate::fio::run::system_stats::DiskUse;
 use machine::{DeviceUse, Layer, MachineFacts};
 use measure::histogram::Histogram;
 use results::Point;
@@ -257,8 +257,7 @@ fn effective(
     options: &Options,
 ) -> Ordered<String> {
     let mut all = given.to_vec();
-    let [read, write] =
-        [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, most)| most));
+    let [read, write] = [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, max)| max));
     let size = if read == write { read.to_string() } else { format!("{read},{write}") };
     let wanted = [
         ("rw", options.mode.to_string()),

@@ -280,8 +280,7 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
             let rates = || used.iter().map(|recorded| recorded.bytes_per_s(side));
             let times = || used.iter().map(|recorded| (recorded.runtime_ns / 1_000_000).max(1));
             let bytes = used.iter().map(|recorded| recorded.bytes[side]).sum::<u64>() as f64;
-            let (least, most) =
-                (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+            let (min, max) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
             let longest = times().max().unwrap_or(1);
             let whole = bytes * 1000.0 / longest as f64;
             writeln!(
@@ -289,10 +288,10 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
                 "{name:>7}: bw={}/s ({}/s), {}/s-{}/s ({}/s-{}/s), io={} ({}), run={}-{longest}msec",
                 binary(whole),
                 decimal(whole),
-                binary(least),
-                binary(most),
-                decimal(least),
-                decimal(most),
+                binary(min),
+                binary(max),
+                decimal(min),
+                decimal(max),
                 binary(bytes),
                 decimal(bytes),
                 times().min().unwrap_or(1)

@@ -3,7 +3,7 @@
 use super::failures::JobError;
 use super::group::{Group, NotRun};
 use super::result::FioResult;
-use super::surroundings::Surroundings;
+use super::system_stats::SystemStats;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::{ExitWhat, engine_name};
 use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan};
@@ -76,7 +76,7 @@ fn check_memory<M: Machine>(
 /// user's interrupt.
 pub fn run<M: Machine>(
     machine: &M,
-    surroundings: &dyn Surroundings,
+    system_stats: &dyn SystemStats,
     plan: &Plan,
     arrangement: &Arrangement,
     destroy_signed: bool,
@@ -99,12 +99,12 @@ pub fn run<M: Machine>(
     not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
     let facts: Vec<TargetFacts> =
         targets.iter().map(|target| machine.target_facts(target)).collect();
-    let all = All { machine, plan, asked, targets: &targets, facts: &facts, surroundings };
+    let all = All { machine, plan, asked, targets: &targets, facts: &facts, system_stats };
     let arrangement = &runnable(asked, &not_run, &places);
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
         groups.push(
-            all.group(number, (arrangement, &not_run), surroundings.unix_ms())
+            all.group(number, (arrangement, &not_run), system_stats.unix_ms())
                 .run(&mut warnings)?,
         );
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
@@ -124,7 +124,7 @@ pub fn run<M: Machine>(
         groups,
         warnings,
         machine: machine.facts(),
-        ended_unix_ms: surroundings.unix_ms(),
+        ended_unix_ms: system_stats.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
     })
 }
@@ -135,7 +135,7 @@ struct All<'a, M: Machine> {
     asked: &'a Arrangement,
     targets: &'a [M::Target],
     facts: &'a [TargetFacts],
-    surroundings: &'a dyn Surroundings,
+    system_stats: &'a dyn SystemStats,
 }
 
 impl<M: Machine> All<'_, M> {
@@ -156,7 +156,7 @@ impl<M: Machine> All<'_, M> {
             arrangement,
             targets: self.targets,
             facts: self.facts,
-            surroundings: self.surroundings,
+            system_stats: self.system_stats,
             chance,
         }
     }

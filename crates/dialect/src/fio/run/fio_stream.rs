@@ -35,9 +35,9 @@ pub(crate) struct FioStream {
     begun: bool,
 }
 
-/// What a stream shares with others, or what only its set of jobs knows.
+/// State that a stream shares with others, or that only its set of jobs knows.
 #[derive(Default)]
-pub(crate) struct Company {
+pub(crate) struct StreamState {
     /// Ends when this watch finds a steady rate.
     pub(crate) watch: Option<Arc<Watch>>,
     /// Files in which requests may overlap.
@@ -57,7 +57,7 @@ impl FioStream {
         job: &Job,
         turns: FileTurns,
         chance: u64,
-        company: Company,
+        state: StreamState,
     ) -> FioStream {
         let options = &job.options;
         if options.poisson {
@@ -90,23 +90,23 @@ impl FioStream {
             writes: options.tolerated.writes && options.verify.is_none(),
             ..options.tolerated
         };
-        core.guide = company.guide;
-        let flow = company.flow.map(|mut flow| {
+        core.guide = state.guide;
+        let flow = state.flow.map(|mut flow| {
             if delay == 0 {
                 flow.expect();
             }
             flow
         });
-        let verifying = Verifying::of(company.verify, company.contest, &mut core);
-        if company.passes.bytes > 0 {
-            core.pass_bytes = company.passes.bytes;
+        let verifying = Verifying::of(state.verify, state.contest, &mut core);
+        if state.passes.bytes > 0 {
+            core.pass_bytes = state.passes.bytes;
         }
-        let syncs = Syncs::of(job, depth, company.passes);
+        let syncs = Syncs::of(job, depth, state.passes);
         let between_passes = syncs.as_ref().is_some_and(Syncs::is_between_passes);
         let filters: [Option<Box<dyn Filter>>; 10] = [
-            company.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
+            state.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
             verifying.map(|one| Box::new(one) as _),
-            company.exit.map(|exit| Box::new(exit) as _),
+            state.exit.map(|exit| Box::new(exit) as _),
             translate::pauses(job).then(|| Box::new(Pauses::of(options)) as _),
             flow.map(|flow| Box::new(flow) as _),
             Limits::of(job, depth).map(|limits| Box::new(limits) as _),
@@ -153,8 +153,8 @@ impl FioStream {
 
 const PURPOSE_ARRIVALS: u64 = 0xa771;
 
-fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
-    least + rng::below(rng::mix(chance), most - least + 1)
+fn delay_of([min, max]: [Nanos; 2], chance: u64) -> Nanos {
+    min + rng::below(rng::mix(chance), max - min + 1)
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use super::coordination::Watches;
 use super::failures::Failures;
 use super::failures::JobError;
 use super::finished::Finished;
-use super::fio_stream::{Company, FioStream};
+use super::fio_stream::{FioStream, StreamState};
 use super::flow::Flow;
 use super::guide::{Guide, TracePlayer, Writes};
 use super::pending_verify::Piece;
 use super::read_back::{Reader, Walk, Written};
 use super::result::{CloneStats, GroupResult, JobResult};
-use super::surroundings::{Counts, DiskUse, Surroundings};
 use super::syncs::Passes;
+use super::system_stats::{Counts, DiskUse, SystemStats};
 use super::verify::{Check, VerifyStats};
 use super::verifying::Verification;
 use crate::fio::options::error::FioError;
@@ -61,7 +61,7 @@ pub(crate) struct Group<'a, M: Machine> {
     /// Every file of the arrangement, and what it is on.
     pub(crate) targets: &'a [M::Target],
     pub(crate) facts: &'a [TargetFacts],
-    pub(crate) surroundings: &'a dyn Surroundings,
+    pub(crate) system_stats: &'a dyn SystemStats,
     /// Seed of jobs that must not repeat (`randrepeat=0`).
     pub(crate) chance: u64,
 }
@@ -102,7 +102,7 @@ impl<'a, M: Machine> Group<'a, M> {
         let RunOutcome {
             recorders, watches, verified, before, unix_ms, mut errors, mut usage, ..
         } = ran;
-        let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let after = (self.system_stats.counts(), self.system_stats.disks(&facts.devices));
         let mut recorders: Vec<Finished> = recorders.into_iter().map(FioStream::finish).collect();
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
@@ -153,7 +153,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 
     fn without_runs(&self) -> GroupResult {
-        let unix_ms = self.surroundings.unix_ms();
+        let unix_ms = self.system_stats.unix_ms();
         GroupResult {
             jobs: (0..self.jobs.len()).map(|index| self.without_a_run(index, unix_ms)).collect(),
             usage: Usage::default(),
@@ -195,8 +195,8 @@ impl<'a, M: Machine> Group<'a, M> {
             .map(|job| Check::of(&job.options).map(|check| Arc::new(VerifyStats::new(check))))
             .collect();
         let (mut recorders, watches) = self.recorders(&verified)?;
-        let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
-        let unix_ms = self.surroundings.unix_ms();
+        let before = (self.system_stats.counts(), self.system_stats.disks(&facts.devices));
+        let unix_ms = self.system_stats.unix_ms();
         let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
         let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
         Ok(RunOutcome { recorders, watches, verified, before, unix_ms, errors, usage, paused })
@@ -287,7 +287,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// What a clone's files are on, with their size as its streams see it.
+    /// The target of a clone's files, with their size as its streams see it.
     fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
@@ -365,7 +365,7 @@ impl<'a, M: Machine> Group<'a, M> {
                     keeps,
                 };
                 let flow = flows[place].as_ref();
-                let company = Company {
+                let state = StreamState {
                     watch: watches[clone.job.1].clone(),
                     contest: contests[place].clone(),
                     verify: verified[clone.job.1].as_ref().map(verification),
@@ -381,7 +381,7 @@ impl<'a, M: Machine> Group<'a, M> {
                     job,
                     turns.clone(),
                     seed ^ u64::from(clone.number),
-                    company,
+                    state,
                 ));
             }
         }

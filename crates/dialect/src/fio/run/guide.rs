@@ -1,4 +1,4 @@
-//! What a stream follows instead of its own sequence: a trace, or the writes of a mix.
+//! A source of requests that replaces a stream's own sequence: a trace, or the writes of a mix.
 
 use crate::fio::options::trace::{Action, Entry, Trace};
 use crate::fio::plan::turns::FileTurns;

@@ -21,7 +21,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     goal: LatencyGoal,
-    most: u32,
+    max: u32,
     depth: u32,
     /// The highest depth that met the target, and the lowest that did not.
     held: u32,
@@ -40,11 +40,11 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Searches up to a depth of `most`.
-    pub(crate) fn new(goal: LatencyGoal, most: u32) -> Search {
+    /// Searches up to a depth of `max`.
+    pub(crate) fn new(goal: LatencyGoal, max: u32) -> Search {
         Search {
             goal,
-            most,
+            max,
             depth: 1,
             held: 1,
             failed: None,
@@ -125,7 +125,7 @@ impl Search {
             }
         }
         self.depth =
-            self.failed.map_or(before * 2, |failed| u32::midpoint(before, failed)).min(self.most);
+            self.failed.map_or(before * 2, |failed| u32::midpoint(before, failed)).min(self.max);
         self.begin_window(now);
         if self.goal.goes_on || self.depth != before {
             return false;
@@ -158,8 +158,8 @@ mod tests {
 
     /// Simulates a device that serves `depth` requests together in `depth` times 100 us. Returns
     /// the depth found, and whether the search reached its last two steps.
-    fn searched(goal: LatencyGoal, most: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
-        let mut search = Search::new(goal, most);
+    fn searched(goal: LatencyGoal, max: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
+        let mut search = Search::new(goal, max);
         let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);
         search.begin(now);
         for turn in 0..200_000u32 {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_highest_depth_within_the_target_is_found() {
-        for (target_us, most, depth) in [
+        for (target_us, max, depth) in [
             (100, 64, 1),
             (250, 64, 2),
             (750, 64, 7),
@@ -208,9 +208,9 @@ mod tests {
             (90_000, 128, 128),
         ] {
             assert_eq!(
-                searched(goal(target_us, 99.0), most, 0),
+                searched(goal(target_us, 99.0), max, 0),
                 (depth, [true, true]),
-                "{target_us} us of {most}"
+                "{target_us} us of {max}"
             );
         }
     }

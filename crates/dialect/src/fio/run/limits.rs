@@ -11,7 +11,7 @@ use machine::{Nanos, Next};
 
 pub(crate) struct Limits {
     /// `max_latency` of reads and of other requests; 0: no limit.
-    most_ns: [Nanos; 2],
+    max_ns: [Nanos; 2],
     rates: Option<RateWatch>,
     /// The search for a queue depth, and the record to use once the depth is found.
     search: Option<(Search, Box<StreamStats>)>,
@@ -22,14 +22,14 @@ impl Limits {
         let options = &job.options;
         let goal = options.latency;
         let limits = Limits {
-            most_ns: goal.most_ns,
+            max_ns: goal.max_ns,
             rates: (options.min_rates.any() && !job.is_threaded())
                 .then(|| RateWatch::new(options.min_rates)),
             search: goal
                 .searches()
                 .then(|| (Search::new(goal, depth), Box::new(StreamStats::new(job)))),
         };
-        (limits.most_ns != [0; 2] || limits.rates.is_some() || limits.search.is_some())
+        (limits.max_ns != [0; 2] || limits.rates.is_some() || limits.search.is_some())
             .then_some(limits)
     }
 }
@@ -71,9 +71,9 @@ impl Filter for Limits {
     fn completed(&mut self, core: &mut Core, _slot: u32, _whole: bool, done: Option<&Done>) {
         let Some(done) = done else { return };
         let (side, latency_ns) = (done.side, done.latency_ns);
-        let most = self.most_ns[side.min(1)];
+        let max = self.max_ns[side.min(1)];
         let held = self.search.as_mut().is_none_or(|(search, _)| search.complete(latency_ns));
-        let slow = !held || (most > 0 && latency_ns > most);
+        let slow = !held || (max > 0 && latency_ns > max);
         let rate = self.rates.as_mut().and_then(|rates| rates.complete(done.at, side, done.bytes));
         if let Some(why) =
             slow.then_some(StopReason::Latency(latency_ns)).or(rate).filter(|_| !core.ended)

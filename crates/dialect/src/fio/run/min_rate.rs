@@ -20,7 +20,7 @@ pub enum StopReason {
     Rate {
         /// In bytes per second instead of requests.
         bytes: bool,
-        least: u64,
+        min: u64,
         reached: u64,
     },
 }
@@ -29,7 +29,7 @@ impl StopReason {
     pub(crate) fn error(self, job: &Job) -> JobError {
         let goal = &job.options.latency;
         match self {
-            StopReason::Latency(ns) if goal.searches() && goal.most_ns == [0; 2] => JobError {
+            StopReason::Latency(ns) if goal.searches() && goal.max_ns == [0; 2] => JobError {
                 errno: TIMED_OUT,
                 text: format!(
                     "latency_target: a single outstanding request took {}, and the limit is {}; give latency_percentile=99.9, or more time",
@@ -44,12 +44,12 @@ impl StopReason {
                     show_time(ns as f64)
                 ),
             },
-            StopReason::Rate { bytes, least, reached } => {
+            StopReason::Rate { bytes, min, reached } => {
                 let (name, unit) =
                     if bytes { ("rate_min", "bytes/s") } else { ("rate_iops_min", "requests/s") };
                 JobError {
                     errno: IO_ERROR,
-                    text: format!("{name}={least} was not met: {reached} {unit}"),
+                    text: format!("{name}={min} was not met: {reached} {unit}"),
                 }
             }
         }
@@ -82,7 +82,7 @@ impl RateWatch {
         let done = self.done.get_mut(side)?;
         done[0] += 1;
         done[1] += u64::from(bytes);
-        let (least, in_bytes) = match (self.min_rates.bytes[side], self.min_rates.requests[side]) {
+        let (min, in_bytes) = match (self.min_rates.bytes[side], self.min_rates.requests[side]) {
             (Some(bytes), _) => (bytes, true),
             (None, requests) => (requests?, false),
         };
@@ -97,7 +97,7 @@ impl RateWatch {
         let moved = done[usize::from(in_bytes)] - before[usize::from(in_bytes)];
         let reached = (moved as f64 * 1e9 / spent as f64) as u64;
         self.last[side] = Some((now, *done));
-        (reached < least).then_some(StopReason::Rate { bytes: in_bytes, least, reached })
+        (reached < min).then_some(StopReason::Rate { bytes: in_bytes, min, reached })
     }
 }
 
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
 
     /// The second in which a stream of 4096-byte requests at this rate gives up.
-    fn gives_up(least: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
-        let mut watch = RateWatch::new(least);
+    fn gives_up(min: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
+        let mut watch = RateWatch::new(min);
         watch.begin(0);
         let mut now = 0;
         while now < 10_000_000_000 {
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_low_rate_stops_the_job_after_two_seconds_and_a_cycle() {
-        let requests = |least| MinRates { requests: [Some(least), None], ..MinRates::default() };
+        let requests = |min| MinRates { requests: [Some(min), None], ..MinRates::default() };
         assert_eq!(gives_up(requests(1000), |_| 1001), None);
-        let slow = StopReason::Rate { bytes: false, least: 1000, reached: 500 };
+        let slow = StopReason::Rate { bytes: false, min: 1000, reached: 500 };
         assert_eq!(gives_up(requests(1000), |_| 500), Some((3, slow)));
         let later = |second| if second < 6 { 2000 } else { 500 };
         let (at, why) = gives_up(requests(1000), later).unwrap();
         assert!(
-            at >= 7 && matches!(why, StopReason::Rate { bytes: false, least: 1000, .. }),
+            at >= 7 && matches!(why, StopReason::Rate { bytes: false, min: 1000, .. }),
             "{at} {why:?}"
         );
         // A minimum for writes, in a job that only reads.
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn rate_min_overrides_rate_iops_min() {
-        let least = MinRates {
+        let min = MinRates {
             bytes: [Some(2 << 20), None],
             requests: [Some(1 << 30), None],
             cycle_ns: 3_000_000_000,
         };
-        assert_eq!(gives_up(least, |_| 1000), None);
-        let slow = StopReason::Rate { bytes: true, least: 2 << 20, reached: 250 * 4096 };
-        assert_eq!(gives_up(least, |_| 250), Some((5, slow)));
+        assert_eq!(gives_up(min, |_| 1000), None);
+        let slow = StopReason::Rate { bytes: true, min: 2 << 20, reached: 250 * 4096 };
+        assert_eq!(gives_up(min, |_| 250), Some((5, slow)));
     }
 }

@@ -6,7 +6,7 @@ use super::min_rate::StopReason;
 use super::steady::Steady;
 use super::stream_stats::merged;
 use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
-use super::surroundings::{Counts, DiskUse};
+use super::system_stats::{Counts, DiskUse};
 use crate::fio::options::trace::Entry as TraceEntry;
 use crate::fio::plan::jobs::{Job, Plan};
 use machine::{CpuTimes, MachineFacts, Nanos, TargetFacts, Usage};

@@ -8,7 +8,7 @@ use super::stream_stats::Done;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next, Op, Stability};
 
-/// What happens between two passes over the files.
+/// The work between two passes over the files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Passes {
     /// Bytes of a pass; 0: nothing happens.

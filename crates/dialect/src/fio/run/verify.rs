@@ -283,7 +283,7 @@ impl fmt::Display for Fault {
         write!(f, "the block of {} at byte {} ", show_size(self.len), self.offset)?;
         match self.why {
             Why::NoHeader => {
-                f.write_str("bears no header: no job with verify wrote it, or it was lost")
+                f.write_str("has no header: no job with verify wrote it, or it was lost")
             }
             Why::OtherMethod => f.write_str("was written with another verify method"),
             Why::Checksum => {

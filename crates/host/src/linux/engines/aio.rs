@@ -66,10 +66,10 @@ impl<'f> Open<'f> for NativeAio<'f> {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
         let Setup { fds, entries, .. } = setup;
         let mut context = 0u64;
-        let most = entries.min(MAX_CONTEXT);
+        let max = entries.min(MAX_CONTEXT);
         // SAFETY: io_setup writes one context handle.
         if unsafe {
-            libc::syscall(libc::SYS_io_setup, most as libc::c_long, &mut context as *mut u64)
+            libc::syscall(libc::SYS_io_setup, max as libc::c_long, &mut context as *mut u64)
         } < 0
         {
             return Err(io::Error::last_os_error());
@@ -80,7 +80,7 @@ impl<'f> Open<'f> for NativeAio<'f> {
             blocks: vec![ControlBlock::default(); entries as usize].into_boxed_slice(),
             free: (0..entries).rev().collect(),
             queued: Vec::with_capacity(entries as usize),
-            events: vec![Event::default(); most as usize].into_boxed_slice(),
+            events: vec![Event::default(); max as usize].into_boxed_slice(),
             ready: 0,
             refused: Vec::with_capacity(entries as usize),
             priority: 0,
@@ -163,7 +163,7 @@ impl Session for NativeAio<'_> {
         if !self.queued.is_empty() {
             self.hand_over()?;
         }
-        let (least, wait_ns) = match wait {
+        let (min, wait_ns) = match wait {
             _ if !self.refused.is_empty() => (0, 0),
             Wait::One => (1, TICK_NS),
             Wait::Several(completions) => (completions, REAP_WAIT_NS),
@@ -175,7 +175,7 @@ impl Session for NativeAio<'_> {
             libc::syscall(
                 libc::SYS_io_getevents,
                 self.context,
-                libc::c_long::from(least),
+                libc::c_long::from(min),
                 self.events.len() as libc::c_long,
                 self.events.as_mut_ptr(),
                 &mut timeout,

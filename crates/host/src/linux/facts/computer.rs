@@ -170,9 +170,9 @@ fn container(roots: &Roots) -> Option<String> {
         return Some("container (podman)".into());
     }
     let environment = std::fs::read(roots.proc.join("1/environ")).unwrap_or_default();
-    let told =
+    let reported =
         environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(b"container="));
-    if let Some(kind) = told.filter(|kind| !kind.is_empty()) {
+    if let Some(kind) = reported.filter(|kind| !kind.is_empty()) {
         return Some(format!("container ({})", String::from_utf8_lossy(kind)));
     }
     let groups = text(roots.proc.join("self/cgroup")).unwrap_or_default();
@@ -252,7 +252,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
         link_name(roots.sys.join("class/iommu/dmar0/device/subsystem"))
             .or_else(|| names(roots.sys.join("class/iommu")).pop()),
     );
-    put("mitigations", Some(mitigations(&cpu, roots)).filter(|told| !told.is_empty()));
+    put("mitigations", Some(mitigations(&cpu, roots)).filter(|reported| !reported.is_empty()));
     settings
 }
 
@@ -288,7 +288,7 @@ fn numa_nodes(roots: &Roots) -> usize {
 /// `off` if disabled at boot, otherwise the number of mitigations: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
-    let told = command_line
+    let reported = command_line
         .split_whitespace()
         .filter_map(|word| word.strip_prefix("mitigations="))
         .next_back();
@@ -299,9 +299,9 @@ fn mitigations(cpu: &Path, roots: &Roots) -> String {
                 .is_some_and(|state| state.starts_with("Mitigation"))
         })
         .collect();
-    match (told, active.is_empty()) {
-        (Some(told), true) => told.to_owned(),
-        (Some(told), false) => format!("{told}; active: {}", active.join(" ")),
+    match (reported, active.is_empty()) {
+        (Some(reported), true) => reported.to_owned(),
+        (Some(reported), false) => format!("{reported}; active: {}", active.join(" ")),
         (None, true) => String::new(),
         (None, false) => format!("active: {}", active.join(" ")),
     }

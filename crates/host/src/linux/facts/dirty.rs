@@ -24,7 +24,7 @@ pub(crate) struct DirtyWatch {
 struct Seen {
     looks: u32,
     held: u32,
-    most: f64,
+    max: f64,
 }
 
 impl DirtyWatch {
@@ -38,14 +38,14 @@ impl DirtyWatch {
         let Ok(mut seen) = self.seen.lock() else { return };
         seen.looks += 1;
         seen.held += u32::from(percent >= HELD_PERCENT);
-        seen.most = seen.most.max(percent);
+        seen.max = seen.max.max(percent);
     }
 
     pub(crate) fn so_far(&self) -> Option<DirtyUse> {
         self.look();
         let seen = self.seen.lock().ok().filter(|seen| seen.looks > 0)?;
         let held_percent = f64::from(seen.held) / f64::from(seen.looks) * 100.0;
-        Some(DirtyUse { most_percent: seen.most, held_percent })
+        Some(DirtyUse { max_percent: seen.max, held_percent })
     }
 }
 
@@ -53,10 +53,11 @@ impl DirtyWatch {
 /// background and hard threshold (the "freerun" ceiling of mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
-    let told = read()?;
+    let reported = read()?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    let exact = processors * UNCOUNTED_PAGES <= told.held_from * UNCOUNTED_SHARE || !refresh(roots);
-    Some(if exact { told } else { read()? }.percent())
+    let exact =
+        processors * UNCOUNTED_PAGES <= reported.held_from * UNCOUNTED_SHARE || !refresh(roots);
+    Some(if exact { reported } else { read()? }.percent())
 }
 
 /// Flushes the CPUs' local counts; `false` if not permitted.
@@ -137,7 +138,7 @@ mod tests {
             watch.look();
         }
         dirty(75);
-        assert_eq!(watch.so_far(), Some(DirtyUse { most_percent: 120.0, held_percent: 50.0 }));
+        assert_eq!(watch.so_far(), Some(DirtyUse { max_percent: 120.0, held_percent: 50.0 }));
     }
     #[test]
     fn per_cpu_counts_are_flushed_if_the_limit_is_low() {

@@ -151,8 +151,9 @@ fn ext(
     facts: &mut FileSystemFacts,
 ) {
     let Some(device) = members(roots, mount).into_iter().next() else { return };
-    let told = text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
-    for line in told.lines() {
+    let reported =
+        text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
+    for line in reported.lines() {
         let (name, value) = line.split_once('=').unwrap_or((line, "yes"));
         match name {
             "data" => facts.journals_data = value == "journal",

@@ -16,30 +16,30 @@ pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
 fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     let mounted = mounted(roots, spaces);
     let swaps = swaps(roots);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for part in [name.to_owned()].into_iter().chain(partitions(roots, name)) {
         for (_, mount_point) in mounted.iter().filter(|(device, _)| *device == part) {
-            told.push(format!("{part} is mounted on {mount_point}"));
+            reported.push(format!("{part} is mounted on {mount_point}"));
         }
         if swaps
             .iter()
             .any(|swap| layers::device_of_node(roots, swap).is_some_and(|device| device == part))
         {
-            told.push(format!("{part} is swap space in use"));
+            reported.push(format!("{part} is swap space in use"));
         }
         let dir = block::directory(roots, &part);
         for holder in names(dir.join("holders")) {
             let shown = text(block::directory(roots, &holder).join("dm/name"))
                 .map_or(holder.clone(), |own| format!("{holder} ({own})"));
-            told.push(format!("{part} is a part of {shown}"));
+            reported.push(format!("{part} is a part of {shown}"));
         }
         for one in Loop::all(roots) {
             if one.device(roots).is_some_and(|on| on == part) {
-                told.push(format!("{part} is what the loop device {} is on", one.name));
+                reported.push(format!("{part} is what the loop device {} is on", one.name));
             }
         }
     }
-    told
+    reported
 }
 
 /// A sentence that says why a block device or file must not be written. See [`super::signature()`]

@@ -27,7 +27,7 @@ pub struct BlockDevices {
     pub deepest: Vec<BlockDevice>,
 }
 
-/// What a target's facts need.
+/// The input for a target's facts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
     /// From the top down; the members of a volume one after the other.
@@ -135,7 +135,7 @@ fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
 }
 
 fn network(mount: &Mount) -> BTreeMap<String, String> {
-    let told = [
+    let reported = [
         "vers",
         "proto",
         "addr",
@@ -150,7 +150,7 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
     let value = |name: &&str| {
         Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()))
     };
-    told.iter().filter_map(value).collect()
+    reported.iter().filter_map(value).collect()
 }
 
 struct Walk<'a> {
@@ -192,21 +192,21 @@ impl<'a> Walk<'a> {
             })
         };
         // Disks that share an adapter repeat its warning.
-        let mut told = std::collections::BTreeSet::new();
+        let mut reported = std::collections::BTreeSet::new();
         let of_layers = self.under.layers.iter().flat_map(|layer| layer.facts.warnings.clone());
         let all = of_layers.chain(std::mem::take(&mut self.under.warnings));
-        self.under.warnings = all.filter(|warning| told.insert(warning.clone())).collect();
+        self.under.warnings = all.filter(|warning| reported.insert(warning.clone())).collect();
         self.under.physical_block_bytes =
             self.under.devices.sits_on.iter().filter_map(of_disk).max().unwrap_or(0) as u32;
         self.under
     }
 
     fn file_system(&mut self, mount: &Mount, path: &Path) {
-        let told = file_system::describe(self.roots, mount, path);
+        let reported = file_system::describe(self.roots, mount, path);
         if self.loops == 0 && self.under.block_bytes == 0 {
-            self.under.block_bytes = told.block_bytes;
+            self.under.block_bytes = reported.block_bytes;
         }
-        self.add(told.layer);
+        self.add(reported.layer);
         match mount.fs_type.as_str() {
             "overlay" => self.overlay(mount),
             "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs"
@@ -216,9 +216,12 @@ impl<'a> Walk<'a> {
             }),
             _ => {
                 let members = file_system::members(self.roots, mount);
-                let level =
-                    told.volume.as_ref().and_then(|volume| volume.settings.get("data")).cloned();
-                self.add_all(told.volume);
+                let level = reported
+                    .volume
+                    .as_ref()
+                    .and_then(|volume| volume.settings.get("data"))
+                    .cloned();
+                self.add_all(reported.volume);
                 let whole = self.share;
                 self.share = whole.times(member_share(level.as_deref(), members.len(), false));
                 for name in members {

@@ -128,7 +128,7 @@ impl Links {
         {
             settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
         }
-        let most = text(dir.join("max_link_speed"))
+        let max = text(dir.join("max_link_speed"))
             .zip(number(dir.join("max_link_width")))
             .and_then(|(speed, width)| {
                 Some((
@@ -136,7 +136,7 @@ impl Links {
                     format!("PCIe {} x{width}", pcie_generation(&speed)),
                 ))
             });
-        let warning = most.filter(|(most, _)| *most > rate * 1.01).map(|(_, possible)| {
+        let warning = max.filter(|(max, _)| *max > rate * 1.01).map(|(_, possible)| {
             format!(
                 "the link of {} runs as {name} though it could be {possible}: check the slot, the cable and the link's power management",
                 file_name(dir)
@@ -160,10 +160,10 @@ impl Links {
             for key in ["hw_sata_spd_limit", "sata_spd_limit"] {
                 settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
             }
-            let most = text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number);
-            let warning = most.filter(|&most| most > gbps).map(|most| {
+            let max = text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number);
+            let warning = max.filter(|&max| max > gbps).map(|max| {
                 let port = file_name(port);
-                format!("the SATA link of {port} runs at {gbps} Gbit/s though the port has {most}: check the cable")
+                format!("the SATA link of {port} runs at {gbps} Gbit/s though the port has {max}: check the cable")
             });
             // 8b/10b coding: ten bits on the wire per byte (Serial ATA specification, all three
             // generations).
@@ -181,16 +181,17 @@ impl Links {
         let mut slower = None;
         let mut settings = BTreeMap::new();
         for phy in names(port).into_iter().filter(|name| name.starts_with("phy-")) {
-            let told = text(port.join(&phy).join("sas_phy").join(&phy).join("negotiated_linkrate"));
-            let Some(gbps) = told.as_deref().and_then(leading_number) else { continue };
+            let reported =
+                text(port.join(&phy).join("sas_phy").join(&phy).join("negotiated_linkrate"));
+            let Some(gbps) = reported.as_deref().and_then(leading_number) else { continue };
             rate += sas_bytes_per_s(gbps);
             phys += 1;
             each.push(gbps);
-            settings.extend(told.map(|told| ("negotiated_linkrate".to_owned(), told)));
-            let most = text(port.join(&phy).join("sas_phy").join(&phy).join("maximum_linkrate"));
-            if let Some(possible) = most.as_deref().and_then(leading_number) {
+            settings.extend(reported.map(|reported| ("negotiated_linkrate".to_owned(), reported)));
+            let max = text(port.join(&phy).join("sas_phy").join(&phy).join("maximum_linkrate"));
+            if let Some(possible) = max.as_deref().and_then(leading_number) {
                 slower = slower.or((possible > gbps).then_some((gbps, possible)));
-                settings.extend(most.map(|most| ("maximum_linkrate".to_owned(), most)));
+                settings.extend(max.map(|max| ("maximum_linkrate".to_owned(), max)));
             }
         }
         if phys > 0 {
@@ -202,8 +203,11 @@ impl Links {
             let protocols = text(
                 device.join("sas_device").join(file_name(device)).join("target_port_protocols"),
             );
-            let kind =
-                if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
+            let kind = if protocols.is_some_and(|reported| reported.trim() == "sata") {
+                "SATA"
+            } else {
+                "SAS"
+            };
             let warning = slower.map(|(gbps, possible)| {
                 format!(
                     "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: check the cable, the backplane and the disk",

@@ -68,12 +68,16 @@ mod tests {
     #[test]
     fn the_nearest_record_applies_except_its_extents() {
         let record = "block_bytes=4096 blocks=100 available=40 /\nblock_bytes=512 blocks=0 available=0 extents=3 /var/a file\nnonsense\n";
-        let told = |path: &str| of_record(record, Path::new(path));
+        let reported = |path: &str| of_record(record, Path::new(path));
         assert_eq!(
-            (told("/home").block_bytes, told("/home").free_percent(), told("/home").extents),
+            (
+                reported("/home").block_bytes,
+                reported("/home").free_percent(),
+                reported("/home").extents
+            ),
             (Some(4096), Some(40.0), None)
         );
-        let file = told("/var/a file");
+        let file = reported("/var/a file");
         assert_eq!(
             (file.block_bytes, file.free_percent(), file.extents),
             (Some(512), None, Some(3))

@@ -157,8 +157,8 @@ impl Medium {
         let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
         labels.into_iter().flatten().find_map(|label| {
             (0..128).find_map(|slot| {
-                let told = u64::from_le_bytes(self.read(label + (128 << 10) + slot * 1024)?);
-                (told == UBERBLOCK_MAGIC || told.swap_bytes() == UBERBLOCK_MAGIC)
+                let reported = u64::from_le_bytes(self.read(label + (128 << 10) + slot * 1024)?);
+                (reported == UBERBLOCK_MAGIC || reported.swap_bytes() == UBERBLOCK_MAGIC)
                     .then_some("a member of a ZFS pool")
             })
         })

@@ -60,9 +60,9 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let quality =
         line("io.cost.qos").filter(|one| one.get("enable").is_some_and(|on| on == "1"))?;
     let model = line("io.cost.model").unwrap_or_default();
-    let most = quality.get("max").and_then(|max| max.parse::<f64>().ok()).unwrap_or(100.0) / 100.0;
+    let max = quality.get("max").and_then(|max| max.parse::<f64>().ok()).unwrap_or(100.0) / 100.0;
     let rate = |name: &str| {
-        model.get(name)?.parse::<f64>().ok().map(|rate| rate * most).filter(|&rate| rate > 0.0)
+        model.get(name)?.parse::<f64>().ok().map(|rate| rate * max).filter(|&rate| rate > 0.0)
     };
     let mut settings = BTreeMap::from([("device".to_owned(), device.to_owned())]);
     settings
@@ -82,7 +82,7 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
         advertised_bytes_per_s: rate("rbps"),
         advertised_formula: Some(format!(
             "io.cost.model's rbps and wbps x io.cost.qos's max of {:.0} %",
-            most * 100.0
+            max * 100.0
         )),
         // For random requests. Sequential ones cost less, so they may exceed this before they reach
         // the byte limit.
@@ -202,8 +202,8 @@ pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
 /// 0.5 is half the time of one CPU.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
-        let told = text(dir.join("cpu.max"))?;
-        let (quota, period) = told.split_once(' ')?;
+        let reported = text(dir.join("cpu.max"))?;
+        let (quota, period) = reported.split_once(' ')?;
         Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
     });
     let v1 = groups_v1(roots, "cpu").into_iter().filter_map(|(_, dir)| {

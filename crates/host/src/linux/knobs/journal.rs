@@ -104,7 +104,7 @@ pub enum Outcome {
     AsBefore,
     /// It had our value and was restored.
     PutBack,
-    /// Another process changed it; left alone.
+    /// Another process changed it; left unchanged.
     Foreign { found: String },
     /// It no longer exists.
     Gone,
@@ -144,12 +144,12 @@ impl Entry {
     }
 
     /// A sentence, if the outcome needs one.
-    pub fn told(&self, outcome: &Outcome) -> Option<String> {
+    pub fn message(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {
             Outcome::AsBefore | Outcome::PutBack | Outcome::Gone => None,
             Outcome::Foreign { found } => Some(format!(
-                "{knob} of {of} is {found}, neither its value before tune ({before}) nor one that tune set: somebody else changed it, so it is left unchanged"
+                "{knob} of {of} is {found}, neither its value before tune ({before}) nor one that tune set: another process changed it, so it is left unchanged"
             )),
             Outcome::Failed { why } => Some(format!(
                 "{knob} of {of} cannot be put back to {before}: {why}; set it by hand ({})",
@@ -229,7 +229,7 @@ fn boot_id(roots: &Roots) -> String {
 
 impl Journal {
     /// Takes the lock and restores settings that a killed program left; adds sentences about these
-    /// to `told`.
+    /// to `reported`.
     ///
     /// # Errors
     /// The directory or the lock cannot be created; another program holds the lock; an old journal
@@ -237,7 +237,7 @@ impl Journal {
     pub fn begin(
         directory: &Path,
         roots: &Roots,
-        told: &mut Vec<String>,
+        reported: &mut Vec<String>,
     ) -> Result<Journal, JournalError> {
         let (opened, made) =
             Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
@@ -247,7 +247,7 @@ impl Journal {
         }
         let journal = Journal::locked(opened)?;
         if journal.is_there() {
-            told.extend(journal.recover(roots)?);
+            reported.extend(journal.recover(roots)?);
             if journal.is_there() {
                 let why = "settings of an earlier run could not be put back".into();
                 return Err(JournalError::Unusable { path: journal.path(), why });
@@ -322,22 +322,22 @@ impl Journal {
         let entries: Vec<Entry> =
             document.entries.into_iter().filter(|entry| same_boot || entry.persistent).collect();
         let put_back = put_back(roots, &entries);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         if put_back.changed > 0 {
-            told.push(format!(
+            reported.push(format!(
                 "put back {} {} that a killed tune (process {}) had left changed",
                 put_back.changed,
                 if put_back.changed == 1 { "setting" } else { "settings" },
                 document.pid
             ));
         }
-        told.extend(put_back.told);
+        reported.extend(put_back.reported);
         if put_back.failed.is_empty() {
             self.remove()?
         } else {
             self.write(roots, &put_back.failed)?
         }
-        Ok(told)
+        Ok(reported)
     }
 }
 
@@ -364,7 +364,7 @@ pub struct PutBack {
     /// Settings restored from our values.
     pub changed: usize,
     /// Sentences about settings that were not restored.
-    pub told: Vec<String>,
+    pub reported: Vec<String>,
     pub failed: Vec<Entry>,
 }
 
@@ -374,7 +374,7 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     for entry in entries {
         let outcome = entry.put_back(roots);
         all.changed += usize::from(outcome == Outcome::PutBack);
-        all.told.extend(entry.told(&outcome));
+        all.reported.extend(entry.message(&outcome));
         if matches!(outcome, Outcome::Failed { .. }) {
             all.failed.push(entry.clone());
         }

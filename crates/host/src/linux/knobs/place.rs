@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where a setting is: a kernel file, or a mount.
+/// The place of a setting: a kernel file, or a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -39,8 +39,9 @@ impl Place {
             Place::Atime(at) => Ok(atime(&mount(roots, at)?).into()),
             Place::Commit(at) => {
                 let mount = mount(roots, at)?;
-                let told = mount.option("commit").map(str::to_owned);
-                told.or_else(|| default_commit(&mount).map(|seconds| seconds.to_string()))
+                let reported = mount.option("commit").map(str::to_owned);
+                reported
+                    .or_else(|| default_commit(&mount).map(|seconds| seconds.to_string()))
                     .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
             }
             Place::Discard(at) => {

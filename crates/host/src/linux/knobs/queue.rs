@@ -76,8 +76,8 @@ const ROWS: [Row; 9] = [
         name: "max_sectors_kb",
         about: "largest request to the device",
         try_: |queue| {
-            let most = queue.number("max_hw_sectors_kb").unwrap_or(0).min(4096);
-            [128, 512, most].into_iter().filter(|&kb| kb > 0 && kb <= most).collect()
+            let max = queue.number("max_hw_sectors_kb").unwrap_or(0).min(4096);
+            [128, 512, max].into_iter().filter(|&kb| kb > 0 && kb <= max).collect()
         },
         ..ROW
     },

@@ -24,7 +24,7 @@ pub struct Session {
 
 impl Session {
     /// Writes the journal for the knobs with values to try and those that they reset; sets nothing
-    /// yet. Adds sentences about settings left by an earlier killed run to `told`.
+    /// yet. Adds sentences about settings left by an earlier killed run to `reported`.
     ///
     /// # Errors
     /// The journal cannot be written, or belongs to a running program.
@@ -32,9 +32,9 @@ impl Session {
         directory: &Path,
         roots: &Roots,
         knobs: &[(HostKnob, Vec<String>)],
-        told: &mut Vec<String>,
+        reported: &mut Vec<String>,
     ) -> std::result::Result<Session, JournalError> {
-        let journal = Journal::begin(directory, roots, told)?;
+        let journal = Journal::begin(directory, roots, reported)?;
         let is_tried = |values: &Vec<String>| !values.is_empty();
         let reset: Vec<&String> = knobs
             .iter()
@@ -95,9 +95,9 @@ impl Session {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();
         let Some(known) = &self.now[index] else {
-            // Leave a foreign value alone: runs with it say nothing about our values.
+            // Leave another process's value: runs with it do not measure ours.
             return if value.is_some() {
-                Err(self.foreign(index, "somebody else's value"))
+                Err(self.foreign(index, "another process's value"))
             } else {
                 Ok(())
             };
@@ -140,7 +140,7 @@ impl Session {
     fn foreign(&self, index: usize, found: &str) -> Error {
         let entry = &self.entries[index];
         Error::Unsupported(format!(
-            "{} of {}: somebody else set it to {found}; left unchanged",
+            "{} of {}: another process set it to {found}; left unchanged",
             entry.knob, entry.of
         ))
     }
@@ -157,15 +157,15 @@ impl Session {
         }
         self.ended = true;
         let put_back = put_back(&self.roots, &self.entries);
-        let mut told = put_back.told;
+        let mut reported = put_back.reported;
         // Settings that could not be restored stay in the journal for the next command.
         let kept = if put_back.failed.is_empty() {
             self.journal.remove()
         } else {
             self.journal.write(&self.roots, &put_back.failed)
         };
-        told.extend(kept.err().map(|error| error.to_string()));
-        told
+        reported.extend(kept.err().map(|error| error.to_string()));
+        reported
     }
 }
 

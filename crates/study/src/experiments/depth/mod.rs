@@ -184,16 +184,14 @@ fn cost_by_mechanism(
 fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     let all: Vec<Reading> =
         curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();
-    let most = best(&all)?;
-    let good = |readings: &[Reading]| {
-        readings.iter().copied().find(|reading| reading.y >= ENOUGH * most.y)
-    };
-    let (depth, least) = curves
+    let max = best(&all)?;
+    let good =
+        |readings: &[Reading]| readings.iter().copied().find(|reading| reading.y >= ENOUGH * max.y);
+    let (depth, min) = curves
         .iter()
         .filter_map(|(depth, readings)| Some((*depth, good(readings)?)))
         .min_by(|a, b| (f64::from(a.0) * a.1.x).total_cmp(&(f64::from(b.0) * b.1.x)))?;
-    let reach =
-        format!("{} reach {} with {} requests", plural(op), show_rate(least.y), size(least.x));
+    let reach = format!("{} reach {} with {} requests", plural(op), show_rate(min.y), size(min.x));
     let mut said = match curves.first() {
         _ if depth == 1 => format!("{reach} one at a time"),
         Some((1, single)) => match good(single) {
@@ -201,11 +199,11 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
                 format!("{reach}, {depth} outstanding; one at a time needs {}", size(single.x))
             }
             None => {
-                let most = best(single)?;
+                let max = best(single)?;
                 format!(
                     "{reach}, {depth} outstanding; one at a time reaches {} at most, with {}",
-                    show_rate(most.y),
-                    size(most.x)
+                    show_rate(max.y),
+                    size(max.x)
                 )
             }
         },
@@ -217,7 +215,7 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
         .flat_map(|(_, readings)| readings.iter().copied())
         .collect();
     if let Some(beyond) = best(&beyond) {
-        match least.change_to(&beyond) {
+        match min.change_to(&beyond) {
             Effect::By(more) if more > 0.0 => {
                 said += &format!("; more outstanding gain {}", percent(more))
             }

@@ -82,9 +82,9 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
     let subject = format!("{} of {}", plural(op), show_size(u64::from(request)));
     let rate = |reading: &Reading| per_second(reading.y);
-    let most = curve.last()?;
+    let max = curve.last()?;
     // The largest measured depth may still be below the optimum.
-    let beyond = if good.x < most.x {
+    let beyond = if good.x < max.x {
         format!("more gain {}", beyond(&good, curve))
     } else {
         "more were not tried".into()

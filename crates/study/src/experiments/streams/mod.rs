@@ -41,10 +41,10 @@ fn grid(setting: &StudyContext) -> Grid {
 fn conclude(found: &Found<'_>) -> Conclusion {
     let say = |op: OpKind| {
         let curve = found.curve(&curve(op));
-        let (one, most) = (curve.first()?, curve.last()?);
-        let together = format!("{}: {} streams together get", plural(op), most.x);
-        let rates = format!("{} against {}", show_rate(most.y), show_rate(one.y));
-        let sentence = match one.change_to(most) {
+        let (one, max) = (curve.first()?, curve.last()?);
+        let together = format!("{}: {} streams together get", plural(op), max.x);
+        let rates = format!("{} against {}", show_rate(max.y), show_rate(one.y));
+        let sentence = match one.change_to(max) {
             Effect::By(more) if more >= 1.0 => {
                 format!("{together} {} what one gets ({rates}).", times(more + 1.0))
             }
@@ -58,13 +58,13 @@ fn conclude(found: &Found<'_>) -> Conclusion {
                 )
             }
             Effect::Nothing => {
-                format!("{together} as much as one ({}), and share it.", show_rate(most.y))
+                format!("{together} as much as one ({}), and share it.", show_rate(max.y))
             }
             Effect::Unsure => {
-                format!("{together} {}, one {}: {UNEVEN}.", show_rate(most.y), show_rate(one.y))
+                format!("{together} {}, one {}: {UNEVEN}.", show_rate(max.y), show_rate(one.y))
             }
         };
-        (most.x > one.x).then_some(sentence)
+        (max.x > one.x).then_some(sentence)
     };
     Conclusion { sentences: OPS.into_iter().filter_map(say).collect(), ..Conclusion::default() }
 }

@@ -77,7 +77,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             }
             _ => "Write-through costs 4 KiB writes nothing.".into(),
         });
-        let title = "Do not write every 4 KiB through: gather them and flush once, where the last ones may be lost";
+        let title = "Do not write every 4 KiB through: gather them and flush once, if the last ones may be lost";
         let setting = "group commits; fdatasync once for many writes";
         comparisons.push(Comparison::new(Change::Durability, through, plain, title, setting));
     }

@@ -30,13 +30,12 @@ impl Spread {
         if !job.spreads() {
             return None;
         }
-        let least = job.least_request_bytes();
-        let align = job.options.align_bytes.unwrap_or(least).max(1);
-        let places =
-            if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
+        let min = job.min_request_bytes();
+        let align = job.options.align_bytes.unwrap_or(min).max(1);
+        let places = if min > align { len.saturating_sub(min) / align + 1 } else { len / align };
         Some(Spread {
             align,
-            min_bytes: least,
+            min_bytes: min,
             places: places.max(1),
             sizes: job.options.blocks.each_ref().map(SizeDraw::new),
             covers: job.covers(),

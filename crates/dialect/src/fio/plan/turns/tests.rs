@@ -229,7 +229,7 @@ fn sequential_mixes_have_a_cursor_for_each_direction() {
 }
 
 /// Offsets and sizes of requests until the files are full; each one asks for the maximum size.
-fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u32)> {
+fn spread(settings: &str, files: u64, len: u64, max: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
     let turns = FileTurns::new(&job, files, (4096, len), 1);
     let one = || {
@@ -237,7 +237,7 @@ fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u
         let mut request = Request { op: Op::Write, target: 0, offset: 0, len, slot: 0 };
         turns.place(&mut request).then_some((request.target, request.offset, request.len))
     };
-    std::iter::from_fn(one).take(most).collect()
+    std::iter::from_fn(one).take(max).collect()
 }
 
 #[test]

@@ -21,9 +21,11 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
     let stream =
         Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
     let bytes = if job.options.invalidate { 4 * 4096 } else { 0 };
-    let company =
-        Company { passes: Passes { bytes, cold: true, synced: false }, ..Company::default() };
-    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, company);
+    let state = StreamState {
+        passes: Passes { bytes, cold: true, synced: false },
+        ..StreamState::default()
+    };
+    let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, state);
     recorder.begin(0);
     let (mut text, mut outstanding) = (String::new(), Vec::new());
     loop {
@@ -86,8 +88,13 @@ fn a_trim_goes_before_its_write() {
         let stream =
             Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0)
                 .unwrap();
-        let mut recorder =
-            FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
+        let mut recorder = FioStream::new(
+            stream,
+            &job,
+            translate::turns(&job, &clone, 1),
+            0,
+            StreamState::default(),
+        );
         recorder.begin(0);
         let (mut trims, mut writes) = (Vec::new(), Vec::new());
         loop {
@@ -129,8 +136,13 @@ fn poisson_arrivals_have_the_right_mean_and_deviation() {
         let filler = workload::Filler::new(&workload);
         let stream =
             Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder =
-            FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 7, Company::default());
+        let mut recorder = FioStream::new(
+            stream,
+            &job,
+            translate::turns(&job, &clone, 1),
+            7,
+            StreamState::default(),
+        );
         recorder.begin(0);
         let (mut now, mut times) = (0, Vec::new());
         loop {
@@ -178,7 +190,7 @@ fn latency_is_the_sum_of_submission_and_completion() {
     let stream =
         Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
     let mut recorder =
-        FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
+        FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, StreamState::default());
     assert!(recorder.times_submission());
     recorder.begin(0);
     let done = |slot| Completion { slot, result: 4096 };
@@ -236,7 +248,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let stream =
         Stream::new(&workload, (0, 12 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
     let mut recorder =
-        FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, Company::default());
+        FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, StreamState::default());
     recorder.begin(0);
     let (mut outstanding, mut ended, mut goes_on) = (Vec::new(), 0, true);
     while goes_on {

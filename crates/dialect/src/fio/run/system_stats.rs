@@ -26,7 +26,7 @@ pub struct DiskUse {
 }
 
 /// Source of statistics beyond a machine's [`Usage`].
-pub trait Surroundings {
+pub trait SystemStats {
     /// Counters of this process so far.
     fn counts(&self) -> Counts;
     /// Activity of these devices so far; devices without counters are omitted.
