@@ -171,7 +171,33 @@ pub struct Peak {
     pub settings: String,
     /// The rate that a lower layer advertises, with the layer's name.
     pub advertised: Option<Advertised>,
+    /// The faster beginning that a cache or a burst credit allows after a rest; the peak is the
+    /// rate that lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
 }
+
+/// A rate that does not last.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Burst {
+    /// Rate in bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// Its length in seconds, after a rest.
+    pub length_s: f64,
+    /// Index of the point that shows it.
+    pub point: usize,
+}
+
+impl Burst {
+    /// The highest mean rate of a run of this length in seconds, before a rate that lasts.
+    pub fn mean_rate(&self, lasting: f64, run_s: f64) -> f64 {
+        let extra = (self.throughput_bytes_per_s - lasting).max(0.0) * self.length_s;
+        lasting + extra / run_s.max(1e-9)
+    }
+}
+
+/// A model whose root mean square of the relative residuals is larger describes no points.
+pub const MAX_FIT_ERROR: f64 = 0.2;
 
 /// The rate of a plain program, and its share of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -184,7 +210,8 @@ pub struct PlainRate {
     pub throughput_bytes_per_s: f64,
     /// The 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// The rate as a fraction of the peak.
+    /// The rate as a fraction of the peak; absent if a cache served a part of it, or if its runs
+    /// are too short for the throttle below.
     pub share_of_peak: Option<f64>,
     /// The goal reached without any change; absent below half of the peak.
     pub reaches: Option<Goal>,
@@ -233,7 +260,7 @@ pub struct ServiceModel {
     /// cache hit versus a miss, for example).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes_bytes: Option<[f64; 2]>,
-    /// Fixed time per request in ns; negative if part of each request was ready in advance.
+    /// Fixed time per request in ns.
     pub fixed_ns: f64,
     /// The 95 % interval.
     pub fixed_ns_interval_95: [f64; 2],

@@ -121,6 +121,13 @@ pub enum PeakDoubt {
     NotSettled { op: OpKind, percent: f64 },
     /// Another point is faster beyond both intervals.
     FasterElsewhere { op: OpKind, point: usize, throughput_bytes_per_s: f64, workload: String },
+    /// The rate is above what a layer advertises, even in the longest run that was made.
+    AboveAdvertised {
+        op: OpKind,
+        layer: String,
+        throughput_bytes_per_s: f64,
+        admits_bytes_per_s: f64,
+    },
     /// Points without figures.
     Failed { failed: usize, of: usize },
     /// Points with a wide interval.
@@ -146,6 +153,17 @@ impl fmt::Display for PeakDoubt {
                 f,
                 "the best {op} may be better: {} with {workload} at another time of the study, for the target's rate moves (--budget gives it more time)",
                 show_rate(*throughput_bytes_per_s)
+            ),
+            PeakDoubt::AboveAdvertised {
+                op,
+                layer,
+                throughput_bytes_per_s,
+                admits_bytes_per_s,
+            } => write!(
+                f,
+                "the best {op}: {} is above the {} that {layer} advertises: a cache or a burst credit served it, and no run was long enough to use it up",
+                show_rate(*throughput_bytes_per_s),
+                show_rate(*admits_bytes_per_s)
             ),
             PeakDoubt::Failed { failed, of } => {
                 write!(f, "{failed} of {of} points failed; they are shown as failed")

@@ -35,8 +35,9 @@ mod words;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
-    Advertised, Answer, CostMode, CostModel, CostScope, Fixed, Goal, HalfPower, Peak, PeakSource,
-    PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, Burst, CostMode, CostModel, CostScope, Fixed, Goal, HalfPower,
+    MAX_FIT_ERROR, Peak, PeakSource, PlainRate, Predicted, Rule, RuleState, ServiceMode,
+    ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};
@@ -59,8 +60,8 @@ pub use output::{Output, OutputError, append};
 #[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;
 pub use point::{
-    LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points,
-    points_of,
+    LatencySummary, Numbers, Point, RunNumbers, StripeRecord, WorkloadRecord, folded_warnings,
+    measure_points, points_of,
 };
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};

@@ -5,7 +5,7 @@ use crate::checks;
 use crate::doubt::{Doubt, merged};
 use crate::rate_change::RateChange;
 use machine::units::MIB;
-use machine::{Allocation, CacheState, Machine, TargetFacts};
+use machine::{Allocation, CacheState, Machine, TargetFacts, TargetKind};
 use measure::histogram::Histogram;
 use measure::{
     Ceiling, Measured, Repeats, RunSamples, Runner, Sample, Verification, counted, ends_with_flush,
@@ -14,6 +14,9 @@ use measure::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
+
+/// Runs from which an interval is settled.
+const SETTLED_RUNS: u32 = 3;
 
 /// One workload with its figures, or the reason for its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +32,19 @@ pub struct Point {
     /// Result of verifying the data, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
+    /// The stripe, if it was changed for this point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stripe: Option<StripeRecord>,
+    /// Each run starts and ends between two bursts of a throttle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_bursts: bool,
+}
+
+/// The members of the target that served a point, and their chunk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StripeRecord {
+    pub members: Vec<u32>,
+    pub chunk_bytes: u64,
 }
 
 /// A workload with its operation by name.
@@ -46,6 +62,46 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
+    /// Whether the rate is that of the whole target: such rates of an operation have one peak.
+    ///
+    /// A rate of a cache is not, nor one of a part of the target, nor one of a short run whose
+    /// requests a throttle admitted in advance.
+    pub fn measures_target(&self, facts: &TargetFacts) -> bool {
+        let workload = &self.workload;
+        let whole =
+            self.stripe.as_ref().is_none_or(|one| one.members.len() as u32 == facts.members)
+                && workload.allocation == Allocation::Written
+                && workload.engine.does_io()
+                && workload.think_ns == 0
+                && workload.rate_iops.is_none();
+        if facts.in_memory || !whole {
+            return whole && !workload.sync_at_end;
+        }
+        let of_bursts =
+            !facts.is_throttled() || facts.kind == TargetKind::Simulated || self.whole_bursts;
+        workload.region_bytes.is_none() && of_bursts && self.reaches_device()
+    }
+
+    /// Whether the device serves the requests, or has the data when the time ends.
+    fn reaches_device(&self) -> bool {
+        let workload = &self.workload;
+        let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
+        workload.buffering.is_direct()
+            || match workload.op {
+                OpKind::Read => {
+                    workload.cache == CacheState::Cold
+                        && cached.is_none_or(|percent| percent <= checks::CACHED_PERCENT)
+                }
+                _ => workload.sync_at_end || workload.buffering.is_dsync(),
+            }
+    }
+
+    /// Runs from which an interval is settled; one suffices if runs repeat exactly.
+    pub fn is_settled(&self, facts: &TargetFacts) -> bool {
+        let enough = if facts.kind == TargetKind::Simulated { 1 } else { SETTLED_RUNS };
+        self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
+    }
+
     /// Processor time of the process per MiB in ns.
     pub fn cpu_ns_per_mib(&self) -> Option<f64> {
         let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
@@ -166,6 +222,8 @@ impl Point {
             numbers: None,
             error: Some(error.to_string()),
             verification: None,
+            stripe: None,
+            whole_bursts: false,
         }
     }
 
@@ -193,8 +251,14 @@ impl Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
         }
-        let numbers = Some(Numbers::from_samples(workload, facts, samples));
-        Point { workload: workload.clone().into(), numbers, error: None, verification: None }
+        Point {
+            workload: workload.clone().into(),
+            numbers: Some(Numbers::from_samples(workload, facts, samples)),
+            error: None,
+            verification: None,
+            stripe: None,
+            whole_bursts: false,
+        }
     }
 
     /// Adds the driver's ceiling, and a warning if the rate came close to it.
@@ -297,6 +361,15 @@ impl Numbers {
         self.note_flush();
     }
 
+    /// Replaces the interval by a wider one, in bytes per second.
+    pub fn set_interval(&mut self, interval: [f64; 2]) {
+        let rate = self.throughput_bytes_per_s;
+        let [low, high] = interval;
+        self.interval_95 = Some(interval);
+        self.relative_half_width = (rate > 0.0).then(|| (high - low) / 2.0 / rate);
+        self.note_flush();
+    }
+
     /// Also sets the fields of the rate to stable storage, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
@@ -307,14 +380,19 @@ impl Numbers {
 
     /// Whether two measurements differ significantly and by enough to matter.
     pub fn differs(&self, other: &Numbers) -> bool {
-        let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         let apart = match (self.interval_95, other.interval_95) {
             (Some([low, high]), Some([other_low, other_high])) => {
                 low > other_high || high < other_low
             }
             _ => false,
         };
-        apart && !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)
+        apart && self.is_far_from(other)
+    }
+
+    /// Whether the rates differ by enough to matter, whatever their intervals.
+    pub fn is_far_from(&self, other: &Numbers) -> bool {
+        let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
+        !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)
     }
 
     fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Numbers {

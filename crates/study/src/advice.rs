@@ -8,7 +8,7 @@ use crate::sampler::Entry;
 use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Buffering;
 use machine::units::show_size;
-use results::{Goal, PlainRate};
+use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
 /// Minimum gain of the second advice over the first to be reported separately.
@@ -21,7 +21,18 @@ pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
             let entry = &found.entries[index];
             let Some(numbers) = &entry.point().numbers else { continue };
             let rate = numbers.throughput_bytes_per_s;
-            let share = found.measured.of(op).map(|peak| rate / peak.bytes_per_s);
+            let cached = op == OpKind::Read
+                && !found.setting.facts.in_memory
+                && numbers
+                    .achieved
+                    .cached_read_percent
+                    .is_some_and(|percent| percent > CACHED_PERCENT);
+            // A rate above the peak is that of another quantity: a cache, or a throttle's credit.
+            let share = found
+                .measured
+                .of(op)
+                .map(|peak| rate / peak.bytes_per_s)
+                .filter(|&share| !cached && share <= 1.0);
             let reached = |goal: &Goal| share.is_some_and(|share| share >= goal.share());
             all.push(PlainRate {
                 op,
@@ -107,14 +118,20 @@ fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<u
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
         let workload = &entry.workload;
-        let direct = stands_for(entry, op, found.setting, false) && !workload.buffering.is_dsync();
+        // In memory a flush is the only difference between durable and other writes.
+        let direct = stands_for(entry, op, found.setting, false)
+            && !workload.buffering.is_dsync()
+            && (workload.buffering.is_direct() || workload.sync_at_end == base.sync_at_end);
         let buffered =
             Workload { request_bytes: base.request_bytes, hint: base.hint, ..workload.clone() }
                 == Workload { limit_bytes: workload.limit_bytes, ..base.clone() };
         workload.pattern == Pattern::Seq && workload.sizes.is_none() && (direct || buffered)
     };
     let good = found.entries.iter().enumerate().filter(|(index, entry)| {
-        *index != before && alike(entry) && entry.point().rate().is_some_and(|rate| rate >= goal)
+        *index != before
+            && changes(base, &entry.workload) > 0
+            && alike(entry)
+            && entry.point().rate().is_some_and(|rate| rate >= goal)
     });
     let cost = |workload: &Workload| {
         let outstanding = u64::from(workload.outstanding()) * u64::from(workload.request_bytes);

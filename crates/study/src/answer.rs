@@ -1,16 +1,17 @@
 //! The answer: conclusions over all points of a study.
 
 use crate::command::Command;
-use crate::confirm::stands_for;
 use crate::figures;
 use crate::findings::{findings, is_worth_a_word};
 use crate::found::{Conclusion, Found, PeakRates};
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
-use crate::{advice, checklist, doubts, ladder, trial, verdict};
+use crate::{advice, checklist, doubts, ladder, models, trial, verdict};
 use machine::{Machine, MachineFacts};
-use results::{Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain};
+use results::{
+    Answer, Burst, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain,
+};
 use std::collections::BTreeSet;
 use workload::OpKind;
 
@@ -18,10 +19,11 @@ use workload::OpKind;
 const UNDECIDED: f64 = 0.1;
 
 /// The experiments with their conclusions, the overall answer, and the ladder. `peaks` holds the
-/// best point of each operation, `cases` the rates whose limits are wanted.
+/// best point of each operation, `bursts` what it exceeds after a rest, `cases` the rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
     peaks: &[(OpKind, usize)],
+    bursts: &[(OpKind, Burst)],
     cases: &[Case],
     machine: &MachineFacts,
     command: &Command,
@@ -39,6 +41,7 @@ pub(crate) fn answer(
             point,
             settings: command.options(&found.entries[point]).join(" "),
             advertised: verdict::advertised(facts, op),
+            burst: bursts.iter().find(|one| one.0 == op).map(|one| one.1),
         })
     };
     let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
@@ -96,6 +99,9 @@ pub(crate) fn answer(
             figures,
             memory: conclusion.memory,
         });
+    }
+    for experiment in &mut experiments {
+        models::share_half_power(&mut experiment.figures, &answer.half_power, points);
     }
     answer.plain = advice::plain_rates(&found);
     let advices = advice::advice(&found);
@@ -162,7 +168,7 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
     // Without noise, an interval is not a reason for doubt: it shows how steady the one run was.
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
-    doubts.extend(noisy_peaks().filter_map(|peak| faster_elsewhere((peak.op, peak.point), found)));
+    doubts.extend(peaks.iter().filter_map(above_advertised));
     let (of, failed) = (points.len(), points.iter().filter(|point| point.error.is_some()).count());
     doubts.extend((failed > 0).then_some(PeakDoubt::Failed { failed, of }));
     let is_wide = |numbers: &Numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25);
@@ -177,31 +183,16 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
     (width > UNDECIDED).then_some(PeakDoubt::NotSettled { op: peak.op, percent: width * 100.0 })
 }
 
-/// Another point is faster than the best one, beyond both intervals: the target was faster at that
-/// time, or it was luck.
-pub(crate) fn faster_elsewhere(
-    (op, best): (OpKind, usize),
-    found: &Found<'_>,
-) -> Option<PeakDoubt> {
-    let high = found.points[best].numbers.as_ref()?.interval_95?[1];
-    let bursty = found.entries[best].in_bursts;
-    let alike = found.entries.iter().zip(found.points).enumerate();
-    let (point, (_, faster)) = alike
-        .filter(|(_, (entry, point))| {
-            stands_for(entry, op, found.setting, bursty) && point.numbers.is_some()
-        })
-        .filter(|(_, (_, point))| {
-            point
-                .numbers
-                .as_ref()
-                .and_then(|numbers| numbers.interval_95)
-                .is_some_and(|[low, _]| low > high)
-        })
-        .max_by(|(_, (_, a)), (_, (_, b))| {
-            a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0))
-        })?;
-    let workload = faster.workload.short();
-    Some(PeakDoubt::FasterElsewhere { op, point, throughput_bytes_per_s: faster.rate()?, workload })
+/// The peak is above what a layer advertises, although no end of a burst was found.
+fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
+    let cap = peak.advertised.as_ref()?;
+    let above = peak.throughput_bytes_per_s > cap.throughput_bytes_per_s * (1.0 + verdict::SAME);
+    above.then(|| PeakDoubt::AboveAdvertised {
+        op: peak.op,
+        layer: cap.layer.clone(),
+        throughput_bytes_per_s: peak.throughput_bytes_per_s,
+        admits_bytes_per_s: cap.throughput_bytes_per_s,
+    })
 }
 
 /// Earlier in the study the same question had another answer: the tables and the peak describe two
@@ -213,7 +204,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let (point, earlier) = alike
         .filter(|(_, (other, _))| other.question == entry.question && other.shape == entry.shape)
         .filter_map(|(index, (_, point))| Some((index, point.numbers.as_ref()?)))
-        .find(|(_, earlier)| earlier.differs(now))?;
+        .find(|(_, earlier)| entry.disagrees() && earlier.is_far_from(now))?;
     Some(PeakDoubt::Changed {
         op: peak.op,
         point,

@@ -4,7 +4,10 @@ use crate::context::StudyContext;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
+use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::{Allocation, CacheState, Machine, Nanos, Result, THROTTLE_SLICE_NS};
+use results::Burst;
+use results::rules::is_above;
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
@@ -76,6 +79,39 @@ pub(crate) fn measure_chosen<M: Machine>(
         sampler.rounds(chosen, MIN_RUNS, Nanos::MAX)?;
     }
     Ok(())
+}
+
+/// Moves each peak to the highest settled rate of the whole target: points that were measured after
+/// the peak was chosen may be faster, and the target may have been slow when it was measured.
+/// Returns the operations whose peak moved.
+pub(crate) fn highest(
+    entries: &[Entry],
+    setting: &StudyContext,
+    peaks: &mut [(OpKind, usize)],
+    bursts: &[(OpKind, Burst)],
+) -> Vec<OpKind> {
+    let mut moved = Vec::new();
+    for (op, peak) in peaks {
+        let burst = bursts.iter().find(|one| one.0 == *op).map(|one| one.1);
+        let best = entries[*peak].point();
+        let rate = |index: usize| entries[index].point().rate().unwrap_or(0.0);
+        let above = |index: &usize| {
+            let entry = &entries[*index];
+            let faster = is_above(entry.point(), best, burst, &setting.facts);
+            // A plain program gets at most the peak, however near the two are.
+            let plain = PLAIN_BYTES.iter().any(|&bytes| is_plain(entry, *op, bytes, setting))
+                && entry.point().measures_target(&setting.facts)
+                && entry.point().is_settled(&setting.facts)
+                && rate(*index) > rate(*peak);
+            faster || plain
+        };
+        let found = (0..entries.len()).filter(above).max_by(|&a, &b| rate(a).total_cmp(&rate(b)));
+        if let Some(index) = found {
+            *peak = index;
+            moved.push(*op);
+        }
+    }
+    moved
 }
 
 pub(crate) fn candidates<M: Machine>(

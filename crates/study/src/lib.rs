@@ -26,6 +26,7 @@ mod sampler;
 mod schedule;
 mod sentences;
 mod study;
+mod sustain;
 #[cfg(test)]
 mod tests;
 mod trial;

@@ -4,16 +4,17 @@ use crate::found::{Found, Reading};
 use crate::grid::Curve;
 use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
-    Axis, CostMode, CostModel, CostScope, Fixed, HalfPower, PeakSource, Point, Series, ServiceMode,
-    ServiceModel, Varied,
+    Axis, CostMode, CostModel, CostScope, Figure, Fixed, HalfPower, MAX_FIT_ERROR, PeakSource,
+    Point, Question, Series, ServiceMode, ServiceModel, Varied,
 };
-use workload::OpKind;
+use std::collections::BTreeMap;
+use workload::{OpKind, Workload};
 
 /// Service-time models are for single requests: beyond this size the kernel splits them.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 
 /// Above this fit error a line does not describe all points: repeats of a point agree better.
-const MAX_FIT_ERROR: f64 = 0.05;
+const MAX_LINE_ERROR: f64 = 0.05;
 /// Two lines must fit this many times better than one to count as two regimes.
 const BETTER: f64 = 2.0;
 /// A time this many times another has grown.
@@ -104,6 +105,8 @@ pub(crate) fn half_power_points(
     curves: &[(u32, Vec<Reading>)],
     found: &Found<'_>,
 ) -> Vec<HalfPower> {
+    let curves: Vec<(u32, Vec<Reading>)> =
+        curves.iter().map(|(depth, readings)| (*depth, every_size(readings, found))).collect();
     let mut points = Vec::new();
     for (peaks, peak_from) in
         [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)]
@@ -113,14 +116,79 @@ pub(crate) fn half_power_points(
             let half = half_power(of, readings, peak.bytes_per_s, peak.interval_95)?;
             Some(HalfPower { at: fixed.to_string(), fixed: Some(fixed), op, peak_from, ..half })
         };
-        for (depth, readings) in curves {
+        for (depth, readings) in &curves {
             points.extend(at(Fixed::Depth(*depth), Varied::RequestBytes, readings));
         }
-        for (size, readings) in by_size(curves) {
+        for (size, readings) in by_size(&curves) {
             points.extend(at(Fixed::RequestBytes(size), Varied::Depth, &readings));
         }
     }
     points
+}
+
+/// A curve with every size that any experiment measured: the points that differ from the curve's
+/// only in request size. Of several visits to a workload the one with the longest runs counts, so
+/// the peak's own point does.
+fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
+    let Some(first) = readings.first().and_then(|one| found.entries.get(one.point)) else {
+        return readings.to_vec();
+    };
+    let of_curve = |workload: &Workload| {
+        let bytes = first.workload.request_bytes;
+        Question::of(&Workload { request_bytes: bytes, ..workload.clone() })
+    };
+    let mut sizes = BTreeMap::<u32, (u64, Reading)>::new();
+    for (point, entry) in found.entries.iter().enumerate() {
+        if entry.shape != first.shape || of_curve(&entry.workload) != first.question {
+            continue;
+        }
+        let Some(numbers) = &found.points[point].numbers else { continue };
+        let reading = Reading {
+            x: f64::from(entry.workload.request_bytes),
+            y: numbers.throughput_bytes_per_s,
+            interval_95: numbers.interval_95,
+            exact: entry.repeats_exactly(),
+            point,
+        };
+        let measured_ns = numbers.achieved.measured_ns;
+        let known = sizes.entry(entry.workload.request_bytes).or_insert((measured_ns, reading));
+        if known.0 < measured_ns {
+            *known = (measured_ns, reading);
+        }
+    }
+    sizes.into_values().map(|(_, reading)| reading).collect()
+}
+
+/// Replaces the half-power points of curves that the answer has too: a figure shows the share of
+/// the peak that the answer reports.
+pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], points: &[Point]) {
+    let of_sizes = figures
+        .iter_mut()
+        .filter(|figure| figure.x == Axis::RequestBytes && figure.y == Axis::BytesPerS);
+    for series in of_sizes.flat_map(|figure| &mut figure.series) {
+        let Some(first) = series.values.iter().find_map(|value| value.point) else { continue };
+        let workload = &points[first].workload;
+        let of_curve = Workload {
+            read_percent: workload.read_percent,
+            request_bytes: workload.request_bytes,
+            depth: workload.depth,
+            engine: workload.engine,
+            buffering: machine::Buffering::Direct,
+            ..Workload::default()
+        };
+        if Question::of(workload) != Question::of(&of_curve) || points[first].stripe.is_some() {
+            continue;
+        }
+        let shared = answer.iter().find(|half| {
+            half.op == workload.op
+                && half.of == Varied::RequestBytes
+                && half.peak_from == PeakSource::Measured
+                && half.fixed == Some(Fixed::Depth(workload.depth))
+        });
+        if let Some(half) = shared.filter(|_| series.half_power.is_some()) {
+            series.half_power = Some(HalfPower { at: series.name.clone(), ..half.clone() });
+        }
+    }
 }
 
 /// Transposes size curves per depth into depth curves per size. Sizes measured at few depths are
@@ -159,6 +227,9 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         let fit = stats::fit_line(&times).ok()?;
+        if fit.rms_relative_residual > MAX_FIT_ERROR {
+            return None;
+        }
         let instructions = stats::fit_line(&counted).ok().filter(|_| whose == CostScope::Process);
         // Costs are never negative, however much the points scatter.
         let [request, byte] = [&fit.intercept, &fit.slope]
@@ -179,7 +250,7 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
 }
 
 /// Time = fixed + size / rate over a curve of single requests; two regimes if one line does not fit
-/// all sizes.
+/// all sizes. Empty if no such model fits.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
@@ -196,14 +267,14 @@ pub(crate) fn service_times(
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Ok(one) = stats::fit_line(&times) else { return Vec::new() };
     match regimes(&times, &one) {
-        Some(two) => two.iter().map(|fit| service_model(mode, fit, true)).collect(),
-        None => vec![service_model(mode, &one, false)],
+        Some(two) => two.iter().filter_map(|fit| service_model(mode, fit, true)).collect(),
+        None => service_model(mode, &one, false).into_iter().collect(),
     }
 }
 
 /// Two lines, below a size and from it on, that fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
-    if one.rms_relative_residual <= MAX_FIT_ERROR {
+    if one.rms_relative_residual <= MAX_LINE_ERROR {
         return None;
     }
     let squares = |fit: &LineFit| fit.rms_relative_residual.powi(2) * fit.points.len() as f64;
@@ -219,8 +290,7 @@ fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     (rms <= one.rms_relative_residual / BETTER).then_some(best)
 }
 
-/// A growing time implies a rate. (The fixed time may be negative if a part of each request was
-/// ready in advance.)
+/// A growing time implies a rate.
 fn makes_sense(fit: &LineFit) -> bool {
     let grows = |points: &[FitPoint]| {
         points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y)
@@ -228,17 +298,24 @@ fn makes_sense(fit: &LineFit) -> bool {
     fit.rate.is_some() || !grows(&fit.points)
 }
 
-fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> ServiceModel {
+/// A line as a model; `None` if it does not describe its points, or if its fixed time is certainly
+/// negative, since a part of each request was ready in advance.
+fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> Option<ServiceModel> {
+    if fit.rms_relative_residual > MAX_FIT_ERROR || fit.intercept.high < 0.0 {
+        return None;
+    }
     let sizes = || Some([fit.points.first()?.x, fit.points.last()?.x]);
-    ServiceModel {
+    let fixed = &fit.intercept;
+    let [value, low, high] = [fixed.value, fixed.low, fixed.high].map(|time| time.max(0.0));
+    Some(ServiceModel {
         mode,
         sizes_bytes: sizes().filter(|_| of_some_sizes),
-        fixed_ns: fit.intercept.value,
-        fixed_ns_interval_95: [fit.intercept.low, fit.intercept.high],
+        fixed_ns: value,
+        fixed_ns_interval_95: [low, high],
         rate_bytes_per_s: fit.rate.map(|rate| rate.value * 1e9),
-        rate_interval_95: fit.rate.map(|rate| [rate.low * 1e9, rate.high * 1e9]),
+        rate_interval_95: fit.rate.map(|rate| [rate.low.max(0.0) * 1e9, rate.high * 1e9]),
         rms_residual: fit.rms_relative_residual,
         max_residual: fit.max_relative_residual,
         knee_bytes: fit.knee.map(|knee| knee.x),
-    }
+    })
 }

@@ -2,13 +2,15 @@
 
 use crate::context::StudyContext;
 use crate::grid::{Cell, StripeShape};
-use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
+use machine::{
+    CacheState, Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind,
+};
 use measure::stats::{Estimate, Spread};
 use measure::{
     Ceilings, Measured, Options, PointStatus, Repeated, Repeats, Sample, cached_before,
     of_whole_bursts, ramp, rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
-use results::{Point, Question};
+use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
@@ -45,6 +47,8 @@ pub(crate) struct Entry {
     /// Summary of the samples, computed lazily: the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
+    /// The interval of all visits to its workload, in bytes per second, if they disagree.
+    visits: Option<[f64; 2]>,
 }
 
 impl Entry {
@@ -63,11 +67,23 @@ impl Entry {
             common: None,
             point: OnceCell::new(),
             estimate: OnceCell::new(),
+            visits: None,
         }
     }
 
+    /// Visits to its workload disagree, so its interval covers them.
+    pub(crate) fn disagrees(&self) -> bool {
+        self.visits.is_some()
+    }
+
+    /// Widens its interval to that of all visits to its workload.
+    fn cover(&mut self, interval: [f64; 2]) {
+        self.visits = Some(interval);
+        self.point = OnceCell::new();
+    }
+
     fn forget(&mut self) {
-        (self.point, self.estimate) = (OnceCell::new(), OnceCell::new());
+        (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
     /// The rate in requests per second with its interval, from its own runs and the pooled spread
@@ -88,9 +104,17 @@ impl Entry {
     pub(crate) fn point(&self) -> &Point {
         self.point.get_or_init(|| {
             let mut point = Point::of(&self.workload, &self.facts, &self.measured);
+            point.stripe = self.shape.as_ref().map(|shape| StripeRecord {
+                members: shape.members.clone(),
+                chunk_bytes: shape.chunk,
+            });
+            point.whole_bursts = self.in_bursts;
             if let Some(numbers) = &mut point.numbers {
                 if let Some(estimate) = self.estimate().filter(|_| self.common.is_some()) {
                     numbers.set_estimate(estimate);
+                }
+                if let Some(interval) = self.visits {
+                    numbers.set_interval(interval);
                 }
                 numbers.achieved.instructions_per_request = self.instructions_per_request;
                 if let Some(times) = &self.request_times {
@@ -243,9 +267,9 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
         let mut workload = cell.workload.clone();
         let burst = speed.bytes_per_s * share * THROTTLE_SLICE_NS as f64 / 1e9;
-        let at_device = workload.buffering.is_direct()
-            && workload.limit_bytes.is_none()
-            && workload.think_ns == 0;
+        let past_cache = workload.buffering.is_direct()
+            || (!workload.writes() && workload.cache == CacheState::Cold);
+        let at_device = past_cache && workload.limit_bytes.is_none() && workload.think_ns == 0;
         let in_bursts =
             self.bursty && at_device && f64::from(workload.request_bytes) * 2.0 <= burst;
         if let workload::Stop::AfterNs(ns) = &mut workload.stop {
@@ -402,6 +426,29 @@ impl<'a, M: Machine> Sampler<'a, M> {
                 spreads.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
             entry.common = Spread::in_common(&alike).or(anywhere);
             entry.forget();
+        }
+    }
+
+    /// Gives all visits to one workload an interval that covers them, if they disagree: the target
+    /// changed between them.
+    pub(crate) fn unite_visits(&mut self) {
+        if !self.noisy {
+            return;
+        }
+        let interval = |entry: &Entry| entry.point().numbers.as_ref()?.interval_95;
+        for index in 0..self.entries.len() {
+            let one = &self.entries[index];
+            let alike = |other: &Entry| other.question == one.question && other.shape == one.shape;
+            let visits: Vec<usize> =
+                (index..self.entries.len()).filter(|&at| alike(&self.entries[at])).collect();
+            let ends: Vec<[f64; 2]> =
+                visits.iter().filter_map(|&at| interval(&self.entries[at])).collect();
+            let low = ends.iter().map(|one| one[0]).fold(f64::INFINITY, f64::min);
+            let high = ends.iter().map(|one| one[1]).fold(0.0, f64::max);
+            let apart = ends.iter().any(|one| ends.iter().any(|other| one[1] < other[0]));
+            if apart {
+                visits.iter().for_each(|&at| self.entries[at].cover([low, high]));
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::command::Command;
-use crate::confirm::confirm;
+use crate::confirm::{confirm, highest};
 use crate::context::StudyContext;
 use crate::crossings;
 use crate::experiments::ALL;
@@ -11,10 +11,11 @@ use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Entry, Progress, Sampler};
 use crate::schedule::{self, Trial};
-use crate::trial::{Case, climb, investigate};
+use crate::sustain::sustain;
+use crate::trial::{Case, climb, investigate, investigate_peak};
 use machine::{Error, Machine, MemoryUse, Nanos, Result, TargetSpec};
 use measure::Runner;
-use results::{Began, Kind, Program, Results};
+use results::{Began, Burst, Kind, LimitOf, Program, Results};
 use workload::OpKind;
 
 const FILL_SHARE: f64 = 0.10;
@@ -65,11 +66,14 @@ pub fn study<M: Machine>(
         let budget_ns = sampler.noisy.then_some(plan.budget_ns);
         return Ok(Results { budget_ns, points: sampler.points(), ..results }.interrupted(None));
     }
-    let Measurements { setting, mut trials, peaks, cases } = measured?;
+    let Measurements { setting, mut trials, peaks, mut bursts, cases } = measured?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> =
         peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
+    bursts.iter_mut().for_each(|(_, burst)| {
+        burst.point = indices[burst.point].expect("the run that showed the burst is kept");
+    });
     let cases: Vec<_> = cases.into_iter().filter_map(|case| case.renumbered(&indices)).collect();
     let points = sampler.points();
     let found = Found {
@@ -87,8 +91,16 @@ pub fn study<M: Machine>(
         warnings.extend(setting.deep_engine().fallback(&setting.engines));
     }
     let command = Command::new(&spec, &facts);
-    let (experiments, answer, ladder) =
-        answer::answer(found, &peaks, &cases, &machine.facts(), &command, sampler.noisy, left_out);
+    let (experiments, answer, ladder) = answer::answer(
+        found,
+        &peaks,
+        &bursts,
+        &cases,
+        &machine.facts(),
+        &command,
+        sampler.noisy,
+        left_out,
+    );
     Ok(Results {
         budget_ns: sampler.noisy.then_some(plan.budget_ns),
         experiments,
@@ -105,6 +117,7 @@ struct Measurements {
     setting: StudyContext,
     trials: Vec<Trial>,
     peaks: Vec<(OpKind, usize)>,
+    bursts: Vec<(OpKind, Burst)>,
     cases: Vec<Case>,
 }
 
@@ -118,8 +131,40 @@ fn measure<M: Machine>(
     let mut trials = schedule::measure(sampler, &mut setting, plan)?;
     let mut peaks = confirm(sampler, &setting, &trials, plan)?;
     climb(sampler, &setting, &mut peaks)?;
+    let bursts = sustain(sampler, &setting, &mut peaks)?;
     crossings::bracket(sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(sampler, &setting, spec, &peaks)?;
     schedule::settle(sampler, &setting, &mut trials, plan, &peaks, memory)?;
-    Ok(Measurements { setting, trials, peaks, cases })
+    let cases = settle_peaks(sampler, &setting, &mut peaks, &bursts, cases)?;
+    Ok(Measurements { setting, trials, peaks, bursts, cases })
+}
+
+/// How often a peak may move and be investigated again.
+const MOVES: u32 = 3;
+
+/// Moves the peaks to the highest settled rates, and investigates those that moved.
+fn settle_peaks<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &StudyContext,
+    peaks: &mut [(OpKind, usize)],
+    bursts: &[(OpKind, Burst)],
+    mut cases: Vec<Case>,
+) -> Result<Vec<Case>> {
+    for last in (0..=MOVES).map(|number| number == MOVES) {
+        sampler.unite_visits();
+        let moved = highest(&sampler.entries, setting, peaks, bursts);
+        if moved.is_empty() {
+            break;
+        }
+        for &(op, peak) in peaks.iter().filter(|(op, _)| moved.contains(op)) {
+            let case = investigate_peak(sampler, setting, (op, peak), !last)?;
+            match cases.iter_mut().find(|one| one.of == LimitOf::Peak && one.op == op) {
+                Some(known) => *known = case,
+                None => cases.push(case),
+            }
+        }
+        sampler.learn_spread();
+    }
+    sampler.unite_visits();
+    Ok(cases)
 }

@@ -340,6 +340,28 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
+/// The case of a peak that moved after the trials, with the trials that exist; if `measure`, the
+/// others have one run each.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn investigate_peak<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &StudyContext,
+    (op, base): (OpKind, usize),
+    measure: bool,
+) -> Result<Case> {
+    let mut trials = Vec::new();
+    for variant in [Variant::Deeper, Variant::Wider, Variant::Resized] {
+        trials.extend(changed(sampler, setting, base, variant).map(|index| (variant, index)));
+    }
+    if measure {
+        let indices: Vec<usize> = trials.iter().map(|one| one.1).collect();
+        sampler.rounds(&indices, 1, sampler.at(1.0))?;
+    }
+    Ok(Case { of: LimitOf::Peak, op, base, trials, other_target: None })
+}
+
 /// Whether the target's read-ahead reacts to a sequential hint; a simulated machine says so itself.
 fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated

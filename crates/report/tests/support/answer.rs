@@ -22,6 +22,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
             point,
             settings: points[point].workload.options(),
             advertised,
+            burst: None,
         }
     };
     let throttle =

@@ -77,6 +77,8 @@ pub fn point(workload: Workload, number: u64) -> Point {
         workload: workload.clone().into(),
         error: None,
         verification: None,
+        stripe: None,
+        whole_bursts: false,
         numbers: Some(Numbers {
             throughput_bytes_per_s: rate,
             iops,

@@ -72,6 +72,8 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
             numbers: Some(numbers),
             error: None,
             verification: None,
+            stripe: None,
+            whole_bursts: false,
         }],
         rates: Vec::new(),
         latency_goals: Vec::new(),

@@ -8,6 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
+/// A rate this many times what a layer admits is a burst.
+const ABOVE: f64 = 1.1;
+
 /// A busy part of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyPart {
@@ -98,7 +101,15 @@ causes! { (limit, rate, word, place)
     Advertised {
         layer: String,
         admits_bytes_per_s: f64,
-    } => format!("the {word} {layer}: {rate} of the {} that it admits", show_rate(*admits_bytes_per_s)),
+    } => {
+        let admits = show_rate(*admits_bytes_per_s);
+        match limit.throughput_bytes_per_s {
+            Some(reached) if reached > admits_bytes_per_s * ABOVE => {
+                format!("the {word} {layer}: {rate} in a burst, above the {admits} that it admits")
+            }
+            _ => format!("the {word} {layer}: {rate} of the {admits} that it admits"),
+        }
+    },
     /// The request rate is what a layer admits.
     Admitted {
         layer: String,

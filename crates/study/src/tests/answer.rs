@@ -2,8 +2,8 @@
 
 use super::{Measured, entry, facts, setting};
 use crate::advice::{advice, plain_rates, steps};
-use crate::answer::faster_elsewhere;
 use crate::command::Command;
+use crate::confirm::highest;
 use crate::doubts::of_peaks;
 use crate::findings::{Change, Comparison, findings};
 use crate::found::{Found, PeakRates, Reading, smallest};
@@ -406,26 +406,31 @@ fn a_folded_doubt_counts_the_points_that_have_it() {
 }
 
 #[test]
-fn a_point_that_was_surely_faster_than_the_best_is_a_doubt() {
-    let measured = Measured::new(setting(), |cell| Some(super::device(&cell.workload)));
+fn the_peak_moves_to_a_point_that_is_surely_faster() {
+    let direct =
+        |depth| Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, depth) };
     let with = |rates: &[f64]| {
-        let best = entry(
-            Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 8) },
-            &[1900.0, 1910.0, 1905.0],
-        );
-        let other = entry(
-            Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 16) },
-            rates,
-        );
-        let entries = [best, other];
-        let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
-        faster_elsewhere(
-            (workload::OpKind::Read, 0),
-            &Found { entries: &entries, points: &points, ..measured.found() },
-        )
+        let entries = [entry(direct(8), &[1900.0, 1910.0, 1905.0]), entry(direct(16), rates)];
+        let mut peaks = [(workload::OpKind::Read, 0)];
+        let moved = highest(&entries, &setting(), &mut peaks, &[]);
+        (moved.len(), peaks[0].1)
     };
-    let said = with(&[2300.0, 2310.0, 2290.0]).expect("it is faster").to_string();
-    assert!(said.contains("2300 MiB/s with direct read, seq, 1 MiB x 16"), "{said}");
-    assert_eq!(with(&[1800.0, 2300.0, 2100.0]), None, "it may be as fast");
-    assert_eq!(with(&[1890.0, 1895.0, 1893.0]), None);
+    assert_eq!(with(&[2300.0, 2310.0, 2290.0]), (1, 1));
+    assert_eq!(with(&[1800.0, 2300.0, 2100.0]), (0, 0), "it may be as fast");
+    assert_eq!(with(&[1890.0, 1895.0, 1893.0]), (0, 0));
+    assert_eq!(with(&[2300.0, 2310.0]), (0, 0), "two runs settle nothing");
+}
+
+#[test]
+fn a_plain_program_gets_at_most_the_peak() {
+    let plain = Workload {
+        buffering: machine::Buffering::Buffered,
+        cache: machine::CacheState::Cold,
+        ..workload(65_536, 1)
+    };
+    let best = Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 8) };
+    let entries = [entry(best, &[100.0, 101.0, 99.0]), entry(plain, &[1650.0, 1600.0, 1700.0])];
+    let mut peaks = [(workload::OpKind::Read, 0)];
+    highest(&entries, &setting(), &mut peaks, &[]);
+    assert_eq!(peaks[0].1, 1, "the intervals overlap, and the plain rate is above");
 }

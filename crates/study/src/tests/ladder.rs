@@ -115,7 +115,7 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
     );
     let peaks = [(OpKind::Read, 0)];
     let (experiments, mut answer, _) =
-        crate::answer::answer(found(), &peaks, &[], &machine, &command, false, Vec::new());
+        crate::answer::answer(found(), &peaks, &[], &[], &machine, &command, false, Vec::new());
     answer.limits.extend(what.map(|what| Limit {
         of: LimitOf::Peak,
         op: OpKind::Read,

@@ -63,7 +63,7 @@ fn setting() -> StudyContext {
 }
 
 /// A run of one second at this many requests per second; its slices vary by one percent.
-fn run(workload: &Workload, iops: f64) -> Sample {
+pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
     let mut latency = Histogram::new();
     latency.record(1000);
     let latency =

@@ -125,7 +125,11 @@ impl Evidence<'_> {
     /// with a greater depth, or those with half of it, since if doubling to here gained nothing the
     /// next doubling will not.
     fn flat(&self) -> Option<bool> {
-        let by_trial = self.gains(Variant::Deeper).map(|gains| !gains);
+        let trial = self.ratio(Variant::Deeper);
+        let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
+            true => Some(false),
+            false => refute::is_flat(ratio).then_some(true),
+        });
         let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
         by_trial
             .or_else(by_more)
@@ -198,11 +202,24 @@ impl Evidence<'_> {
         let gains = gains(ratio);
         let (change, meaning) = match other {
             OtherTarget::Device(name) => {
-                let meaning = if gains { Meaning::FileSystem } else { Meaning::NotFileSystem };
+                let meaning = if gains {
+                    Meaning::FileSystem
+                } else if refute::is_flat(ratio) {
+                    Meaning::NotFileSystem
+                } else {
+                    Meaning::Undecided
+                };
                 (LimitChange::Below { op: self.case.op, device: name.clone() }, meaning)
             }
             OtherTarget::TwoFiles => {
-                (LimitChange::TwoFiles, if gains { Meaning::OneFile } else { Meaning::NotOneFile })
+                let meaning = if gains {
+                    Meaning::OneFile
+                } else if refute::is_flat(ratio) {
+                    Meaning::NotOneFile
+                } else {
+                    Meaning::Undecided
+                };
+                (LimitChange::TwoFiles, meaning)
             }
         };
         let tests_verdict = what == Bottleneck::FileSystem;

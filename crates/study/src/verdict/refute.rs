@@ -24,12 +24,25 @@ pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
 }
 
+/// Whether another size certainly changes the requests per second; `None` if the interval allows
+/// both.
+pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
+    if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
+        return Some(true);
+    }
+    (ratio.low >= 1.0 - SAME && ratio.high <= 1.0 + SAME).then_some(false)
+}
+
 impl<'b> Evidence<'b> {
     /// The conclusion from a trial for the verdict `what`.
     pub(super) fn meaning(&self, what: Bottleneck, variant: Variant, ratio: &Ratio) -> Meaning {
         use Bottleneck as B;
         let gains = gains(ratio);
-        if variant != Variant::Resized && !gains && !is_flat(ratio) {
+        let decided = match variant {
+            Variant::Resized => number_changes(ratio).is_some(),
+            _ => gains || is_flat(ratio),
+        };
+        if !decided {
             return Meaning::Undecided;
         }
         if variant == Variant::Wider && self.moves_heads() && ratio.high < 1.0 - SAME {
@@ -39,7 +52,7 @@ impl<'b> Evidence<'b> {
             (Variant::Deeper, false) => Meaning::NotLatency,
             (Variant::Wider, false) => Meaning::NotThread,
             (Variant::Hinted, false) => Meaning::NotReadAhead,
-            (Variant::Resized, _) if (ratio.mean - 1.0).abs() > SAME => Meaning::NotNumber,
+            (Variant::Resized, _) if number_changes(ratio) == Some(true) => Meaning::NotNumber,
             (Variant::Resized, _) => match what {
                 B::DeviceIops => Meaning::NumberIsLimit,
                 B::Latency => Meaning::SizeIsFree,
@@ -116,7 +129,7 @@ impl<'b> Evidence<'b> {
             let refutes = match expected {
                 Expected::Gain => is_flat(&ratio),
                 Expected::NoGain => ratio.low >= GAIN.max(self.room(what)),
-                Expected::SameNumber => (ratio.mean - 1.0).abs() > SAME,
+                Expected::SameNumber => number_changes(&ratio) == Some(true),
                 // No trial tests that.
                 Expected::Loss => false,
             };
@@ -165,9 +178,10 @@ impl<'b> Evidence<'b> {
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {
-            let open =
-                |ratio: &Ratio| variant != Variant::Resized && !gains(ratio) && !is_flat(ratio);
-            self.ratio(variant).is_some_and(|ratio| !open(&ratio))
+            self.ratio(variant).is_some_and(|ratio| match variant {
+                Variant::Resized => number_changes(&ratio).is_some(),
+                _ => gains(&ratio) || is_flat(&ratio),
+            })
         };
         if tests.iter().any(decided)
             || (what == Bottleneck::FileSystem && self.case.other_target.is_some())

@@ -38,11 +38,13 @@ pub struct Noisy {
     within: f64,
     /// It reports a throttle, so a study assumes admission in bursts.
     throttled: bool,
+    /// Another program's share of the machine, and the runs during which it takes it.
+    pub load: Option<(f64, [u64; 2])>,
 }
 
 impl Noisy {
     pub fn new(twin: Twin, seed: u64, between: f64, throttled: bool) -> Noisy {
-        Noisy { twin, seed, runs: AtomicU64::new(0), between, within: 0.1, throttled }
+        Noisy { twin, seed, runs: AtomicU64::new(0), between, within: 0.1, throttled, load: None }
     }
 
     /// Mean 1 and standard deviation 1 about it: a sum of three uniform numbers, so no rate gets
@@ -61,6 +63,8 @@ struct Warp {
     run: u64,
     between: f64,
     within: f64,
+    /// Share of the machine that is left.
+    left: f64,
     /// The machine's time at the start; `None` before.
     began: Option<Nanos>,
     /// Both clocks at the start of the current stretch, and its number.
@@ -72,7 +76,9 @@ impl Warp {
     /// Speed of the current stretch.
     fn speed(&self) -> f64 {
         let run = 1.0 + self.between * Noisy::chance(self.seed, self.run * 1_000_003);
-        run * (1.0 + self.within * Noisy::chance(self.seed ^ self.run, self.stretch + 1))
+        self.left
+            * run
+            * (1.0 + self.within * Noisy::chance(self.seed ^ self.run, self.stretch + 1))
     }
 
     fn program_time(&mut self, now: Nanos) -> Nanos {
@@ -126,8 +132,13 @@ impl<S: RequestSource> RequestSource for Warped<'_, S> {
     }
 
     fn next(&mut self, now: Nanos) -> Next {
-        match self.source.next(self.warp.program_time(now)) {
-            Next::WaitUntil(_) => panic!("nothing here waits for a time"),
+        let program = self.warp.program_time(now);
+        match self.source.next(program) {
+            // The speed may change meanwhile; then the source waits again.
+            Next::WaitUntil(until) => {
+                let wait = until.saturating_sub(program) as f64 * self.warp.speed();
+                Next::WaitUntil(now + (wait as Nanos).max(1000))
+            }
             next => next,
         }
     }
@@ -185,7 +196,12 @@ impl machine::Machine for Noisy {
     ) -> machine::Result<RunUsage> {
         let (seed, run) = (self.seed, self.runs.fetch_add(1, Ordering::Relaxed));
         let (between, within) = (self.between, self.within);
-        let warp = Warp { seed, run, between, within, began: None, at: (0.0, 0.0), stretch: 0 };
+        let loaded = |(share, [first, last]): (f64, [u64; 2])| {
+            if (first..last).contains(&run) { 1.0 - share } else { 1.0 }
+        };
+        let left = self.load.map_or(1.0, loaded);
+        let warp =
+            Warp { seed, run, between, within, left, began: None, at: (0.0, 0.0), stretch: 0 };
         let mut warped: Vec<WarpedPart<'_, Self::Target, S>> = parts
             .iter_mut()
             .map(|part| {

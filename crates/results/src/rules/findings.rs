@@ -1,0 +1,73 @@
+//! Rules about findings.
+
+use super::{Checks, ROUNDING, Rule};
+use crate::{Finding, Point};
+
+impl Checks<'_> {
+    pub(super) fn findings(&mut self) {
+        for finding in &self.answer.findings {
+            let title = &finding.title;
+            let [before, after] = finding.points.map(|index| self.points.get(index));
+            let Some((before, after)) = before.zip(after) else {
+                self.add(
+                    Rule::FindingAgrees,
+                    format!("\"{title}\" compares points that do not exist"),
+                );
+                continue;
+            };
+            let known = Finding::rates([before, after]).map(|rates| rates.full);
+            if known.as_ref() != Some(&finding.evidence) {
+                self.add(Rule::FindingAgrees, format!("\"{title}\" says {}", finding.evidence));
+            }
+            if finding
+                .gain_interval_95
+                .is_some_and(|[low, high]| !(low..=high).contains(&finding.gain))
+            {
+                self.add(
+                    Rule::FindingAgrees,
+                    format!("the gain of \"{title}\" is outside its interval"),
+                );
+            }
+            let peak = self.answer.peak(after.workload.op).map(|peak| peak.throughput_bytes_per_s);
+            let goal = finding
+                .reaches
+                .zip(peak)
+                .map(|(goal, peak)| goal.share() * peak * (1.0 - ROUNDING));
+            if goal.zip(after.rate()).is_some_and(|(goal, rate)| rate < goal) {
+                self.add(
+                    Rule::FindingAgrees,
+                    format!("\"{title}\" does not reach its share of the peak"),
+                );
+            }
+            if !changes(before, after) {
+                self.add(Rule::AdviceChanges, format!("\"{title}\" changes nothing"));
+            }
+            let sure = finding.gain_interval_95.is_some_and(|[low, _]| low > 1.0);
+            if !sure {
+                let interval = finding.gain_interval_95;
+                self.add(
+                    Rule::AdviceChanges,
+                    format!("the gain of \"{title}\" has the interval {interval:?}"),
+                );
+            }
+        }
+    }
+}
+
+/// Whether two points differ in a setting that a program or its user can choose.
+fn changes(before: &Point, after: &Point) -> bool {
+    let (a, b) = (&before.workload, &after.workload);
+    a.request_bytes != b.request_bytes
+        || a.depth != b.depth
+        || a.threads != b.threads
+        || a.engine != b.engine
+        || a.buffering != b.buffering
+        || a.hint != b.hint
+        || a.allocation != b.allocation
+        || a.offset_bytes != b.offset_bytes
+        || a.pattern != b.pattern
+        || a.cache != b.cache
+        || a.sync_at_end != b.sync_at_end
+        || a.region_start_bytes != b.region_start_bytes
+        || before.stripe != after.stripe
+}

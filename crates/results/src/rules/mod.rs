@@ -1,0 +1,215 @@
+//! Rules that no finished document may contradict: one quantity has one value everywhere.
+
+mod figures;
+mod findings;
+mod limits;
+mod peaks;
+
+pub use peaks::is_above;
+
+use crate::{Answer, Point, Results};
+use machine::TargetFacts;
+use serde_json::Value;
+use std::fmt;
+use workload::OpKind;
+
+/// Two figures that are the same number differ by less than this share.
+const ROUNDING: f64 = 1e-6;
+
+/// Two rates within this share of one another are equal.
+const SAME: f64 = 0.1;
+
+/// A ratio from which a trial gains.
+const GAIN: f64 = 1.1;
+
+/// Defines the rules with their words.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident => $words:literal,)+) => {
+        /// The rule that a document breaks.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Rule {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &'static [Rule] = &[$(Rule::$name),+];
+
+            /// The rule in a sentence.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Rule::$name => $words,)+
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A quantity of the answer has the value and the interval of its point.
+    OneValue => "one quantity has one value",
+    /// No settled rate of the whole target is above the peak, unless it is the peak's burst.
+    PeakIsHighest => "the peak is the highest settled rate",
+    /// No share of the peak is above 1, and none is that of a cache.
+    PlainIsPart => "a plain program gets at most the peak",
+    /// No peak is above what a layer advertises.
+    BelowCap => "a peak is within what each layer admits",
+    /// A rate at what a layer admits is limited by that layer or a part below.
+    CapIsLimit => "a rate at a known limit has this limit",
+    /// A trial whose interval allows a gain and none is undecided.
+    TrialDecided => "a trial that allows both outcomes is undecided",
+    /// Nothing gains over a rate that more requests gain nothing over.
+    LimitAgrees => "a limit agrees with its trials",
+    /// A finding agrees with the quantities that it refers to.
+    FindingAgrees => "a finding agrees with the rates it compares",
+    /// An advice changes a setting, and its gain is certain.
+    AdviceChanges => "an advice changes a setting and surely gains",
+    /// A half-power size is the same in the answer, the figures and the ladder.
+    OneHalfPower => "a half-power size has one value",
+    /// A kind of request has one cost and one service time.
+    OneModel => "a quantity has one model",
+    /// A model describes its points.
+    ModelFits => "a model fits its points",
+    /// Repeated visits to a workload have intervals that meet, unless one covers the other.
+    VisitsAgree => "visits to one workload agree",
+    /// A ladder's stage achieves at most what it advertises.
+    LadderBelowCap => "a stage of the ladder achieves at most what it advertises",
+    /// Targets on one device have no chunk size.
+    NoSharedStripe => "targets that share a device form no stripe",
+    /// Times, rates and counts are not negative.
+    NotNegative => "no time, rate or count is negative",
+    /// Each index names a point that exists.
+    PointExists => "each figure refers to a point that exists",
+}
+
+/// Two statements of a document that cannot both hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contradiction {
+    pub rule: Rule,
+    /// Both statements, with their figures.
+    pub what: String,
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, but {}", self.rule.words(), self.what)
+    }
+}
+
+/// All contradictions of a document.
+pub fn check(results: &Results) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    if let Ok(value) = serde_json::to_value(results) {
+        negative(&value, "", &mut found);
+    }
+    let Some(answer) = &results.answer else { return found };
+    let (facts, points) = (&results.target, &results.points[..]);
+    let mut checks = Checks { answer, points, facts, found };
+    checks.peaks();
+    checks.visits();
+    checks.plain();
+    checks.limits();
+    checks.findings();
+    checks.half_power(results);
+    checks.models();
+    checks.ladder(results);
+    checks.indices(results);
+    checks.found
+}
+
+/// Walks the document for negative times, rates and counts.
+fn negative(value: &Value, path: &str, found: &mut Vec<Contradiction>) {
+    const ENDINGS: [&str; 7] =
+        ["_ns", "_s", "_bytes", "_iops", "iops", "_interval_95", "_half_width"];
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = format!("{path}.{name}");
+                let measured = ENDINGS.iter().any(|ending| name.ends_with(ending))
+                    || name.contains("_ns_per_")
+                    || name == "interval_95"
+                    || name == "repeats";
+                let numbers = match value {
+                    Value::Array(all) => all.iter().filter_map(Value::as_f64).collect(),
+                    one => Vec::from_iter(one.as_f64()),
+                };
+                if let Some(number) = numbers.iter().find(|number| measured && **number < 0.0) {
+                    let what = format!("{} is {number}", path.trim_start_matches('.'));
+                    found.push(Contradiction { rule: Rule::NotNegative, what });
+                }
+                negative(value, &path, found);
+            }
+        }
+        Value::Array(all) => {
+            for (index, value) in all.iter().enumerate() {
+                negative(value, &format!("{path}[{index}]"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Checks<'a> {
+    answer: &'a Answer,
+    points: &'a [Point],
+    facts: &'a TargetFacts,
+    found: Vec<Contradiction>,
+}
+
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= a.abs().max(b.abs()) * ROUNDING
+}
+
+impl<'a> Checks<'a> {
+    fn add(&mut self, rule: Rule, what: String) {
+        self.found.push(Contradiction { rule, what });
+    }
+
+    fn rate(&self, point: usize) -> Option<f64> {
+        self.points.get(point).and_then(Point::rate)
+    }
+
+    /// The rate at which the narrowest layer is saturated, if its name is known.
+    fn admitted(&self, op: OpKind) -> Option<f64> {
+        let rates = self
+            .facts
+            .layers
+            .iter()
+            .filter_map(|layer| layer.target_rate(op == OpKind::Write))
+            .filter(|&rate| rate > 0.0);
+        rates.min_by(f64::total_cmp)
+    }
+
+    /// A quantity that is the rate of a point.
+    fn is_rate(&mut self, name: &str, point: usize, rate: f64, interval: Option<[f64; 2]>) {
+        let numbers = self.points.get(point).and_then(|point| point.numbers.as_ref());
+        let Some(numbers) = numbers else {
+            return self.add(
+                Rule::OneValue,
+                format!("{name} is that of points[{point}], which has no figures"),
+            );
+        };
+        if !same(rate, numbers.throughput_bytes_per_s) {
+            let of_point = numbers.throughput_bytes_per_s;
+            self.add(
+                Rule::OneValue,
+                format!("{name} is {rate} bytes/s, and points[{point}] has {of_point}"),
+            );
+        }
+        if interval.is_some_and(|ends| Some(ends) != numbers.interval_95) {
+            let [of, is] = [numbers.interval_95, interval];
+            self.add(
+                Rule::OneValue,
+                format!("the interval of {name} is {is:?}, and points[{point}] has {of:?}"),
+            );
+        }
+    }
+
+    /// A figure that is the peak of an operation.
+    fn is_peak(&mut self, op: OpKind, rate: Option<f64>, name: &str) {
+        let peak = self.answer.peak(op).map(|peak| peak.throughput_bytes_per_s);
+        if let Some((rate, peak)) = rate.zip(peak).filter(|&(rate, peak)| !same(rate, peak)) {
+            self.add(Rule::OneValue, format!("{name} is {rate} bytes/s, and the peak is {peak}"));
+        }
+    }
+}

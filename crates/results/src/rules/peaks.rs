@@ -1,0 +1,144 @@
+//! Rules about peaks and the rates of plain programs.
+
+use super::{Checks, ROUNDING, Rule, SAME};
+use crate::{Burst, CACHED_PERCENT, PeakDoubt, Point, Question};
+use machine::{TargetFacts, TargetKind};
+use std::collections::HashMap;
+use workload::OpKind;
+
+/// A run of a peak's burst may beat its mean by this share.
+const BURST_SLACK: f64 = 0.15;
+
+/// A rate on a machine whose runs repeat exactly is above another from this share on.
+const EXACT: f64 = 0.01;
+
+/// Whether a point shows a settled rate of the whole target that is certainly above that of the
+/// best point, and not in the burst of its operation.
+pub fn is_above(point: &Point, best: &Point, burst: Option<Burst>, facts: &TargetFacts) -> bool {
+    let comparable = point.workload.op == best.workload.op
+        && point.measures_target(facts)
+        && point.is_settled(facts)
+        // Otherwise a throttle admits a short run's requests in advance.
+        && (point.whole_bursts || !best.whole_bursts);
+    let Some(numbers) = point.numbers.as_ref().filter(|_| comparable) else { return false };
+    let Some(of_best) = best.numbers.as_ref() else { return true };
+    let [rate, peak] = [numbers, of_best].map(|one| one.throughput_bytes_per_s);
+    if let Some(burst) = burst {
+        let run_s = numbers.achieved.measured_ns as f64 / 1e9 / f64::from(numbers.repeats);
+        if rate <= burst.mean_rate(peak, run_s) * (1.0 + BURST_SLACK) {
+            return false;
+        }
+    }
+    // An interval of a run that repeats exactly says how even it was, not how certain it is.
+    if facts.kind == TargetKind::Simulated {
+        return rate > peak * (1.0 + EXACT);
+    }
+    let high = of_best.interval_95.map_or(peak, |[_, high]| high);
+    numbers.interval_95.is_some_and(|[low, _]| low > high)
+}
+
+impl Checks<'_> {
+    pub(super) fn peaks(&mut self) {
+        for peak in &self.answer.peaks {
+            let (op, rate) = (peak.op, peak.throughput_bytes_per_s);
+            self.is_rate(&format!("the peak of {op}s"), peak.point, rate, peak.interval_95);
+            let best = self.points.get(peak.point);
+            let faster = best.and_then(|best| {
+                let facts = self.facts;
+                self.points.iter().position(|point| is_above(point, best, peak.burst, facts))
+            });
+            if let Some(index) = faster {
+                let other = self.rate(index).unwrap_or_default();
+                self.add(
+                    Rule::PeakIsHighest,
+                    format!("points[{index}] has {other} bytes/s, and the peak of {op}s is {rate}"),
+                );
+            }
+            let low = peak.interval_95.map_or(rate, |[low, _]| low);
+            let cap = peak.advertised.as_ref().filter(|cap| {
+                let admits = cap.throughput_bytes_per_s * (1.0 + SAME);
+                rate > admits && low > admits
+            });
+            let called = self.answer.peak_doubts.iter().any(
+                |doubt| matches!(doubt, PeakDoubt::AboveAdvertised { op: of, .. } if *of == op),
+            );
+            if let Some(cap) = cap.filter(|_| !called) {
+                let (layer, admits) = (&cap.layer, cap.throughput_bytes_per_s);
+                self.add(
+                    Rule::BelowCap,
+                    format!("the peak of {op}s is {rate} bytes/s, and {layer} admits {admits}"),
+                );
+            }
+            if let Some(burst) = peak.burst {
+                let lasts = burst.length_s > 0.0 && burst.throughput_bytes_per_s > rate;
+                if !lasts || self.points.get(burst.point).is_none() {
+                    let (above, length) = (burst.throughput_bytes_per_s, burst.length_s);
+                    self.add(
+                        Rule::PeakIsHighest,
+                        format!(
+                            "the burst of {op}s is {above} bytes/s for {length} s, and the peak is {rate}"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Points of one workload on one stripe.
+    pub(super) fn visits(&mut self) {
+        if self.facts.kind == TargetKind::Simulated {
+            return;
+        }
+        let mut visits: HashMap<(Question, String), Vec<usize>> = HashMap::new();
+        for (index, point) in self.points.iter().enumerate() {
+            let settled = point.is_settled(self.facts) && !point.workload.sync_at_end;
+            if settled && point.measures_target(self.facts) {
+                let stripe = format!("{:?}", point.stripe);
+                visits.entry((Question::of(&point.workload), stripe)).or_default().push(index);
+            }
+        }
+        let interval = |index: usize| {
+            self.points[index].numbers.as_ref().and_then(|numbers| numbers.interval_95)
+        };
+        let mut apart = Vec::new();
+        for of_one in visits.values() {
+            for (number, &a) in of_one.iter().enumerate() {
+                apart.extend(of_one[number + 1..].iter().filter_map(|&b| {
+                    let (one, other) = (interval(a)?, interval(b)?);
+                    (one[1] < other[0] || other[1] < one[0]).then_some((a, b, one, other))
+                }));
+            }
+        }
+        apart.sort_by_key(|one| (one.0, one.1));
+        for (a, b, one, other) in apart {
+            self.add(
+                Rule::VisitsAgree,
+                format!("points[{a}] has {one:?} bytes/s, and points[{b}] has {other:?}"),
+            );
+        }
+    }
+
+    pub(super) fn plain(&mut self) {
+        for plain in &self.answer.plain {
+            let name = format!("the plain {} of {} bytes", plain.op, plain.request_bytes);
+            self.is_rate(&name, plain.point, plain.throughput_bytes_per_s, plain.interval_95);
+            let share = plain.share_of_peak.map(|share| plain.throughput_bytes_per_s / share);
+            self.is_peak(plain.op, share, &format!("the peak behind the share of {name}"));
+            if let Some(share) = plain.share_of_peak.filter(|&share| share > 1.0 + ROUNDING) {
+                self.add(Rule::PlainIsPart, format!("{name} has {share} of the peak"));
+            }
+            let numbers = self.points.get(plain.point).and_then(|point| point.numbers.as_ref());
+            let cached = numbers.and_then(|numbers| numbers.achieved.cached_read_percent).filter(
+                |percent| {
+                    plain.op == OpKind::Read && !self.facts.in_memory && *percent > CACHED_PERCENT
+                },
+            );
+            if let Some(percent) = cached.filter(|_| plain.share_of_peak.is_some()) {
+                self.add(
+                    Rule::PlainIsPart,
+                    format!("{percent} % of {name} came from the page cache"),
+                );
+            }
+        }
+    }
+}
