@@ -37,6 +37,9 @@ pub(crate) struct StudyArguments {
     /// Directory for report.html, results.json and the tables
     #[arg(long, value_name = "DIR", default_value = "halfpower-out")]
     pub(crate) output: PathBuf,
+    /// Print every experiment's tables and the evidence before the answer
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) details: bool,
     /// Print the results as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -53,6 +56,9 @@ pub(crate) struct ReportArguments {
     /// Write nothing: list figures that contradict each other, and exit with 1 if there are any
     #[arg(long, conflicts_with = "output")]
     pub(crate) check: bool,
+    /// Print every experiment's tables and the evidence before the answer
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) details: bool,
 }
 
 /// A size; `None` if halfpower chooses it.

@@ -240,7 +240,7 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
     }
     let results = history.results(id)?;
     if results.answer.is_some() {
-        output::show_study(&results, None, false)
+        output::show_study(&results, None, output::Form::Screen)
     } else {
         output::show_points(&results, false)
     }

@@ -170,22 +170,52 @@ pub(crate) fn surface_page(
         .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
 }
 
-/// Prints a study: first the tables, then the answer so that it stays on the screen, then the path
-/// of the report.
+/// Prints a study: the answer on one screen, then the path of the report. With `details`,
+/// everything else comes first, so that the answer stays on the screen.
 pub(crate) fn show_study(
     results: &Results,
     report: Option<&Path>,
-    json: bool,
+    form: Form,
 ) -> Result<(), Failure> {
-    if json {
-        return print(&self::json(results::to_json(results))?);
+    let details = match form {
+        Form::Json => return print(&self::json(results::to_json(results))?),
+        Form::Screen => false,
+        Form::Details => true,
+    };
+    // Documents without an answer are their points.
+    let mut text = String::new();
+    if details || results.answer.is_none() {
+        text += &report::terminal::tables(results, width(), colour());
+        text += &report::terminal::details(results, width(), colour());
     }
-    let mut text = report::terminal::tables(results, width(), colour());
     text += &report::terminal::answer(results, width(), colour());
     if let Some(report) = report {
-        text += &format!("\nReport: {}\n", printable(&report.to_string_lossy()));
+        text += &format!("\nReport: {}", printable(&report.to_string_lossy()));
+        let more = results.answer.is_some() && !details;
+        text += if more { " (--details shows it here)\n" } else { "\n" };
     }
     print(&text)
+}
+
+/// How a study is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As JSON.
+    Json,
+    /// The answer.
+    Screen,
+    /// The tables of the experiments, the evidence, then the answer.
+    Details,
+}
+
+impl Form {
+    pub(crate) fn of(json: bool, details: bool) -> Form {
+        match (json, details) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Details,
+            _ => Form::Screen,
+        }
+    }
 }
 
 /// The output directory of a command, opened before the measurement starts.

@@ -3,7 +3,7 @@
 use crate::arguments::{ReportArguments, StudyArguments};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, Directory};
+use crate::output::{self, Directory, Form};
 use crate::target::{Where, on_machine, resolve, results_in};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
@@ -47,7 +47,8 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);
-    output::show_study(&results, report.as_ref().ok().map(PathBuf::as_path), arguments.json)?;
+    let form = Form::of(arguments.json, arguments.details);
+    output::show_study(&results, report.as_ref().ok().map(PathBuf::as_path), form)?;
     written.and(report)?;
     if results.incomplete { Err(Failure::Interrupted) } else { Ok(()) }
 }
@@ -99,7 +100,7 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
     let directory = Directory::new(context, directory, &[], &["report.html"])?;
     let report = directory.save_report(&results)?;
     surfaces(&text, &results, &directory)?;
-    output::show_study(&results, Some(&report), false)
+    output::show_study(&results, Some(&report), Form::of(false, arguments.details))
 }
 
 /// Lists the contradictions of a document.

@@ -3,7 +3,10 @@
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, Finding, FindingStep, Fixed, HalfPower, Point, Varied};
+use results::{
+    Axis, CostModel, CostScope, Finding, FindingStep, Fixed, HalfPower, Point, SmallRequests, Tail,
+    Varied,
+};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -58,6 +61,29 @@ pub(crate) fn size(bytes: f64) -> String {
 /// A rate in MiB/s, without the unit.
 pub(crate) fn mib_per_s(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / MIB as f64)
+}
+
+/// The unit of [`mib_per_s`].
+pub(crate) fn rate_unit() -> &'static str {
+    "MiB/s"
+}
+
+/// The rate and the slowest of small requests: `86,340 IOPS, p99 2.22 ms`.
+pub(crate) fn small_requests(one: &SmallRequests) -> String {
+    let first = format!("{} IOPS", grouped(one.iops));
+    std::iter::once(first).chain(one.tail.as_ref().map(tail)).collect::<Vec<_>>().join(", ")
+}
+
+/// The latency of small requests: `mean 2.28 ms, p99 8.20 ms`.
+pub(crate) fn latency(one: &SmallRequests) -> String {
+    let mean = format!("mean {}", show_time(one.mean_ns));
+    let high = one.tail.as_ref().filter(|tail| tail.percentile > 50.0).map(tail);
+    std::iter::once(mean).chain(high).collect::<Vec<_>>().join(", ")
+}
+
+fn tail(tail: &Tail) -> String {
+    let percentile = trim_zeros(&format!("{:.1}", tail.percentile));
+    format!("p{percentile} {}", show_time(tail.ns as f64))
 }
 
 /// A rate with separators: `12,600 MiB/s`.
@@ -228,18 +254,6 @@ pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostM
     })
 }
 
-/// Effect of a change on processor time and the slowest requests: `processor 1.2 ms a MiB, was 0.4
-/// ms; p99 2 ms, was 90 us`.
-pub(crate) fn finding_costs(finding: &Finding) -> String {
-    let cpu = finding.cpu_ns_per_mib.map(|[before, after]| {
-        format!("processor {} a MiB, was {}", show_time(after), show_time(before))
-    });
-    let p99 = finding.p99_ns.map(|[before, after]| {
-        format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64))
-    });
-    cpu.into_iter().chain(p99).collect::<Vec<_>>().join("; ")
-}
-
 /// The contribution of each of several changes: `step by step: past the page cache ×0.28, then 8
 /// outstanding ×7.3`.
 pub(crate) fn finding_steps(finding: &Finding) -> String {
@@ -250,7 +264,7 @@ pub(crate) fn finding_steps(finding: &Finding) -> String {
         // Small changes are not reported.
         let changed = |a: f64, b: f64| a.max(b) > 1.25 * a.min(b);
         let cpu = before.zip(step.cpu_ns_per_mib).filter(|&(a, b)| changed(a, b));
-        said.extend(cpu.map(|(_, cpu)| format!("processor {} a MiB", show_time(cpu))));
+        said.extend(cpu.map(|(_, cpu)| format!("CPU {} a MiB", show_time(cpu))));
         let p99 = last.zip(step.p99_ns).filter(|&(a, b)| changed(a as f64, b as f64));
         said.extend(p99.map(|(_, p99)| format!("p99 {}", show_time(p99 as f64))));
         (before, last) = (step.cpu_ns_per_mib, step.p99_ns);
@@ -355,6 +369,14 @@ pub(crate) fn duration(ns: u64) -> String {
         },
         seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
+}
+
+/// How much was measured in how long: `166 points in 49 s`; time that only passed in a simulation
+/// is marked.
+pub(crate) fn spent(results: &results::Results) -> String {
+    let simulated = if results.machine.simulated { " (simulated)" } else { "" };
+    let points = plural(results.points.len(), "point");
+    format!("{points} in {}{simulated}", duration(results.elapsed_ns))
 }
 
 /// A date and time in UTC: `2026-02-01 13:05 UTC`.

@@ -4,13 +4,18 @@
 //! same document gives the same text, byte for byte. Names from the user or the machine may contain
 //! anything; control characters never reach a terminal and markup never reaches a page.
 
+mod advice;
+mod classic;
 pub mod compare;
+mod doubts;
 mod format;
 pub mod history;
 mod html;
+mod pipeline;
 mod plain;
 mod plot;
 mod sentences;
+mod speeds;
 pub mod surfaces;
 pub mod terminal;
 pub mod tune;

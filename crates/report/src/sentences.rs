@@ -1,6 +1,7 @@
 //! The sentences that people read, in full and in short, from the values of a document.
 
-use results::{Finding, Limit, LimitTrial, Point, Predicted};
+use results::{Answer, Limit, LimitOf, LimitTrial, Predicted};
+use workload::OpKind;
 
 use crate::format::rate;
 use machine::units::significant;
@@ -34,6 +35,26 @@ pub(crate) fn limit(limit: &Limit) -> Versions {
     versions
 }
 
+/// Only the cause of a limit: with its figures in brackets, then without.
+pub(crate) fn cause(limit: &Limit) -> Versions {
+    Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
+}
+
+/// The limits that explain the rates of the first screen: each operation's peak, and a plain
+/// program with its largest requests if another bottleneck limits that.
+pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
+    let of_op = |op: OpKind| {
+        let limits = || answer.limits.iter().filter(move |limit| limit.op == op);
+        let peak = limits().find(|limit| limit.of == LimitOf::Peak);
+        let plain = limits()
+            .filter(|limit| limit.of == LimitOf::Plain)
+            .max_by_key(|limit| limit.request_bytes)
+            .filter(|plain| peak.is_none_or(|peak| peak.what != plain.what));
+        peak.into_iter().chain(plain)
+    };
+    [OpKind::Read, OpKind::Write].into_iter().flat_map(of_op).collect()
+}
+
 /// Results of a limit's trials that its sentence does not mention.
 pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     let others =
@@ -54,14 +75,62 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// Both rates of a finding with their workloads; in short, without that of the rate before.
-pub(crate) fn evidence(finding: &Finding, points: &[Point]) -> Versions {
-    let full = finding.evidence.clone();
-    match finding.points.map(|index| points.get(index)) {
-        [Some(before), Some(after)] => {
-            let short = Finding::rates([before, after]).map(|rates| rates.short);
-            Versions(std::iter::once(full).chain(short).collect())
-        }
-        _ => Versions(vec![full]),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::wrap;
+    use machine::units::MIB;
+    use results::{Bottleneck, BusyPart, Cause, LimitChange, LimitTrial, Meaning};
+
+    #[test]
+    fn a_sentence_loses_clauses_and_never_a_part_of_one() {
+        let ratio = LimitTrial {
+            change: String::new(),
+            changed: Some(LimitChange::Deeper { from: 8, to: 16 }),
+            before: 0,
+            after: None,
+            iops_ratio: Some(1.0),
+            iops_ratio_interval_95: None,
+            outcome: String::new(),
+            meaning: Some(Meaning::NotLatency),
+            tests_verdict: true,
+        };
+        let part = |name: &str, busy_percent| BusyPart { name: name.into(), busy_percent };
+        let others = vec![part("disk", 60.0), part("PCI", 22.0)];
+        let bus = Limit {
+            of: LimitOf::Peak,
+            op: OpKind::Read,
+            request_bytes: None,
+            point: None,
+            throughput_bytes_per_s: Some(15.8 * MIB as f64),
+            what: Bottleneck::Bus,
+            cause: Some(Cause::Busiest { part: part("bus", 100.0), others }),
+            plain_write: None,
+            sentence: String::new(),
+            excluded: Vec::new(),
+            exclusions: Vec::new(),
+            trials: vec![ratio],
+            would_refute: None,
+            refutation: None,
+        };
+        let bus = bus.with_sentences();
+        let text = "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 outstanding instead of 8: no change, so not latency";
+        assert_eq!(bus.sentence, text);
+        let versions = limit(&bus);
+        let said = |room, max| versions.fitting(|text| wrap(text, room).len() <= max).to_owned();
+        assert_eq!(said(90, 2), text);
+        assert_eq!(
+            said(90, 1),
+            "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %)"
+        );
+        assert_eq!(
+            said(70, 1),
+            "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s"
+        );
+        assert_eq!(
+            said(30, 1),
+            "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s",
+            "it wraps"
+        );
     }
 }

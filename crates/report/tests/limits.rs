@@ -2,7 +2,7 @@
 
 mod support;
 
-use report::terminal::{answer, ladder};
+use report::terminal::{self, ladder};
 
 const TRIED: &str = "one more thread: -0.7 %, so not the thread";
 const EXCLUDED: &str = "processors: 34 % busy; the time of each request: one more thread: -0.7 %";
@@ -50,16 +50,14 @@ fn the_ladder_lists_exclusions_of_an_unknown_limit() {
 }
 
 #[test]
-fn the_answer_has_the_experiment_if_it_fits() {
+fn the_details_have_the_experiment_that_the_first_screen_leaves_out() {
     let results = support::study();
-    let wide = answer(&results, 180, false);
-    assert!(wide.contains(UNDECIDED), "{wide}");
-    let mut crowded = results;
-    crowded.answer.as_mut().expect("an answer").doubts = vec!["a reason to doubt ".repeat(30); 9];
-    let narrow = answer(&crowded, 60, false);
+    let details = terminal::details(&results, 180, false);
+    assert!(details.contains(UNDECIDED), "{details}");
+    let screen = terminal::answer(&results, 180, false);
     assert!(
-        narrow.lines().count() <= 22
-            && narrow.contains("writes are limited by the time of each request"),
-        "{narrow}"
+        screen.contains("writes are limited by the time of each request")
+            && !screen.contains("to check"),
+        "{screen}"
     );
 }

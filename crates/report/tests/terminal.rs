@@ -2,7 +2,7 @@
 
 mod support;
 
-use report::terminal::{answer, points, tables};
+use report::terminal::{answer, details, points, tables};
 use unicode_width::UnicodeWidthStr;
 
 #[test]
@@ -36,7 +36,7 @@ fn a_ladder() {
 #[test]
 fn an_answer_fits_one_screen() {
     let mut results = support::study();
-    for (width, max) in [(60, 22), (80, 22), (99, 22), (100, 24), (140, 24)] {
+    for width in [60, 80, 99, 100, 140] {
         for doubts in [0, 1, 3, 9] {
             let answer_part = results.answer.as_mut().expect("a study has an answer");
             answer_part.doubts = vec![
@@ -45,18 +45,28 @@ fn an_answer_fits_one_screen() {
                     doubts
                 ];
             let text = answer(&results, width, false);
-            assert!(
-                text.lines().count() <= max,
-                "{} lines at {width} columns",
-                text.lines().count()
-            );
+            let max = if width < 80 { 40 } else { 30 };
+            let count = text.lines().count();
+            assert!(count <= max, "{count} lines at {width} columns:\n{text}");
             assert!(
                 text.lines().all(|line| line.width() <= width),
                 "no line is wider than {width}:\n{text}"
             );
-            for wanted in
-                ["Plain   read  94 % ", "get", "1672 MiB/s", "×1.73 (1.64–1.83)", "×2.08", "×1.38"]
-            {
+            let below = text.split_once('\n').expect("lines").1;
+            assert!(!below.contains('…'), "only the title is cut at {width} columns:\n{text}");
+            for wanted in [
+                "How fast?",
+                "plain program, 64 KiB",
+                "1672 MiB/s",
+                " IOPS, p99 ",
+                "Why not faster?",
+                "reads are limited by the device",
+                "What to do?",
+                "×1.73 (1.64–1.83)",
+                "p99 ×4.6, CPU −69 %",
+                "×2.08",
+                "×1.38",
+            ] {
                 assert!(
                     text.contains(wanted),
                     "{wanted} is in the answer at {width} columns:\n{text}"
@@ -67,15 +77,29 @@ fn an_answer_fits_one_screen() {
 }
 
 #[test]
-fn the_page_shows_plain_rates() {
+fn the_evidence_is_in_the_details() {
+    let text = details(&support::study(), 80, false);
+    assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    insta::assert_snapshot!("details-80", text);
+    assert_eq!(details(&support::run(), 80, false), "");
+}
+
+#[test]
+fn the_page_answers_three_questions_before_everything_else() {
     let page = report::html(&support::study()).expect("a page");
-    for wanted in [
-        "plain read",
+    let places = [
+        "<h2>How fast?</h2>",
+        "plain program, 64 KiB",
+        "IOPS, p99",
+        "<h2>Why not faster?</h2>",
+        "Reads, from the program down",
+        "<h2>What to do?</h2>",
+        "SEQ1M Q8T1",
+        "<details",
         "94 % of the peak with 64 KiB",
-        "a plain program already gets 94 % of the peak",
-    ] {
-        assert!(page.contains(wanted), "{wanted}");
-    }
+    ];
+    let found = places.map(|text| page.find(text).unwrap_or_else(|| panic!("{text}")));
+    assert!(found.is_sorted(), "{found:?}");
 }
 
 #[test]

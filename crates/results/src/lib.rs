@@ -24,6 +24,7 @@ mod limit;
 mod metadata;
 mod operation;
 mod output;
+mod overview;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod point;
@@ -57,6 +58,7 @@ pub use limit::{
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
+pub use overview::{ClassicRate, ClassicRow, Overview, SmallRequests, Speed, Tail};
 #[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;
 pub use point::{

@@ -1,10 +1,10 @@
 //! The answer at the top of the page.
 
 use crate::format::{
-    finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus,
-    range, rate, request_times, share, trim_zeros,
+    finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, range, rate,
+    request_times, share, trim_zeros,
 };
-use crate::{plain, sentences};
+use crate::{advice, plain, sentences};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
     Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource,
@@ -15,10 +15,8 @@ use workload::OpKind;
 
 #[derive(Serialize)]
 pub(super) struct AnswerView {
-    doubts: Vec<String>,
     operations: Vec<Operation>,
     findings: Vec<FindingView>,
-    more_findings: Vec<FindingView>,
     predictions: Vec<String>,
     unproven: Vec<String>,
     /// Rule, whether it holds, and the figure.
@@ -82,7 +80,6 @@ struct HalfGroup {
 #[derive(Serialize)]
 struct FindingView {
     gain: String,
-    interval: Option<String>,
     title: String,
     evidence: String,
     costs: String,
@@ -94,14 +91,10 @@ struct FindingView {
 /// The view of the document's answer; `None` for a run or a sweep.
 pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
-    let mut findings: Vec<FindingView> = answer.findings.iter().map(finding).collect();
-    let more_findings = findings.split_off(findings.len().min(3));
     let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);
     Some(AnswerView {
-        doubts: answer.doubts.clone(),
         operations: operations(results, answer),
-        findings,
-        more_findings,
+        findings: answer.findings.iter().map(finding).collect(),
         predictions: answer
             .predictions
             .iter()
@@ -178,12 +171,7 @@ fn limit_view(results: &Results, limit: &Limit) -> LimitView {
 
 fn plain_program(answer: &Answer, op: OpKind) -> Vec<String> {
     let of_op: Vec<PlainRate> = answer.plain.iter().filter(|one| one.op == op).cloned().collect();
-    let rates = plain::rates(&of_op, usize::MAX);
-    rates
-        .iter()
-        .map(|line| format!("plain {line}"))
-        .chain(plain::enough(&of_op, usize::MAX))
-        .collect()
+    plain::rates(&of_op).iter().map(|line| format!("plain {line}")).collect()
 }
 
 /// A limit's sentence, and the breakdown of the request time.
@@ -243,19 +231,12 @@ fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
     groups.into_iter().map(|(title, members)| HalfGroup { title, rows: rows(&members) }).collect()
 }
 
-fn gain(value: f64) -> String {
-    if value >= 99.5 { grouped(value) } else { significant(value, 3) }
-}
-
 fn finding(finding: &Finding) -> FindingView {
     FindingView {
-        gain: format!("×{}", gain(finding.gain)),
-        interval: finding
-            .gain_interval_95
-            .map(|[low, high]| format!("{}–{}", gain(low), gain(high))),
+        gain: advice::gain(finding),
         title: finding.title.clone(),
         evidence: finding.evidence.clone(),
-        costs: finding_costs(finding),
+        costs: advice::figures(finding),
         steps: finding_steps(finding),
         setting: finding.setting.clone(),
         check: finding.check.clone(),

@@ -215,7 +215,8 @@ pub(super) fn method(results: &Results) -> Facts {
     fact(&mut facts, "arguments", arguments.join(" "));
     let budget =
         results.budget_ns.map(|ns| format!(" of a budget of {}", duration(ns))).unwrap_or_default();
-    fact(&mut facts, "time", format!("{}{budget}", duration(results.elapsed_ns)));
+    let simulated = if results.machine.simulated { ", simulated" } else { "" };
+    fact(&mut facts, "time", format!("{}{budget}{simulated}", duration(results.elapsed_ns)));
     fact(&mut facts, "seed", results.seed.to_string());
     let measured: Vec<&results::Numbers> =
         results.points.iter().filter_map(|point| point.numbers.as_ref()).collect();

@@ -4,13 +4,15 @@ mod answer;
 mod experiments;
 mod ladder;
 mod method;
+mod pipeline;
+mod screen;
 mod sweep;
 mod values;
 
 pub(crate) use experiments::{ExperimentView, section_view};
 pub(crate) use values::{ShownCurve, figures_json, shown_json};
 
-use crate::format::{axis_title, cell, date, duration, plural, target_kind};
+use crate::format::{axis_title, cell, date, spent, target_kind};
 use crate::{Error, plot};
 use machine::text::printable;
 use minijinja::value::{Value, ValueKind};
@@ -53,6 +55,7 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
         // An answer shows its own doubts first.
         doubts => if answer.is_some() { &[] } else { results.warnings.as_slice() },
         answer,
+        screen => screen::view(results),
         ladder => ladder::view(results),
         experiments,
         layers => method::layers(results),
@@ -99,6 +102,8 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
     environment.add_template("page.html", include_str!("../../templates/page.html"))?;
     environment.add_template("report.html", include_str!("../../templates/report.html"))?;
     environment.add_template("figure.svg", include_str!("../../templates/figure.svg"))?;
+    environment.add_template("screen.html", include_str!("../../templates/screen.html"))?;
+    environment.add_template("pipeline.svg", include_str!("../../templates/pipeline.svg"))?;
     environment.add_template("ladder.html", include_str!("../../templates/ladder.html"))?;
     environment.add_template("answer.html", include_str!("../../templates/answer.html"))?;
     Ok(environment)
@@ -128,8 +133,7 @@ fn kind(kind: Kind) -> &'static str {
 
 /// One line on the machine and the measurements.
 pub(crate) fn about(results: &Results) -> String {
-    let points = plural(results.points.len(), "point");
-    format!("{} · {points} in {}", method::machine(results).line, duration(results.elapsed_ns))
+    format!("{} · {}", method::machine(results).line, spent(results))
 }
 
 /// An anchor: the index, which makes it unique, then letters, digits and hyphens of a name.

@@ -14,7 +14,7 @@ mod scale;
 pub(crate) mod scene;
 mod style;
 pub(crate) mod surface;
-mod text;
+pub(crate) mod text;
 mod ticks;
 
 pub(crate) use figure::lay_out;

@@ -4,17 +4,19 @@
 //! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no
 //! width, and the text without them is the same.
 
-mod answer;
+mod details;
 mod interference;
 mod ladder;
 mod metadata;
 mod one_point;
 mod points;
+mod screen;
 mod tables;
 
-pub use answer::answer;
+pub use details::details;
 pub use ladder::ladder;
 pub use points::points;
+pub use screen::answer;
 pub use tables::tables;
 pub(crate) use tables::{at, xs};
 
@@ -62,8 +64,8 @@ pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
     let mut out = String::new();
     for line in lines {
         let mut left = width;
-        let last = line.len().saturating_sub(1);
-        for (place, (tone, text)) in line.iter().enumerate() {
+        let last = line.iter().rposition(|(_, text)| !text.trim_end().is_empty()).unwrap_or(0);
+        for (place, (tone, text)) in line.iter().take(last + 1).enumerate() {
             let text = fit(text, left);
             left -= text.width();
             let text = if place == last { text.trim_end() } else { &text };
@@ -94,12 +96,35 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
+/// A number stays on one line with these.
+const UNITS: [&str; 17] = [
+    "%", "B", "KiB", "MiB", "GiB", "TiB", "MiB/s", "MB/s", "GB/s", "GiB/s", "IOPS", "ns", "us",
+    "ms", "s", "min", "h",
+];
+
+/// The words of a text; a number and its unit are one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
+        match words.last_mut() {
+            Some(number)
+                if UNITS.contains(&bare) && number.ends_with(|c: char| c.is_ascii_digit()) =>
+            {
+                *number = format!("{number} {word}");
+            }
+            _ => words.push(word.into()),
+        }
+    }
+    words
+}
+
 /// Wraps text to lines of at most `width` columns, at spaces, or within a word that is longer than
-/// a line.
+/// a line. A number stays with its unit.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
-    for word in printable(text).split_whitespace() {
+    for word in words(&printable(text)) {
         let used = lines.last().map_or(0, |line| line.width());
         if used > 0 && used + 1 + word.width() > width {
             lines.push(String::new());
@@ -112,21 +137,6 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
             if line.width() > width {
                 line.pop();
                 lines.push(c.into());
-            }
-        }
-    }
-    lines
-}
-
-/// [`wrap`] to at most `max` lines; the last one ends in an ellipsis if text was cut.
-pub(crate) fn wrap_most(text: &str, width: usize, max: usize) -> Vec<String> {
-    let mut lines = wrap(text, width);
-    if lines.len() > max {
-        lines.truncate(max);
-        if let Some(last) = lines.last_mut() {
-            *last = fit(&format!("{last} …"), width.max(8));
-            if !last.ends_with('…') {
-                last.push('…');
             }
         }
     }
@@ -199,7 +209,7 @@ mod tests {
     fn wraps_at_spaces_and_breaks_long_words() {
         assert_eq!(wrap("one two three four", 9), ["one two", "three", "four"]);
         assert_eq!(wrap("abcdefghijklmnop q", 8), ["abcdefgh", "ijklmnop", "q"]);
-        assert_eq!(wrap_most("one two three four five", 9, 2), ["one two", "three …"]);
+        assert_eq!(wrap("reach 90 % of 12 MiB/s.", 10), ["reach 90 %", "of", "12 MiB/s."]);
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("漢字漢字", 5), "漢字…");
         // A keycap's mark makes the digit before it two columns wide.
@@ -228,12 +238,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_wider_than_asked(text in "\\PC{0,200}", width in 8usize..120, max in 1usize..5) {
+        fn no_line_is_wider_than_asked(text in "\\PC{0,200}", width in 8usize..120) {
             for line in wrap(&text, width) {
                 prop_assert!(line.width() <= width);
             }
-            let lines = wrap_most(&text, width, max);
-            prop_assert!(lines.len() <= max && lines.iter().all(|line| line.width() <= width));
             prop_assert!(fit(&text, width).width() <= width);
         }
     }

@@ -1,0 +1,85 @@
+//! What to change, as the rows of a table, the same in every output.
+
+use crate::format::grouped;
+use machine::units::{show_time, significant};
+use results::{Answer, Finding, Goal};
+
+/// A smaller change of a cost is not worth a word.
+const NOTABLE: f64 = 1.25;
+
+/// A change with its gain and its cost.
+pub(crate) struct Row {
+    pub(crate) change: String,
+    /// `×1.83 (1.70–1.95)`.
+    pub(crate) gain: String,
+    /// `p99 ×4.6, CPU -69 %`; `none` if what was measured did not grow.
+    pub(crate) cost: String,
+}
+
+/// The findings as rows, most useful first.
+pub(crate) fn rows(answer: &Answer) -> Vec<Row> {
+    let row = |finding: &Finding| Row {
+        change: finding.title.clone(),
+        gain: gain(finding),
+        cost: cost(finding),
+    };
+    answer.findings.iter().map(row).collect()
+}
+
+/// The gain with its interval.
+pub(crate) fn gain(finding: &Finding) -> String {
+    // If runs repeat exactly, the interval is the gain itself.
+    let interval =
+        finding.gain_interval_95.map(|ends| ends.map(factor)).filter(|[low, high]| low != high);
+    let interval = interval.map(|[low, high]| format!(" ({low}–{high})")).unwrap_or_default();
+    format!("×{}{interval}", factor(finding.gain))
+}
+
+/// A factor without its sign: `1.83`, `153`.
+pub(crate) fn factor(value: f64) -> String {
+    if value >= 99.5 { grouped(value.round()) } else { significant(value, 3) }
+}
+
+/// What the change costs, or saves: the slowest requests first, then processor time.
+fn cost(finding: &Finding) -> String {
+    let p99 = finding.p99_ns.map(|[before, after]| (before as f64, after as f64));
+    let cpu = finding.cpu_ns_per_mib.map(|[before, after]| (before, after));
+    let notable = |name: &str, values: Option<(f64, f64)>| {
+        let (before, after) = values.filter(|(before, _)| *before > 0.0)?;
+        match after / before {
+            ratio if ratio >= NOTABLE => Some(format!("{name} ×{}", significant(ratio, 2))),
+            ratio if ratio <= 1.0 / NOTABLE => {
+                Some(format!("{name} −{:.0} %", (1.0 - ratio) * 100.0))
+            }
+            _ => None,
+        }
+    };
+    let all: Vec<String> = notable("p99", p99).into_iter().chain(notable("CPU", cpu)).collect();
+    match (all.is_empty(), p99.is_some() || cpu.is_some()) {
+        (false, _) => all.join(", "),
+        (true, true) => "none".into(),
+        (true, false) => "not measured".into(),
+    }
+}
+
+/// The figures behind the cost: `p99 1.90 ms, was 410 us; CPU 95 us a MiB, was 310 us`.
+pub(crate) fn figures(finding: &Finding) -> String {
+    let p99 = finding.p99_ns.map(|[before, after]| {
+        format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64))
+    });
+    let cpu = finding.cpu_ns_per_mib.map(|[before, after]| {
+        format!("CPU {} a MiB, was {}", show_time(after), show_time(before))
+    });
+    p99.into_iter().chain(cpu).collect::<Vec<_>>().join("; ")
+}
+
+/// The sentence of an answer without findings.
+pub(crate) fn nothing_to_change(answer: &Answer) -> &'static str {
+    let plain_is_enough = !answer.plain.is_empty()
+        && answer.plain.iter().all(|one| one.reaches == Some(Goal::NinetyPercent));
+    if plain_is_enough {
+        "Nothing: a plain program already gets 90 % of the peak or more."
+    } else {
+        "No change gained enough to be sure of it."
+    }
+}

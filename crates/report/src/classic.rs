@@ -1,0 +1,44 @@
+//! The workloads that most disk benchmarks show, in the units that they use.
+
+use crate::format::grouped;
+use machine::units::significant;
+use results::{ClassicRate, ClassicRow, Overview};
+
+/// Bytes in the MB of those benchmarks.
+const MB: f64 = 1e6;
+
+/// A table of text.
+pub(crate) struct Table {
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The rows of an overview; cells that were not measured are empty. `None` without rows.
+pub(crate) fn view(overview: &Overview) -> Option<Table> {
+    type Of = fn(&ClassicRow) -> Option<ClassicRate>;
+    let operations: [(&str, Of); 3] =
+        [("read", |row| row.read), ("write", |row| row.write), ("mix", |row| row.mix)];
+    let rows = &overview.classic;
+    let measured: Vec<_> =
+        operations.iter().filter(|(_, of)| rows.iter().any(|row| of(row).is_some())).collect();
+    if measured.is_empty() {
+        return None;
+    }
+    let heads = measured.iter().flat_map(|(name, _)| [format!("{name} MB/s"), "IOPS".into()]);
+    let row = |row: &ClassicRow| {
+        let cells = measured.iter().flat_map(|(_, of)| match of(row) {
+            Some(rate) => [megabytes(rate.throughput_bytes_per_s), grouped(rate.iops)],
+            None => [String::new(), String::new()],
+        });
+        std::iter::once(row.name.clone()).chain(cells).collect()
+    };
+    Some(Table {
+        head: std::iter::once(String::new()).chain(heads).collect(),
+        rows: rows.iter().map(row).collect(),
+    })
+}
+
+fn megabytes(bytes_per_s: f64) -> String {
+    let rate = bytes_per_s / MB;
+    if rate >= 100.0 { grouped(rate.round()) } else { significant(rate, 3) }
+}

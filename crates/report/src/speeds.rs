@@ -1,0 +1,53 @@
+//! How fast each operation is, as the rows of a table, the same in every output.
+
+use crate::format::{latency, plus_minus, rate, small_requests};
+use machine::units::show_size;
+use results::{Overview, SmallRequests, Speed};
+
+/// A quantity with a cell for each operation; empty if it was not measured.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) cells: Vec<String>,
+}
+
+/// The headings of the cells: `reads`, `writes`.
+pub(crate) fn heads(overview: &Overview) -> Vec<String> {
+    overview.speeds.iter().map(|speed| format!("{}s", speed.op)).collect()
+}
+
+/// Sequential and random requests, and a flush; rows that were not measured are left out.
+pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
+    let speeds = &overview.speeds;
+    let row = |name: String, cell: &dyn Fn(&Speed) -> Option<String>| Row {
+        name,
+        cells: speeds.iter().map(|speed| cell(speed).unwrap_or_default()).collect(),
+    };
+    let size = |of: fn(&Speed) -> Option<&SmallRequests>| {
+        let bytes = speeds.iter().find_map(of).map_or(0, |one| one.request_bytes);
+        show_size(u64::from(bytes))
+    };
+    let plain_bytes = speeds.iter().find_map(|speed| Some(speed.plain.as_ref()?.request_bytes));
+    let rows = [
+        row("sequential, best".into(), &|speed| {
+            let peak = speed.peak.as_ref()?;
+            let shown = rate(peak.throughput_bytes_per_s);
+            let spread = plus_minus(peak.throughput_bytes_per_s, peak.interval_95);
+            Some(spread.map_or(shown.clone(), |spread| format!("{shown} {spread}")))
+        }),
+        row(format!("plain program, {}", show_size(plain_bytes.unwrap_or(0).into())), &|speed| {
+            let plain = speed.plain.as_ref()?;
+            let share = plain.share_of_peak.map(|share| format!(", {:.0} % of it", share * 100.0));
+            Some(rate(plain.throughput_bytes_per_s) + &share.unwrap_or_default())
+        }),
+        row(format!("random {}, best", size(|speed| speed.random.as_ref())), &|speed| {
+            speed.random.as_ref().map(small_requests)
+        }),
+        row(format!("random {}, depth 1", size(|speed| speed.random_single.as_ref())), &|speed| {
+            speed.random_single.as_ref().map(small_requests)
+        }),
+        row(format!("{} write + flush", size(|speed| speed.durable.as_ref())), &|speed| {
+            speed.durable.as_ref().map(latency)
+        }),
+    ];
+    rows.into_iter().filter(|row| row.cells.iter().any(|cell| !cell.is_empty())).collect()
+}

@@ -1,0 +1,283 @@
+//! The few figures that a reader looks for first, each from one point of the document.
+
+use crate::answer::{Peak, PlainRate};
+use crate::document::Results;
+use crate::limit::LimitOf;
+use crate::point::{LatencySummary, Numbers, Point};
+use machine::{Allocation, Buffering, CacheState, Engine};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::{OpKind, Pattern, Workload};
+
+/// The size of small requests.
+const SMALL_BYTES: u32 = 4096;
+
+/// A percentile needs this many samples above it.
+const SAMPLES_ABOVE: f64 = 10.0;
+
+/// The figures of the first screen, and those that other tools show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overview {
+    /// Reads, then writes, if they were measured.
+    pub speeds: Vec<Speed>,
+    /// The workloads that most tools for disks show.
+    pub classic: Vec<ClassicRow>,
+}
+
+/// How fast an operation is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Speed {
+    /// Read or write.
+    pub op: OpKind,
+    /// The best rate.
+    pub peak: Option<Peak>,
+    /// The rate of a plain program with its largest requests.
+    pub plain: Option<PlainRate>,
+    /// Random requests of 4 KiB at the best number outstanding.
+    pub random: Option<SmallRequests>,
+    /// Random requests of 4 KiB, one at a time.
+    pub random_single: Option<SmallRequests>,
+    /// Small writes one at a time, each on stable storage before the next starts.
+    pub durable: Option<SmallRequests>,
+}
+
+/// The rate and the latency of small requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SmallRequests {
+    /// Request size in bytes.
+    pub request_bytes: u32,
+    /// Requests outstanding over all threads.
+    pub outstanding: u32,
+    /// Requests per second.
+    pub iops: f64,
+    /// Mean latency in ns.
+    pub mean_ns: f64,
+    /// The highest percentile of the latency that the samples support.
+    pub tail: Option<Tail>,
+    /// Index of the point.
+    pub point: usize,
+}
+
+/// A percentile of the latency.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tail {
+    /// Such as 99.
+    pub percentile: f64,
+    /// Latency in ns.
+    pub ns: u64,
+}
+
+/// A workload of the usual benchmarks with its rates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassicRow {
+    /// The usual name, such as `SEQ1M Q8T1`.
+    pub name: String,
+    /// Absent if it was not measured.
+    pub read: Option<ClassicRate>,
+    /// Absent if it was not measured.
+    pub write: Option<ClassicRate>,
+    /// A mix of reads and writes; absent if it was not measured.
+    pub mix: Option<ClassicRate>,
+}
+
+/// A rate of a usual workload.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassicRate {
+    /// In bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Index of the point.
+    pub point: usize,
+}
+
+/// Name, request size, pattern, and requests that one thread keeps outstanding.
+const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
+    ("SEQ1M Q8T1", 1 << 20, Pattern::Seq, 8),
+    ("SEQ1M Q1T1", 1 << 20, Pattern::Seq, 1),
+    ("RND4K Q32T1", 4096, Pattern::Random, 32),
+    ("RND4K Q1T1", 4096, Pattern::Random, 1),
+];
+
+impl Overview {
+    /// The overview of a document; `None` if it holds nothing to show in one.
+    pub fn of(results: &Results) -> Option<Overview> {
+        let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
+            .into_iter()
+            .map(|op| Speed::of(results, op))
+            .filter(Speed::is_measured)
+            .collect();
+        let row = |(name, bytes, pattern, depth): (&str, u32, Pattern, u32)| {
+            let rate = |op| classic(&results.points, op, bytes, pattern, depth);
+            ClassicRow {
+                name: name.into(),
+                read: rate(OpKind::Read),
+                write: rate(OpKind::Write),
+                mix: rate(OpKind::Mix),
+            }
+        };
+        let mut classic: Vec<ClassicRow> = CLASSIC.into_iter().map(row).collect();
+        if classic.iter().all(ClassicRow::is_empty) {
+            classic.clear();
+        }
+        (!speeds.is_empty() || !classic.is_empty()).then_some(Overview { speeds, classic })
+    }
+}
+
+impl Speed {
+    fn of(results: &Results, op: OpKind) -> Speed {
+        let answer = results.answer.as_ref();
+        let points = &results.points;
+        let small = |workload: &Workload| {
+            workload.request_bytes == SMALL_BYTES && workload.pattern == Pattern::Random
+        };
+        // The verdict on random requests names its point; every figure about them is that point's.
+        let judged = answer
+            .iter()
+            .flat_map(|answer| &answer.limits)
+            .find(|limit| limit.of == LimitOf::Random && limit.op == op)
+            .and_then(|limit| limit.point)
+            .filter(|&index| {
+                points.get(index).is_some_and(|one| one.workload.pattern == Pattern::Random)
+            })
+            .and_then(|index| SmallRequests::at(points, index));
+        let ordinary =
+            |point: &&(usize, &Point)| point.1.workload.op == op && is_ordinary(&point.1.workload);
+        let all: Vec<(usize, &Point)> = points.iter().enumerate().collect();
+        let best = |wanted: &dyn Fn(&Workload) -> bool| {
+            let found = all.iter().filter(ordinary).filter(|(_, point)| wanted(&point.workload));
+            highest(found.copied()).and_then(|index| SmallRequests::at(points, index))
+        };
+        let durable = all.iter().copied().filter(|(_, point)| {
+            let workload = &point.workload.workload;
+            point.workload.op == op
+                && workload.buffering.is_dsync()
+                && workload.request_bytes == SMALL_BYTES
+                && workload.depth * workload.threads == 1
+                && is_undisturbed(workload)
+        });
+        let plain = answer.iter().flat_map(|answer| &answer.plain).filter(|one| one.op == op);
+        Speed {
+            op,
+            peak: answer.and_then(|answer| answer.peak(op)).cloned(),
+            plain: plain.max_by_key(|one| one.request_bytes).cloned(),
+            random: judged.or_else(|| best(&small)),
+            random_single: best(&|workload| {
+                small(workload) && workload.depth * workload.threads == 1
+            }),
+            durable: highest(durable).and_then(|index| SmallRequests::at(points, index)),
+        }
+    }
+
+    fn is_measured(&self) -> bool {
+        self.peak.is_some() || self.plain.is_some() || self.random.is_some()
+    }
+}
+
+impl SmallRequests {
+    fn at(points: &[Point], index: usize) -> Option<SmallRequests> {
+        let point = points.get(index)?;
+        let numbers = point.numbers.as_ref()?;
+        Some(SmallRequests {
+            request_bytes: point.workload.request_bytes,
+            outstanding: point.workload.depth * point.workload.threads,
+            iops: numbers.iops,
+            mean_ns: numbers.latency_ns.mean,
+            tail: Tail::of(&numbers.latency_ns),
+            point: index,
+        })
+    }
+}
+
+impl Tail {
+    /// The highest of p99, p90 and p50 with enough samples above it.
+    pub fn of(latency: &LatencySummary) -> Option<Tail> {
+        let supported = |percentile: f64| {
+            latency.count as f64 * (1.0 - percentile / 100.0) >= SAMPLES_ABOVE - 1e-6
+        };
+        [(99.0, latency.p99), (90.0, latency.p90), (50.0, latency.p50)]
+            .into_iter()
+            .find(|(percentile, _)| supported(*percentile))
+            .map(|(percentile, ns)| Tail { percentile, ns })
+    }
+}
+
+impl ClassicRow {
+    fn is_empty(&self) -> bool {
+        self.read.is_none() && self.write.is_none() && self.mix.is_none()
+    }
+}
+
+/// Requests past the page cache to space that was written before, as fast as they complete.
+fn is_ordinary(workload: &Workload) -> bool {
+    workload.buffering == Buffering::Direct
+        && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)
+        && is_undisturbed(workload)
+}
+
+/// Nothing holds the requests back or moves them: no schedule, pause, offset or region.
+fn is_undisturbed(workload: &Workload) -> bool {
+    workload.allocation == Allocation::Written
+        && workload.cache == CacheState::AsIs
+        && workload.rate_iops.is_none()
+        && workload.think_ns == 0
+        && workload.offset_bytes == 0
+        && workload.region_start_bytes == 0
+        && workload.region_bytes.is_none()
+        && workload.sizes.is_none()
+        && workload.align_bytes.is_none()
+}
+
+/// The index of the point with the highest rate.
+fn highest<'a>(points: impl Iterator<Item = (usize, &'a Point)>) -> Option<usize> {
+    let rated = points.filter_map(|(index, point)| Some((index, point.rate()?)));
+    rated.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(index, _)| index)
+}
+
+fn classic(
+    points: &[Point],
+    op: OpKind,
+    request_bytes: u32,
+    pattern: Pattern,
+    depth: u32,
+) -> Option<ClassicRate> {
+    let is_it = |point: &Point| {
+        let workload = &point.workload.workload;
+        point.workload.op == op
+            && is_ordinary(workload)
+            && (workload.request_bytes, workload.depth, workload.threads)
+                == (request_bytes, depth, 1)
+            && workload.pattern == pattern
+    };
+    let index = highest(points.iter().enumerate().filter(|(_, point)| is_it(point)))?;
+    let Numbers { throughput_bytes_per_s, iops, .. } = *points[index].numbers.as_ref()?;
+    Some(ClassicRate { throughput_bytes_per_s, iops, point: index })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_ten_samples_above_it() {
+        let latency = |count| LatencySummary {
+            mean: 1.0,
+            min: 1,
+            p50: 50,
+            p90: 90,
+            p99: 99,
+            p999: 999,
+            p9999: 999,
+            p99999: 999,
+            p999999: 999,
+            max: 999,
+            count,
+        };
+        let tail = |count| Tail::of(&latency(count)).map(|tail| (tail.percentile, tail.ns));
+        assert_eq!(tail(1000), Some((99.0, 99)));
+        assert_eq!(tail(999), Some((90.0, 90)));
+        assert_eq!(tail(100), Some((90.0, 90)));
+        assert_eq!(tail(41), Some((50.0, 50)));
+        assert_eq!(tail(19), None);
+    }
+}
