@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::load::LoadArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
 use machine::units::{parse_size, parse_time};
@@ -25,6 +26,8 @@ pub(crate) struct StudyArguments {
     /// Time for the whole study [default: 3m; 50s with --quick, 20m with --full]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<u64>,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
     /// Measure only the corners of each grid
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,

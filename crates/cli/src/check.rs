@@ -4,6 +4,7 @@ use crate::arguments::TargetArguments;
 use crate::compare::FAILED;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::load::LoadArguments;
 use crate::output;
 use crate::target::{Where, on_machine, resolve};
 use clap::Args;
@@ -46,6 +47,8 @@ pub(crate) struct Arguments {
     /// End with exit code 3 if a rate fell by this much, beyond chance
     #[arg(long, value_name = "PERCENT", default_value = "10%")]
     slower: String,
+    #[command(flatten)]
+    load: LoadArguments,
     /// Time for all of it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "50s")]
     budget: u64,
@@ -142,7 +145,11 @@ fn check_one(
     limit: &FailIf,
 ) -> Result<bool, Failure> {
     let Planned { place, spec, name, id, baseline, chosen } = planned;
-    let results = on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments))?;
+    let on_host = matches!(place, Where::Host(_));
+    let busy = if on_host { arguments.load.look()? } else { None };
+    busy.iter().for_each(|warning| output::tell(warning));
+    let mut results = on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments))?;
+    results.warnings.extend(busy);
     crate::history::keep_as(context, &results, Some("check"));
     let mut comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
     let changed = difference(&Fingerprint::of(&baseline), &Fingerprint::of(&results));

@@ -11,6 +11,7 @@ mod failure;
 mod fio;
 mod history;
 mod interrupt;
+mod load;
 mod metadata;
 mod other_tools;
 mod output;

@@ -36,10 +36,13 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         &["results.json", "report.html", "points.csv"],
     )?;
     let simulated = simulated(&place);
+    let busy = if simulated.is_none() { arguments.load.look()? } else { None };
+    busy.iter().for_each(|warning| output::tell(warning));
     let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
     if let Some(setup) = simulated {
         predict::outlook::add(&setup, &mut results);
     }
+    results.warnings.extend(busy);
     // Without an answer it cannot be a baseline.
     if !results.incomplete {
         crate::history::keep(context, &results);

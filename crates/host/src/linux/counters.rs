@@ -8,7 +8,7 @@ mod others;
 mod perf;
 
 pub(crate) use disturbance::{DisturbanceMeter, DisturbanceSnapshot};
-pub use others::OtherPrograms;
+pub use others::{BusyProgram, OtherPrograms, busy_programs};
 pub use perf::{PerfCounter, PerfUnavailable};
 
 use super::clock::kernel_now;

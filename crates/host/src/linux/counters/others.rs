@@ -50,6 +50,75 @@ impl OtherPrograms {
     }
 }
 
+/// A program that used processors or storage for some time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BusyProgram {
+    pub name: String,
+    /// 0.5 is half of one CPU.
+    pub processors: f64,
+    /// Bytes per second from and to storage; of other users' programs only root sees them.
+    pub storage_bytes_per_s: f64,
+}
+
+/// A program that uses less of the processors is not busy.
+const BUSY_PROCESSORS: f64 = 0.1;
+
+/// A program that moves less is not busy.
+const BUSY_BYTES_PER_S: f64 = 1e6;
+
+/// Other programs that would disturb a measurement, busiest first: watches them for this long.
+/// Programs of one name are one.
+pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgram> {
+    let (before, bytes_before) = (OtherPrograms::now(roots), storage_bytes(roots));
+    std::thread::sleep(watch);
+    let (after, bytes_after) = (OtherPrograms::now(roots), storage_bytes(roots));
+    let seconds = after.at_ns.saturating_sub(before.at_ns).max(1) as f64 / 1e9;
+    let mut busy: Vec<BusyProgram> = Vec::new();
+    for (pid, ticks) in &after.ticks {
+        // A program that began meanwhile may have ended its work.
+        let Some(ticks_before) = before.ticks.get(pid) else { continue };
+        let used = ticks.saturating_sub(*ticks_before);
+        let bytes = |of: &HashMap<u32, u64>| of.get(pid).copied();
+        let moved = bytes(&bytes_after).zip(bytes(&bytes_before));
+        let moved = moved.map_or(0, |(now, then)| now.saturating_sub(then));
+        if used == 0 && moved == 0 {
+            continue;
+        }
+        let name = std::fs::read(roots.proc.join(pid.to_string()).join("comm"));
+        let name = String::from_utf8_lossy(&name.unwrap_or_default()).trim().to_owned();
+        let processors = (used * after.tick_ns) as f64 / 1e9 / seconds;
+        let storage_bytes_per_s = moved as f64 / seconds;
+        match busy.iter_mut().find(|known| known.name == name) {
+            Some(known) => {
+                known.processors += processors;
+                known.storage_bytes_per_s += storage_bytes_per_s;
+            }
+            None => busy.push(BusyProgram { name, processors, storage_bytes_per_s }),
+        }
+    }
+    busy.retain(|one| {
+        one.processors > BUSY_PROCESSORS || one.storage_bytes_per_s > BUSY_BYTES_PER_S
+    });
+    busy.sort_by(|a, b| {
+        let share = |one: &BusyProgram| one.processors + one.storage_bytes_per_s / 1e9;
+        share(b).total_cmp(&share(a))
+    });
+    busy
+}
+
+/// Bytes that each program has moved from and to storage so far (`/proc/PID/io`, proc(5)).
+fn storage_bytes(roots: &Roots) -> HashMap<u32, u64> {
+    let of = |name: &std::ffi::OsString| {
+        let pid: u32 = name.to_str()?.parse().ok()?;
+        let text = std::fs::read_to_string(roots.proc.join(name).join("io")).ok()?;
+        let field = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+        };
+        Some((pid, field("read_bytes:")? + field("write_bytes:")?))
+    };
+    files::entries(&roots.proc).filter_map(|name| of(&name)).collect()
+}
+
 /// User and system, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
 fn program_ticks(stat: &[u8]) -> Option<u64> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -68,6 +137,28 @@ fn program_ticks(stat: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_busy_program_is_named() {
+        // Under another name, so that other programs do not count.
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("spins");
+        std::fs::copy("/bin/sh", &program).unwrap();
+        let mut busy = std::process::Command::new(&program)
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        let named = || {
+            let found = busy_programs(&Roots::default(), std::time::Duration::from_millis(400));
+            found.into_iter().find(|one| one.name == "spins")
+        };
+        let found = named();
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        let found = found.expect("it uses a CPU, or a share of one");
+        assert!((0.1..=1.2).contains(&found.processors), "{found:?}");
+        assert_eq!(named(), None, "it has ended");
+    }
 
     #[test]
     fn kernel_threads_and_this_process_are_excluded() {
