@@ -13,7 +13,7 @@ WRITES = {"write", "pwrite64", "writev", "pwritev", "pwritev2"}
 SYNCS = {"fsync", "fdatasync", "sync_file_range"}
 TRACED = ",".join(sorted(READS | WRITES | SYNCS | {"lseek", "io_submit"}))
 CALL = re.compile(r"^(\d+\.\d+) (\w+)\((.*)\)\s+= (-?\d+)")
-FILE = re.compile(r"^(\d+)<([^>]*)>(?:, )?(.*)$", re.DOTALL)
+FILE = re.compile(r"^(\d+)<([^>]*)>(?:\(deleted\))?(?:, )?(.*)$", re.DOTALL)
 QUEUED = re.compile(r"aio_lio_opcode=IOCB_CMD_(P?READV?|P?WRITEV?), aio_fildes=\d+<([^>]*)>.*?aio_nbytes=(\d+), aio_offset=(\d+)")
 VECTOR = re.compile(r"iov_len=(\d+)")
 
@@ -37,7 +37,7 @@ class Calls:
         self.span = [self.span[0] if self.span else at, at]
 
 
-def parse(text, directory):
+def parse(text, directory, names):
     """The calls in one thread's trace on files within a directory."""
     calls, positions = Calls(), {}
     for line in text.splitlines():
@@ -48,12 +48,12 @@ def parse(text, directory):
         if name == "io_submit":
             for does, path, length, offset in QUEUED.findall(arguments):
                 if inside(path, directory):
-                    calls.add(at, os.path.basename(path), "r" if "READ" in does else "w", int(offset), int(length))
+                    calls.add(at, name_of(path, names), "r" if "READ" in does else "w", int(offset), int(length))
             continue
         file = FILE.match(arguments)
         if not file or not inside(file[2], directory):
             continue
-        number, path, rest = file[1], os.path.basename(file[2].removesuffix(" (deleted)")), file[3]
+        number, path, rest = file[1], name_of(file[2], names), file[3]
         if name == "lseek":
             positions[number] = result
         elif name in SYNCS:
@@ -71,6 +71,12 @@ def parse(text, directory):
     return calls
 
 
+def name_of(path, names):
+    """The name of a file; one that had none when it was opened is shown by its number."""
+    name = os.path.basename(path)
+    return names.get(name, name)
+
+
 def inside(path, directory):
     return os.path.dirname(path) == directory
 
@@ -82,5 +88,6 @@ def traced(command, directory, timeout_s):
         done = subprocess.run([*strace, *command], cwd=directory, capture_output=True, timeout=timeout_s, check=False)
         threads = sorted(pathlib.Path(where).iterdir(), key=lambda path: int(path.suffix[1:]))
         inner = os.path.realpath(directory)
-        all_calls = [parse(path.read_text(encoding="utf8", errors="replace"), inner) for path in threads[1:]]
+        names = {f"#{entry.inode()}": entry.name for entry in os.scandir(directory)}
+        all_calls = [parse(path.read_text(encoding="utf8", errors="replace"), inner, names) for path in threads[1:]]
         return done, [calls for calls in all_calls if calls.requests or calls.syncs]

@@ -36,7 +36,7 @@ fn usage_errors_exit_with_2_and_write_nothing() {
         (&["--name=a", "--size=1m", "--readonly", "--rw=write"], "--readonly"),
         (&["--name=a", "--size=1m", "--iodepth=9", "--warnings-fatal"], "iodepth=9"),
         (&["--name=a", "--size=1m", "--output=no/such/place"], "make it first"),
-        (&["--name=a", "--filename=mine", "--output=mine"], "it is what is measured"),
+        (&["--name=a", "--filename=mine", "--output=mine"], "it is measured"),
         (&["--name=a", "--size=1m", "--output-format=xml"], "normal, terse, json or json+"),
         (&[], "no job is defined"),
     ] {
@@ -64,7 +64,7 @@ fn reports_go_to_the_named_files() {
     let output = fio(directory.path(), &job);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
-    assert_eq!(files(directory.path()), ["a_iops.1.log", "fio.json", "own.json"]);
+    assert_eq!(files(directory.path()), ["a.0.0", "a_iops.1.log", "fio.json", "own.json"]);
     let read = |name: &str| {
         serde_json::from_slice::<serde_json::Value>(&fs::read(directory.path().join(name)).unwrap())
             .unwrap()
