@@ -60,7 +60,7 @@ impl Session for InMemory {
         0
     }
 
-    fn sync(&mut self, _what: Stability) -> io::Result<()> {
+    fn sync(&mut self, _what: Stability, _target: Option<u32>) -> io::Result<()> {
         Ok(())
     }
 }
