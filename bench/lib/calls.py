@@ -14,7 +14,7 @@ SYNCS = {"fsync", "fdatasync", "sync_file_range"}
 TRACED = ",".join(sorted(READS | WRITES | SYNCS | {"lseek", "io_submit"}))
 CALL = re.compile(r"^(\d+\.\d+) (\w+)\((.*)\)\s+= (-?\d+)")
 FILE = re.compile(r"^(\d+)<([^>]*)>(?:\(deleted\))?(?:, )?(.*)$", re.DOTALL)
-QUEUED = re.compile(r"aio_lio_opcode=IOCB_CMD_(P?READV?|P?WRITEV?), aio_fildes=\d+<([^>]*)>.*?aio_nbytes=(\d+), aio_offset=(\d+)")
+QUEUED = re.compile(r"aio_lio_opcode=IOCB_CMD_(P?READV?|P?WRITEV?)\b.*?aio_fildes=\d+<([^>]*)>.*?aio_nbytes=(\d+), aio_offset=(\d+)")
 VECTOR = re.compile(r"iov_len=(\d+)")
 
 
@@ -59,7 +59,7 @@ def parse(text, directory, names):
         elif name in SYNCS:
             calls.syncs[path] += 1
             calls.touch(at)
-        elif result >= 0:
+        elif result > 0:
             if name.startswith(("pread", "pwrite")):
                 # The offset follows the length, or the number of vectors.
                 words = rest.rsplit(", ", 2)
@@ -78,13 +78,15 @@ def name_of(path, names):
 
 
 def inside(path, directory):
-    return os.path.dirname(path) == directory
+    """Whether a path is a file of a job, not one that describes it."""
+    return os.path.dirname(path) == directory and not path.endswith((".fio", ".log", ".state"))
 
 
 def traced(command, directory, timeout_s):
     """Runs a command in a directory; its completed process, and the calls of each thread but the first, which lays out files."""
     with tempfile.TemporaryDirectory(prefix="calls-") as where:
-        strace = ["strace", "-ff", "-ttt", "-y", "-s0", "-o", f"{where}/thread", "-e", f"trace={TRACED}"]
+        # The limit of strings is that of lists, too: a call may queue as many requests.
+        strace = ["strace", "-ff", "-ttt", "-y", "-s600", "-o", f"{where}/thread", "-e", f"trace={TRACED}"]
         done = subprocess.run([*strace, *command], cwd=directory, capture_output=True, timeout=timeout_s, check=False)
         threads = sorted(pathlib.Path(where).iterdir(), key=lambda path: int(path.suffix[1:]))
         inner = os.path.realpath(directory)
