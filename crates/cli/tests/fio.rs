@@ -64,7 +64,7 @@ fn reports_go_to_the_named_files() {
     let output = fio(directory.path(), &job);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
-    assert_eq!(files(directory.path()), ["a_iops.1.log", "fio.json", "own.json"]);
+    assert_eq!(files(directory.path()), ["a.0.0", "a_iops.1.log", "fio.json", "own.json"]);
     let read = |name: &str| {
         serde_json::from_slice::<serde_json::Value>(&fs::read(directory.path().join(name)).unwrap())
             .unwrap()

@@ -235,8 +235,8 @@ fn region(
     let moved = match (options.io_size, options.size) {
         (Some(Amount::Bytes(bytes)), _) => Some(bytes),
         (None, Some(Amount::Bytes(bytes))) => Some(bytes.min(pass)),
-        (Some(part), _) | (None, Some(part)) => part.of(whole).checked_mul(count),
-        (None, None) => len.checked_mul(count),
+        (Some(part), _) => part.of(whole).checked_mul(count),
+        (None, _) => len.checked_mul(count),
     };
     // Gaps between requests are not transferred. As in fio, a pass ends with a request that ends
     // with the file, or when the remainder is too short for the next one. If the next request would

@@ -79,7 +79,8 @@ impl FileDraw {
             FileService::Zipf(theta) => FileDraw::Zipf(Zipf::new(places, theta)),
             FileService::Pareto(h) => FileDraw::Pareto(SelfSimilar::new(places, h)),
             FileService::Normal(deviation) => {
-                FileDraw::Normal(Normal::new(places, 50.0, deviation))
+                // fio adds up the deviations of twelve even draws and divides by twelve.
+                FileDraw::Normal(Normal::new(places, 50.0, deviation.min(50.0) / 12.0))
             }
             FileService::RoundRobin | FileService::Sequential | FileService::Random => {
                 FileDraw::Even(files)
