@@ -14,6 +14,9 @@ use workload::{Data, Stop, Workload};
 
 const MIXED_READS: u8 = 70;
 
+/// Default length of a run.
+pub(crate) const RUN_NS: u64 = 1_000_000_000;
+
 /// Maximum number of threads that emulate depth without an engine; more would measure the
 /// scheduler.
 const MAX_THREADS: u32 = 256;
@@ -129,17 +132,22 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
         ));
     }
     check_grid(arguments)?;
-    let (place, mut spec) = resolve(&arguments.target)?;
-    if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
-        // A simulated file is free to create, so it is as large as the data moved: the 1997 study's
-        // 100 MB at the outer edge.
-        spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
-    }
+    let (place, mut spec) = target_of(arguments)?;
     if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
     on_machine!(place, |machine| points_on(context, &machine, &spec, arguments, kind))
+}
+
+/// The machine and the target of points. A simulated file is free to create, so it is as large as
+/// the data moved: the 1997 study's 100 MB at the outer edge.
+pub(crate) fn target_of(arguments: &PointArguments) -> Result<(Where, TargetSpec), Failure> {
+    let (place, mut spec) = resolve(&arguments.target)?;
+    if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
+        spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
+    }
+    Ok((place, spec))
 }
 
 /// Bytes of all members together, parity included, of a target that has at least this many bytes.
@@ -366,7 +374,7 @@ fn base(arguments: &PointArguments) -> Workload {
     Workload {
         stop: match (arguments.bytes, arguments.runtime) {
             (Some(bytes), _) => Stop::AfterBytes(bytes),
-            (None, ns) => Stop::AfterNs(ns.unwrap_or(1_000_000_000)),
+            (None, ns) => Stop::AfterNs(ns.unwrap_or(RUN_NS)),
         },
         region_start_bytes: arguments.region_start,
         region_bytes: arguments.region,

@@ -5,9 +5,9 @@ use crate::compare::percent;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
-use crate::points::grid;
+use crate::points::{grid, target_of};
 use crate::progress::Watch;
-use crate::target::{Where, resolve};
+use crate::target::Where;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use host::Host;
@@ -16,7 +16,7 @@ use host::knobs::journal::{JournalError, state_directory};
 use host::knobs::{HostKnob, Session};
 use machine::units::{parse_size, parse_time};
 use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetSpec};
-use measure::{Runner, Sample, next_run, sample};
+use measure::{Runner, Sample, first_run, next_run, sample};
 use results::compare::WORTH_PERCENT;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -68,17 +68,12 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
     }
     crate::concurrent::refuse(&arguments.workload)?;
-    let (place, mut spec) = resolve(&arguments.workload.target)?;
+    let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
     let tuning = match place {
         Where::Host(machine) => on_host(context, machine, &spec, arguments)?,
-        Where::Twin(machine) => {
-            if let (None, Some(bytes)) = (spec.size, arguments.workload.bytes) {
-                spec.size = Some(bytes);
-            }
-            on_twin(context, *machine, &spec, arguments)?
-        }
+        Where::Twin(machine) => on_twin(context, *machine, &spec, arguments)?,
     };
     let json = output::json(tuning.to_json())?;
     let shown = match (arguments.workload.json, arguments.yes) {
@@ -104,12 +99,13 @@ fn workloads(
     arguments: &Arguments,
     engines: &[machine::Engine],
     facts: &TargetFacts,
+    run_ns: Nanos,
 ) -> Vec<Workload> {
     let asked = &arguments.workload;
     let scene = Scene { facts, engines };
     let run = match (asked.bytes, asked.runtime) {
         (Some(bytes), _) => Stop::AfterBytes(bytes),
-        (None, ns) => Stop::AfterNs(ns.unwrap_or(RUN_NS)),
+        (None, ns) => Stop::AfterNs(ns.unwrap_or(run_ns)),
     };
     let mut all = match arguments.profile.as_deref().and_then(Profile::named) {
         Some(profile) => {
@@ -251,7 +247,7 @@ fn on_host(
     let target_words = target(&arguments.workload.target, spec);
     if !arguments.yes {
         let facts = host::facts::foreseen(spec, &roots)?;
-        let workloads = workloads(arguments, &engines, &facts);
+        let workloads = workloads(arguments, &engines, &facts, RUN_NS);
         check(&workloads, &facts)?;
         let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
@@ -259,7 +255,7 @@ fn on_host(
     let began_unix_s = crate::history::now_unix_s();
     let mut of_target = Vec::new();
     let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
-        of_target = workloads(arguments, &engines, &facts[0]);
+        of_target = workloads(arguments, &engines, &facts[0], RUN_NS);
         check(&of_target, &facts[0])?;
         Ok(of_target.iter().map(|workload| vec![workload.buffers()]).collect())
     })?;
@@ -362,7 +358,7 @@ impl Subject for OnTwin {
         Ok(())
     }
 
-    fn run(&mut self, workload: &Workload, before: &[Sample]) -> machine::Result<Sample> {
+    fn run(&mut self, workload: &Workload, _before: &[Sample]) -> machine::Result<Sample> {
         if crate::interrupt::flag().load(Ordering::Relaxed) {
             return Err(machine::Error::Interrupted);
         }
@@ -371,9 +367,7 @@ impl Subject for OnTwin {
         let machine = Twin::from_name(&name)?;
         let spec = TargetSpec { places: vec![name.into()], ..self.spec.clone() };
         let mut target = machine.open(&spec)?;
-        let facts = machine.target_facts(&target);
-        let options = next_run(&machine, &facts, workload, before);
-        sample(&machine, &mut target, workload, options)
+        first_run(&machine, &mut target, workload)
     }
 
     fn on_block(&mut self, what: &str, passed_ns: Nanos) {
@@ -391,7 +385,8 @@ fn on_twin(
     let knobs = twin::knobs::knobs(machine.setup());
     let target_words = target(&arguments.workload.target, spec);
     let facts = machine.target_facts(&machine.open(spec)?);
-    let workloads = workloads(arguments, &engines, &facts);
+    // Runs repeat exactly, so they are as long as those of `run`.
+    let workloads = workloads(arguments, &engines, &facts, crate::points::RUN_NS);
     check(&workloads, &facts)?;
     let value = |number: usize, value: &str| -> Alternative {
         twin::knobs::alternative(&knobs[number].name, value)

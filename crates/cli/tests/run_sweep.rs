@@ -277,3 +277,18 @@ fn options_and_values_of_other_tools_get_ours() {
         halfpower(line).refused(&words);
     }
 }
+
+#[test]
+fn targets_that_share_a_device_are_no_stripe() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    for name in ["a", "b"] {
+        std::fs::create_dir(directory.path().join(name)).unwrap();
+    }
+    let document =
+        halfpower(&format!("run {at}/a {at}/b --size 8m --runtime 50ms --json")).good_json();
+    let first = document["warnings"][0].as_str().unwrap();
+    assert!(first.starts_with("both targets are on") && first.contains("share it"), "{first}");
+    let one = halfpower(&format!("run {at}/a --size 8m --runtime 50ms --json")).good_json();
+    assert!(!one.to_string().contains("share it"));
+}

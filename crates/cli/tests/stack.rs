@@ -43,7 +43,7 @@ fn the_layers_of_a_directory() {
     let _one = common::alone();
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let document =
-        halfpower(&format!("stack {} --size 32m --budget 5s --json", directory.path().display()))
+        halfpower(&format!("stack {} --size 32m --budget 12s --json", directory.path().display()))
             .good_json();
     for kind in ["memory", "buffered", "direct"] {
         let achieved = &reads(&document, kind)["achieved"];

@@ -116,4 +116,83 @@ impl TargetFacts {
     pub fn is_throttled(&self) -> bool {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
+
+    /// The lowest layer with data of two members or more: a disk, a file system, a share. Such
+    /// members work one after the other, so they do not form a stripe. A link that several disks
+    /// share is no such layer, nor is a file system that holds the files of loop devices.
+    pub fn shared_by_members(&self) -> Option<&Layer> {
+        // The layers of a simulated volume stand for all of its disks.
+        if self.members < 2 || self.kind != TargetKind::Stripe {
+            return None;
+        }
+        let own = 1.0 / f64::from(self.members);
+        let mut below_loop = false;
+        let shared = self.layers.iter().filter(|layer| {
+            let holds = match layer.kind {
+                LayerKind::Disk | LayerKind::Network | LayerKind::Partition => true,
+                LayerKind::FileSystem | LayerKind::Volume => !below_loop,
+                LayerKind::Loop => {
+                    below_loop = true;
+                    true
+                }
+                _ => false,
+            };
+            holds && layer.share.reads > own * 1.5
+        });
+        shared.last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Share;
+
+    fn striped(members: u32, layers: &[(LayerKind, &str, f64)]) -> TargetFacts {
+        let layer = |&(kind, name, reads): &(LayerKind, &str, f64)| Layer {
+            share: Share { reads, writes: reads },
+            ..Layer::new(kind, name)
+        };
+        TargetFacts {
+            name: "a b".into(),
+            kind: TargetKind::Stripe,
+            size_bytes: 1 << 30,
+            writable: true,
+            direct: true,
+            direct_refused: None,
+            direct_align_bytes: 512,
+            physical_block_bytes: 512,
+            block_bytes: 4096,
+            members,
+            chunk_bytes: Some(65_536),
+            raid5: None,
+            in_memory: false,
+            devices: Vec::new(),
+            layers: layers.iter().map(layer).collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn members_on_one_device_share_it() {
+        use LayerKind::{Bus, Disk, FileSystem, Loop};
+        let shared = |members, layers: &[(LayerKind, &str, f64)]| {
+            striped(members, layers).shared_by_members().map(|layer| layer.name.clone())
+        };
+        let one_disk = [(FileSystem, "ext4 on /", 1.0), (Disk, "vda", 1.0)];
+        assert_eq!(shared(2, &one_disk).as_deref(), Some("vda"));
+        assert_eq!(shared(1, &one_disk), None);
+        // Two partitions of one disk, and a third member on another disk.
+        let two_of_three = [(Disk, "sda", 2.0 / 3.0), (Disk, "sdb", 1.0 / 3.0)];
+        assert_eq!(shared(3, &two_of_three).as_deref(), Some("sda"));
+        let own = [(Disk, "sda", 0.5), (Bus, "scsi0", 1.0), (Disk, "sdb", 0.5)];
+        assert_eq!(shared(2, &own), None, "a bus is not a device");
+        let loops =
+            [(Loop, "loop0", 0.5), (FileSystem, "tmpfs on /dev/shm", 1.0), (Loop, "loop1", 0.5)];
+        assert_eq!(shared(2, &loops), None);
+        assert_eq!(
+            shared(2, &[(FileSystem, "tmpfs on /tmp", 1.0)]).as_deref(),
+            Some("tmpfs on /tmp")
+        );
+    }
 }

@@ -1,3 +1,4 @@
+use crate::units::{show_rate, significant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +91,9 @@ pub struct LayerFacts {
     pub file_system: Option<FileSystemFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
+    /// Rates above the sustained ones, until a credit or a cache is used up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bursts: Vec<BurstFacts>,
     /// Whether a hypervisor serves the disk behind this link: what the disk says of itself is not
     /// what it is.
     #[serde(skip_serializing_if = "is_false")]
@@ -155,6 +159,42 @@ pub struct FileSystemFacts {
     pub synchronous: bool,
     /// A flush does not reach the devices' write caches.
     pub no_barriers: bool,
+}
+
+/// A rate above the sustained one, until a credit or a cache is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BurstFacts {
+    /// Only writes have it.
+    pub writes_only: bool,
+    /// The rates are requests per second; otherwise bytes per second.
+    pub in_requests: bool,
+    /// While the credit lasts.
+    pub burst_per_s: f64,
+    /// After that.
+    pub sustained_per_s: f64,
+    /// From a full credit or an empty cache until it is used up, in seconds.
+    pub lasts_s: f64,
+}
+
+impl BurstFacts {
+    /// A sentence about a layer with this name.
+    pub fn sentence(&self, layer: &str) -> String {
+        let rate = |per_s: f64| match self.in_requests {
+            true => format!("{} requests/s", significant(per_s, 3)),
+            false => show_rate(per_s),
+        };
+        let time = match self.lasts_s {
+            5400.0.. => format!("{} h", significant(self.lasts_s / 3600.0, 2)),
+            90.0.. => format!("{:.0} min", self.lasts_s / 60.0),
+            _ => format!("{} s", significant(self.lasts_s, 2)),
+        };
+        let what = if self.writes_only { " of writes" } else { "" };
+        format!(
+            "{layer} sustains only {}{what}: it bursts to {} for {time}; shorter runs measure the burst",
+            rate(self.sustained_per_s),
+            rate(self.burst_per_s)
+        )
+    }
 }
 
 /// Limits of a throttle that differ for writes, or apply only to some requests.

@@ -30,7 +30,8 @@ pub use facts::{
 };
 pub use knob::{Alternative, Keep, Knob, Matters};
 pub use layer::{
-    ArrayFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share, ThrottleFacts,
+    ArrayFacts, BurstFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share,
+    ThrottleFacts,
 };
 pub use run::{
     Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling,

@@ -21,8 +21,8 @@ pub use ceiling::{Ceiling, Ceilings};
 pub use course::{Course, RatePhase, course, course_of_runs};
 pub use repeat::{
     Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted,
-    ends_with_flush, next_run, of_whole_bursts, ramp, rate_estimate, rate_estimate_beside,
-    rate_spread, repeat, rounds,
+    ends_with_flush, first_run, next_run, of_whole_bursts, ramp, rate_estimate,
+    rate_estimate_beside, rate_spread, repeat, rounds,
 };
 pub use runner::{
     Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory,

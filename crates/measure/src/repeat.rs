@@ -2,7 +2,7 @@
 //! runs is used up.
 
 use crate::ceiling::Ceiling;
-use crate::sample::{Options, Sample};
+use crate::sample::{Options, Sample, sample};
 use crate::stats::{self, Estimate, Spread};
 use machine::{Error, Machine, Nanos, Result, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts};
 use serde::{Deserialize, Serialize};
@@ -376,6 +376,20 @@ pub fn next_run<M: Machine>(
         await_throttle(machine, 0);
     }
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
+}
+
+/// The first run of a workload on an open target, as every command makes it: on a machine whose
+/// runs repeat exactly it is the answer.
+///
+/// # Errors
+/// A workload or an access mode that the target does not support, or a failed request.
+pub fn first_run<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+) -> Result<Sample> {
+    let options = next_run(machine, &machine.target_facts(target), workload, &[]);
+    sample(machine, target, workload, options)
 }
 
 /// The maximum number of bytes that a previous run moved.

@@ -157,7 +157,7 @@ fn predicted(
         gain: one.gain,
         then: one.after.bottleneck.clone(),
         check: format!(
-            "halfpower twin whatif {} --op {op} --pattern seq --request {}k --depth {depth} --set {change}",
+            "halfpower twin whatif {} --op {op} --pattern seq --request {}k --depth {depth} --bytes 100m --set {change}",
             setup.name,
             u64::from(request) / KIB
         ),

@@ -1,7 +1,10 @@
 //! What-if predictions: a machine before and after a change.
 
-use crate::{Error, Result, run};
-use machine::units::parse_size;
+use crate::{Error, Result};
+use machine::units::{MIB, parse_size};
+use machine::{Engine, Machine};
+use measure::first_run;
+use results::{Cause, Limit, Point};
 use serde::Serialize;
 use twin::{Setup, Twin};
 use workload::{Stop, Workload};
@@ -13,10 +16,24 @@ pub struct Prediction {
     pub latency_ns: u64,
     /// Processor time per MiB (2^20 bytes).
     pub cpu_ms_per_mib: f64,
-    /// The busiest resource, or `latency` if no resource is busy half of the time: the program then
-    /// waits for one thing after another.
+    /// The limit, by the verdict of a study: the busiest part, the program's thread, or `latency`
+    /// if nothing is busy.
     pub bottleneck: String,
-    pub busiest_share: f64,
+    /// Share of the time that the limit was busy, if it is a part or a thread.
+    pub busy_share: Option<f64>,
+}
+
+/// The limit's name, and its busy share.
+fn named(limit: &Limit) -> (String, Option<f64>) {
+    let percent = match &limit.cause {
+        Some(Cause::Busiest { part, .. } | Cause::DeviceRequests { part: Some(part), .. }) => {
+            return (part.name.clone(), Some(part.busy_percent / 100.0));
+        }
+        Some(Cause::Thread { busy_percent, .. }) => Some(*busy_percent),
+        Some(Cause::OwnWork { percent, .. }) => Some(*percent),
+        _ => None,
+    };
+    (limit.what.name().replace('_', " "), percent.map(|percent| percent / 100.0))
 }
 
 /// A workload before and after the change.
@@ -37,26 +54,25 @@ pub struct WhatIf {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Predicts one workload on a machine.
+/// Predicts one workload on a machine that nothing has used yet, as `halfpower run` measures it.
 ///
 /// # Errors
-/// Access the machine does not support.
+/// A workload that is invalid for this target, or access the machine does not support.
 pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let twin = Twin::new(setup.clone());
-    let volume = twin.volume();
-    let outcome = run(&twin, &volume, workload)?;
-    let busiest = volume.utilisation().into_iter().next();
-    let share = busiest.as_ref().map_or(0.0, |busiest| busiest.share);
-    let bottleneck = busiest
-        .filter(|busiest| busiest.share >= 0.5)
-        .map_or_else(|| "latency".to_owned(), |busiest| busiest.resource);
+    let mut volume = twin.volume();
+    let sample = first_run(&twin, &mut volume, workload)?;
+    let facts = twin.target_facts(&volume);
+    let point = Point::from_samples(workload, &facts, std::slice::from_ref(&sample));
+    let (bottleneck, busy_share) = named(&study::limit_of(&point, &facts, &twin.facts()));
+    let mib = sample.bytes_with_ramp as f64 / MIB as f64;
     Ok(Prediction {
-        throughput_bytes_per_s: outcome.bytes_per_s(),
-        iops: outcome.iops(),
-        latency_ns: outcome.latency_ns,
-        cpu_ms_per_mib: outcome.cpu_ms_per_mib(),
+        throughput_bytes_per_s: point.rate().unwrap_or_default(),
+        iops: sample.iops(),
+        latency_ns: sample.mean_service_ns as u64,
+        cpu_ms_per_mib: sample.usage.cpu.system_ns as f64 * 1e-6 / mib,
         bottleneck,
-        busiest_share: share,
+        busy_share,
     })
 }
 
@@ -96,6 +112,10 @@ fn change(workload: &mut Workload, key: &str, value: &str) -> Result<()> {
         let depth = value.parse().ok().filter(|depth| (1..=4096).contains(depth));
         workload.depth =
             depth.ok_or_else(|| wrong("give a whole number from 1 to 4096".to_owned()))?;
+        // A program with several outstanding does not block in each call.
+        if workload.depth > 1 && workload.engine == Engine::Sync {
+            workload.engine = Engine::IoUring;
+        }
         return Ok(());
     }
     let bytes = parse_size(value).map_err(wrong)?;
@@ -155,6 +175,20 @@ mod tests {
             (Pattern::Random, Some(1 << 30), Stop::AfterBytes(8 << 20));
         let it = one("nvme", "latency=50", read);
         assert!((1.7..2.0).contains(&it.gain), "{it:?}");
+    }
+
+    #[test]
+    fn one_busy_thread_is_the_limit_and_not_latency() {
+        let read = Workload {
+            pattern: Pattern::Random,
+            depth: 32,
+            engine: Engine::IoUring,
+            stop: Stop::AfterNs(50_000_000),
+            ..Workload::default()
+        };
+        let it = one("nvme", "processor=50", read);
+        assert_eq!(it.before.bottleneck, "thread", "{it:?}");
+        assert!(it.before.busy_share.is_some_and(|share| share > 0.9), "{it:?}");
     }
 
     #[test]

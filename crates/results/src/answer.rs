@@ -302,6 +302,8 @@ words! {
         Held = "held",
         /// The machine contradicts the rule, or following it does not pay.
         Broken = "broken",
+        /// The runs are too uneven to say.
+        Undecided = "undecided",
         /// The rule does not apply here, or was not measured.
         NotApplicable = "not_applicable",
     }

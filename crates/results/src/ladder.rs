@@ -1,6 +1,7 @@
 //! The layers between a program and its data, with advertised and achieved rates.
 
 use machine::LayerKind;
+use machine::units::{show_rate, show_size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
@@ -137,8 +138,81 @@ pub struct StageRate {
 pub struct Advertises {
     /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Source of the figure: a formula, or the component that reports it.
+    /// Source of the figure: a formula, or the component that reports it, without the stage's name.
     pub formula: String,
+}
+
+/// How an achieved rate was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Method {
+    /// Requests that reach nothing.
+    ToNothing { iops: f64, request_bytes: u32 },
+    /// Copies in memory.
+    Copies { threads: u32 },
+    /// The best of the page-cache experiment, in memory.
+    Cached { faster_than_memory: bool },
+    /// The best of its writes, until the last one returned.
+    UntilReturn { faster_than_memory: bool },
+    /// The best of its reads of data that were not cached.
+    Cold,
+    /// The best of its writes, to stable storage.
+    Synced,
+    /// The peak.
+    Peak,
+    /// A rate over the share of the time in which the layer was busy.
+    WhileBusy {
+        /// The request, such as `64 KiB x 8`; absent for the peak's.
+        request: Option<String>,
+        throughput_bytes_per_s: f64,
+        busy_percent: f64,
+    },
+    /// Everything at the peak passed through.
+    PassedThrough,
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let faster = |yes: &bool| if *yes { "; faster than memory's ceiling" } else { "" };
+        match self {
+            Method::ToNothing { iops, request_bytes } => {
+                let size = show_size(u64::from(*request_bytes));
+                write!(f, "{iops:.0} requests/s to nothing x {size}")
+            }
+            Method::Copies { threads: 1 } => f.write_str("measured: copying by one thread"),
+            Method::Copies { threads } => write!(f, "measured: copying by {threads} threads"),
+            Method::Cached { faster_than_memory } => {
+                write!(f, "measured{}", faster(faster_than_memory))
+            }
+            Method::UntilReturn { faster_than_memory } => {
+                write!(f, "measured: until the last write returns{}", faster(faster_than_memory))
+            }
+            Method::Cold => f.write_str("measured with a cold cache"),
+            Method::Synced => f.write_str("measured: to stable storage"),
+            Method::Peak => f.write_str("measured: the peak"),
+            Method::WhileBusy { request, throughput_bytes_per_s, busy_percent } => {
+                if let Some(request) = request {
+                    write!(f, "{request}: ")?;
+                }
+                write!(f, "{} / {busy_percent:.1} % busy", show_rate(*throughput_bytes_per_s))
+            }
+            Method::PassedThrough => f.write_str("passed through at the peak"),
+        }
+    }
+}
+
+impl Reached {
+    /// A rate without an interval.
+    pub fn new(throughput_bytes_per_s: f64, point: Option<usize>, how: Method) -> Reached {
+        Reached {
+            throughput_bytes_per_s,
+            interval_95: None,
+            point,
+            formula: how.to_string(),
+            at_least: how == Method::PassedThrough,
+            how: Some(how),
+        }
+    }
 }
 
 /// An achieved rate.
@@ -152,6 +226,9 @@ pub struct Reached {
     pub point: Option<usize>,
     /// Method: `measured`, `passed through at the peak`, or a formula.
     pub formula: String,
+    /// The same as a value; absent from documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<Method>,
     /// A lower bound: data passed through at this rate, but the layer was not the limit and was not
     /// measured separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -49,7 +49,7 @@ pub use figure::{Axis, Figure, Series, Value};
 pub use finding::{Finding, FindingStep, PeakDoubt, RatesInWords, UncertainGain};
 pub use interference::{ConcurrentWorkload, Interference, measure_interference};
 pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
-pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
+pub use ladder::{Advertises, Ladder, Method, Reached, Stage, StageKind, StageRate};
 pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99};
 pub use limit::{
     Bottleneck, BusyPart, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange,

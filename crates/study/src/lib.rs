@@ -36,3 +36,4 @@ pub use experiments::experiment_ids;
 pub use plan::{Effort, Plan};
 pub use sampler::Progress;
 pub use study::study;
+pub use verdict::limit_of;

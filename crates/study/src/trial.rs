@@ -132,7 +132,7 @@ impl Case {
 }
 
 /// The ratio of requests per second; if runs repeat exactly, one of each suffices.
-fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
+pub(crate) fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run =
         || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))

@@ -106,6 +106,27 @@ fn alignment_on_stripes_is_worth_10_to_20_percent() {
 }
 
 #[test]
+fn a_target_off_its_chunk_is_found_whatever_its_start() {
+    let of = |start: &str| {
+        study(&format!("{ULTRA},disks=4,wce=on,start={start}"), Effort::Quick, &["alignment"])
+    };
+    for start in ["12k", "31.5k"] {
+        let results = of(start);
+        let said = sentence(&results, "alignment");
+        assert!(
+            said.contains("does not start on a boundary of its 64 KiB chunks"),
+            "{start}: {said}"
+        );
+    }
+    let results = of("0");
+    let said = sentence(&results, "alignment");
+    assert!(!said.contains("does not start") && said.contains("off the chunk"), "{said}");
+    let by_size = |figure: &&results::Figure| figure.id == "alignment_by_size";
+    let figures = &results.experiments.iter().find(|one| one.id == "alignment").unwrap().figures;
+    assert_eq!(figures.iter().find(by_size).expect("the published figure").series.len(), 6);
+}
+
+#[test]
 fn pci_is_the_limit_of_nine_disks_and_a_fourth_adapter_adds_nothing() {
     let (three, four) = (
         study(&format!("{ULTRA},disks=9,buses=3"), Effort::Quick, &["depth"]),

@@ -70,7 +70,9 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
 
 /// The stripe-unit knob of a target that halfpower stripes over several members.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
-    let present = facts.chunk_bytes.filter(|_| facts.members > 1 && facts.raid5.is_none())?;
+    let is_stripe =
+        facts.members > 1 && facts.raid5.is_none() && facts.shared_by_members().is_none();
+    let present = facts.chunk_bytes.filter(|_| is_stripe)?;
     let present = crate::knobs::size(present);
     let values = CHUNKS.iter().filter(|&&value| value != present);
     Some(Knob {

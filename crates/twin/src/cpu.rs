@@ -66,7 +66,8 @@ impl Cpu {
         self.work_at(core, what, now, cost)
     }
 
-    /// The same for a thread, which runs on at most one core at a time: further work queues there.
+    /// The same for a thread, which runs on at most one core at a time. It keeps its core while no
+    /// other thread has queued there; otherwise it moves to the core that is free first.
     pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let thread = thread as usize;
         if self.threads.len() <= thread {
@@ -74,8 +75,11 @@ impl Cpu {
         }
         let (until, core) = self.threads[thread];
         let busy = until > now;
-        let core = if busy { core } else { self.free_core(what, now) };
-        let done = self.work_at(core, what, now, cost);
+        // System work does not wait for the thread.
+        let start = if what == Work::Program { now.max(until) } else { now };
+        let stays = busy && (what != Work::Program || self.free_at[core] <= start);
+        let core = if stays { core } else { self.free_core(what, start) };
+        let done = self.work_at(core, what, start, cost);
         // System work that preempts a thread delays the rest of that thread's work.
         let until = if busy && what != Work::Program { until + cost } else { done };
         self.threads[thread] = (until, core);
@@ -130,6 +134,20 @@ mod tests {
         assert_eq!(two.work_of(0, Work::Program, 8, 1), 25);
         assert_eq!(two.work_of(0, Work::Program, 100, 1), 101);
         assert_eq!(two.busy, 36);
+    }
+
+    #[test]
+    fn busy_threads_spread_over_the_cores() {
+        let mut cpu = Cpu::new(4);
+        for (thread, cost) in [(0, 10), (1, 1000), (2, 1000), (3, 1000)] {
+            cpu.work_of(thread, Work::Program, 0, cost);
+        }
+        // Core 0 is free first, so four more threads queue there for a moment.
+        for thread in 4..8 {
+            cpu.work_of(thread, Work::Program, 0, 1);
+        }
+        let ends = [0, 4, 5, 6, 7].map(|thread| cpu.work_of(thread, Work::Program, 5, 1000));
+        assert!(ends.iter().all(|end| *end <= 2014), "two at most share a core: {ends:?}");
     }
 
     #[test]

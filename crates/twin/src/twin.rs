@@ -314,6 +314,12 @@ impl machine::Machine for Twin {
         let file = &computer.world.files[target.file];
         let layout = file.layout;
         let name = file.name.as_ref().map(|name| format!("#{name}")).unwrap_or_default();
+        let layers = crate::layers::layers(&self.setup, &layout);
+        let bursts = layers
+            .iter()
+            .flat_map(|layer| layer.facts.bursts.iter().map(|burst| burst.sentence(&layer.name)));
+        let mut warnings = vec!["simulated: these are predictions, not measurements".to_owned()];
+        warnings.extend(bursts);
         TargetFacts {
             name: format!("twin:{}{name}", self.setup.name),
             kind: TargetKind::Simulated,
@@ -333,8 +339,8 @@ impl machine::Machine for Twin {
                 .iter()
                 .map(|member| format!("{}-{member}", self.setup.drive))
                 .collect(),
-            layers: crate::layers::layers(&self.setup, &layout),
-            warnings: vec!["simulated: these are predictions, not measurements".to_owned()],
+            layers,
+            warnings,
         }
     }
 

@@ -4,15 +4,16 @@ use super::Arguments;
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::points::grid;
+use crate::points::{grid, target_of};
 use crate::progress::Watch;
-use crate::target::{Where, on_machine, resolve};
+use crate::target::{Where, is_twin};
 use clap::Args;
-use machine::{Nanos, TargetSpec};
+use machine::{Machine, Nanos, TargetSpec};
 use measure::turns::Limits;
 use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
 use std::process::Stdio;
+use twin::Twin;
 use workload::Workload;
 
 /// Default length of a run: short, to get many blocks.
@@ -91,7 +92,9 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
         return Err(wrong("--verify measures no rate; leave it out".into()));
     }
     crate::concurrent::refuse(&arguments)?;
-    if arguments.runtime.is_none() && arguments.bytes.is_none() {
+    // Runs of a simulated machine repeat exactly, so they are as long as those of `run`.
+    let simulated = arguments.target.targets.iter().any(|name| is_twin(name));
+    if arguments.runtime.is_none() && arguments.bytes.is_none() && !simulated {
         arguments.runtime = Some(RUN_NS);
     }
     Ok(arguments)
@@ -106,7 +109,7 @@ pub(super) struct Unopened {
 
 impl Unopened {
     fn of(arguments: &PointArguments) -> Result<Unopened, Failure> {
-        let (place, spec) = resolve(&arguments.target)?;
+        let (place, spec) = target_of(arguments)?;
         Ok(Unopened { workloads: grid(arguments, &place.engines()), place, spec })
     }
 
@@ -119,10 +122,24 @@ impl Unopened {
 
     fn open(self) -> Result<Box<dyn Arm>, Failure> {
         let request = request(&[&self]);
-        on_machine!(self.place, |machine| {
-            let target = Runner::open(&machine, &request)?.into_targets().remove(0);
-            Ok(Box::new(OnMachine::new(machine, target, self.workloads)))
-        })
+        match self.place {
+            Where::Host(machine) => {
+                let target = Runner::open(&machine, &request)?.into_targets().remove(0);
+                Ok(Box::new(OnMachine::new(machine, target, self.workloads)))
+            }
+            Where::Twin(machine) => {
+                let target = Runner::open(&*machine, &request)?.into_targets().remove(0);
+                let spec = self.spec;
+                let name = spec.places[0].to_string_lossy().into_owned();
+                let renew = move || {
+                    let machine = Twin::from_name(&name)?;
+                    let target = machine.open(&spec)?;
+                    Ok((machine, target))
+                };
+                let arm = OnMachine::new(*machine, target, self.workloads);
+                Ok(Box::new(arm.exact(Box::new(renew))))
+            }
+        }
     }
 }
 

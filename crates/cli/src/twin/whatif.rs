@@ -3,18 +3,16 @@
 use super::{directory, json, program, say, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::points::RUN_NS;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
-use machine::{Allocation, Buffering, Machine};
+use machine::{Allocation, Buffering, Engine, Machine};
 use predict::whatif::{Comparison, Prediction, WhatIf, what_if};
 use report::validation::{Page, Section, Table};
 use results::{Axis, Figure, Series, Value};
 use std::path::PathBuf;
 use twin::{Setup, Twin};
 use workload::{Pattern, Stop, Workload};
-
-/// Minimum number of requests in a run, for each one outstanding.
-const ROUNDS: u64 = 20;
 
 /// Options of `twin whatif`. By default: sequential reads and writes by size at depths 1 and 8, and
 /// random ones.
@@ -47,9 +45,9 @@ pub(super) struct Arguments {
     /// Writes extend the file
     #[arg(long)]
     extend: bool,
-    /// Bytes of each run, and of the file if it is accessed in order
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "100m")]
-    bytes: u64,
+    /// Bytes of each run, and of the file [default: one second on the whole volume]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    bytes: Option<u64>,
     /// Directory for report.html and results.json
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -95,6 +93,7 @@ fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {
 fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Case>, Failure> {
     let twin = Twin::new(base.clone());
     let size = twin.target_facts(&twin.volume()).size_bytes;
+    let engines = twin.capabilities().engines;
     let patterns = or_default(&arguments.pattern, &["seq".to_owned(), "random".to_owned()]);
     let mut asked = Vec::new();
     for op in or_default(&arguments.op, &["read".to_owned(), "write".to_owned()]) {
@@ -104,7 +103,8 @@ fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Case>, Failure> 
             let usual: Vec<u64> = usual.iter().map(|kib| kib * KIB).collect();
             for depth in or_default(&arguments.depth, &[1, 8]) {
                 for request in or_default(&arguments.request, &usual) {
-                    let workload = workload_of(arguments, &op, random, request, depth, size)?;
+                    let workload =
+                        workload_of(arguments, &op, random, request, depth, size, &engines)?;
                     let name = format!("{op} {pattern} {} x {depth}", show_size(request));
                     asked.push(Case { figure: format!("{op}, {pattern}"), name, workload });
                 }
@@ -121,11 +121,12 @@ fn workload_of(
     request: u64,
     depth: u32,
     size: u64,
+    engines: &[Engine],
 ) -> Result<Workload, Failure> {
     let wrong = |why: &str| {
         Failure::Usage(format!("--request {request}: {why}; give a multiple of 512 bytes up to 1g"))
     };
-    let region = if random { size.min(4 * GIB) } else { size.min(arguments.bytes.max(request)) };
+    let region = arguments.bytes.map_or(size, |bytes| size.min(bytes.max(request)));
     if request == 0 || !request.is_multiple_of(512) {
         return Err(wrong("no size of a request"));
     }
@@ -133,8 +134,8 @@ fn workload_of(
         return Err(wrong("larger than what is read and written"));
     }
     let request_bytes = u32::try_from(request).map_err(|_| wrong("too large"))?;
-    let min = request * u64::from(depth) * ROUNDS;
-    let bytes = if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(min);
+    let once = || Stop::AfterNs(RUN_NS);
+    let whole = |bytes: u64| Stop::AfterBytes(bytes.max(request) / request * request);
     Ok(Workload {
         read_percent: match op {
             "read" => 100,
@@ -142,8 +143,11 @@ fn workload_of(
             _ => arguments.read_percent,
         },
         pattern: if random { Pattern::Random } else { Pattern::Seq },
-        region_bytes: Some(region),
-        stop: Stop::AfterBytes(bytes / request * request),
+        request_bytes,
+        depth,
+        engine: Engine::for_depth(depth, engines),
+        region_bytes: arguments.bytes.map(|_| region),
+        stop: arguments.bytes.map_or_else(once, whole),
         buffering: if arguments.buffered { Buffering::Buffered } else { Buffering::Direct },
         allocation: if arguments.extend && op != "read" {
             Allocation::Extend
@@ -151,7 +155,7 @@ fn workload_of(
             Allocation::Written
         },
         sync_at_end: arguments.buffered && op != "read",
-        ..predict::workload(machine::Op::Read, request_bytes, depth)
+        ..Workload::default()
     })
 }
 
@@ -164,7 +168,8 @@ fn latency(one: &Prediction) -> String {
 }
 
 fn limit(one: &Prediction) -> String {
-    format!("{} {:.0}%", one.bottleneck, one.busiest_share * 100.0)
+    let busy = one.busy_share.map_or(String::new(), |share| format!(" {:.0}%", share * 100.0));
+    format!("{}{busy}", one.bottleneck)
 }
 
 /// A table that fits a terminal.

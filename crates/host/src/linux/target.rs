@@ -398,6 +398,16 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
         }
         facts.warnings.extend(under.warnings);
     }
+    if let Some(shared) = facts.shared_by_members() {
+        let all = if count == 2 { "both".to_owned() } else { format!("several of the {count}") };
+        facts.warnings.insert(
+            0,
+            format!(
+                "{all} targets are on {}: they share it, so this is not a stripe of {count} devices; name targets on separate devices",
+                shared.name
+            ),
+        );
+    }
     facts.warnings.dedup();
     match direct {
         Ok(alignment) => facts.direct_align_bytes = alignment,

@@ -183,12 +183,7 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
 
 /// The sources of a stage's advertised rates: once if reads and writes share them.
 fn formulas(stage: &Stage) -> String {
-    // The stage's name is next to the formula, so drop it there.
-    let own = format!("{}: ", stage.name);
-    let short = |one: &StageRate| {
-        let formula = &one.advertised.as_ref()?.formula;
-        Some((one.op, formula.strip_prefix(&own).unwrap_or(formula).to_owned()))
-    };
+    let short = |one: &StageRate| Some((one.op, one.advertised.as_ref()?.formula.clone()));
     let reported: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();
     match &reported[..] {
         [] => String::new(),
@@ -212,13 +207,8 @@ mod tests {
     #[test]
     fn rates_of_any_length_align() {
         let stage = |mib_per_s: f64| {
-            let reached = results::Reached {
-                at_least: false,
-                throughput_bytes_per_s: mib_per_s * f64::from(1 << 20),
-                interval_95: None,
-                point: None,
-                formula: String::new(),
-            };
+            let rate = mib_per_s * f64::from(1 << 20);
+            let reached = results::Reached::new(rate, None, results::Method::Peak);
             let rate = StageRate {
                 op: OpKind::Read,
                 advertised: None,

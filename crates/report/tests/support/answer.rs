@@ -197,6 +197,7 @@ pub fn ladder() -> Ladder {
             interval_95: Some([achieved * mib * 0.98, achieved * mib * 1.02]),
             point: None,
             formula: "measured".into(),
+            how: None,
             at_least: kind == StageKind::Link,
         };
         let rate = StageRate {

@@ -34,12 +34,16 @@ pub trait Arm {
     fn facts(&self) -> (MachineFacts, &TargetFacts);
 }
 
+/// Builds a machine and its target again.
+type Renew<M> = Box<dyn Fn() -> machine::Result<(M, <M as Machine>::Target)>>;
+
 pub struct OnMachine<M: Machine> {
     machine: M,
     target: M::Target,
     facts: TargetFacts,
     workloads: Vec<Workload>,
     samples: Vec<Vec<Sample>>,
+    renew: Option<Renew<M>>,
 }
 
 impl<M: Machine> OnMachine<M> {
@@ -47,7 +51,13 @@ impl<M: Machine> OnMachine<M> {
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
-        OnMachine { machine, target, facts, workloads, samples }
+        OnMachine { machine, target, facts, workloads, samples, renew: None }
+    }
+
+    /// Asks each question once, of a new machine: runs of such a machine repeat exactly, and a used
+    /// one has data in its caches.
+    pub fn exact(self, renew: Renew<M>) -> OnMachine<M> {
+        OnMachine { renew: Some(renew), ..self }
     }
 }
 
@@ -62,6 +72,12 @@ impl<M: Machine> Arm for OnMachine<M> {
 
     fn run(&mut self, question: usize) -> machine::Result<[f64; VALUES]> {
         let workload = &self.workloads[question];
+        if let Some(renew) = &self.renew {
+            if let Some(sample) = self.samples[question].first() {
+                return Ok(run_measures(sample));
+            }
+            (self.machine, self.target) = renew()?;
+        }
         let options = next_run(&self.machine, &self.facts, workload, &self.samples[question]);
         let sample = sample(&self.machine, &mut self.target, workload, options)?;
         let values = run_measures(&sample);

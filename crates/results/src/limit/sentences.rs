@@ -164,7 +164,7 @@ impl fmt::Display for Exclusion {
                 write!(f, "the {}: {percent:.0} % busy", what.words())
             }
             (ExcludedBy::Trial { change, iops_ratio }, what) => {
-                write!(f, "the {}: {change}: {}", what.words(), show_change(*iops_ratio))
+                write!(f, "the {}: {change}: {}", what.words(), effect(*iops_ratio))
             }
         }
     }

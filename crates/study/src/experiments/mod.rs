@@ -1,13 +1,13 @@
 //! The experiments. Each has its own folder; to add one, add a folder and a line in [`ALL`].
 
-mod alignment;
+pub(crate) mod alignment;
 mod allocation;
-mod buffered;
+pub(crate) mod buffered;
 mod completions;
 mod cost;
 mod depth;
 mod device_cache;
-mod location;
+pub(crate) mod location;
 mod memory;
 mod random;
 mod streams;

@@ -9,7 +9,7 @@ mod layer_facts;
 mod rates;
 
 use crate::found::Found;
-use machine::{Layer, LayerKind, MachineFacts, ResourceKind};
+use machine::{Layer, LayerKind, MachineFacts};
 use results::{Answer, Bottleneck, Experiment, Ladder, LimitOf, Stage, StageKind, StageRate};
 use workload::OpKind;
 
@@ -53,13 +53,11 @@ impl Rungs<'_> {
         stages.retain(|stage| !self.machine.simulated || !stage.rates.is_empty());
         if self.machine.simulated {
             let name = self.machine.processor.clone();
-            stages.push(self.stage(StageKind::Processor, name, |op| {
-                self.by_busy_time(op, &[ResourceKind::Processor], None)
-            }));
+            stages.push(self.stage(StageKind::Processor, name, |op| self.processor(op)));
         }
         stages.push(self.stage(StageKind::Memory, "copy", |op| self.memory(op)));
         stages.push(self.stage(StageKind::PageCache, "warm", |op| self.page_cache(op)));
-        let system = facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
+        let system = own_file_system(&facts.layers).map(|at| &facts.layers[at]);
         let name = system.map_or_else(|| facts.name.clone(), |layer| layer.name.clone());
         let mut own = Vec::new();
         if !facts.in_memory {
@@ -81,7 +79,7 @@ impl Rungs<'_> {
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;
-        let own = layers.iter().position(|layer| layer.kind == LayerKind::FileSystem);
+        let own = own_file_system(layers);
         let below = layers.iter().enumerate().filter(|(at, _)| Some(*at) != own);
         let stage = |(_, layer): (usize, &Layer)| Stage {
             settings: layer_facts::settings(layer),
@@ -90,6 +88,11 @@ impl Rungs<'_> {
         };
         below.map(stage).collect()
     }
+}
+
+/// The program's own file system: the top layer. One below a device holds the files of loop devices.
+fn own_file_system(layers: &[Layer]) -> Option<usize> {
+    layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem).then_some(0)
 }
 
 fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {

@@ -1,13 +1,20 @@
 //! The rates of a stage: advertised, and achieved by the study's points.
 
 use super::Rungs;
+use crate::experiments::buffered;
+use crate::found::{Reading, best};
+use crate::grid::Curve;
 use machine::units::{show_rate, show_size};
-use machine::{Buffering, CacheState, Layer, LayerKind, ResourceKind, ResourceUse};
+use machine::{Layer, LayerKind, ResourceKind, ResourceUse};
 use measure::stats;
-use results::{Advertises, Axis, LimitOf, Numbers, Peak, Point, Reached, StageRate};
+use results::{Advertises, Axis, LimitOf, Method, Peak, Reached, StageRate};
 use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
+
+/// The request at which generator and processors are rated, and its depth.
+const NAMED_REQUEST: u32 = 64 << 10;
+const NAMED_DEPTH: u32 = 8;
 
 impl Rungs<'_> {
     fn peak(&self, op: OpKind) -> Option<&Peak> {
@@ -23,22 +30,12 @@ impl Rungs<'_> {
         let limits =
             self.answer.limits.iter().filter(|limit| limit.op == op && limit.of != LimitOf::Plain);
         let points = limits.filter_map(|limit| limit.point);
-        let (iops, request, point) = points.rev().find_map(|point| {
-            let one = &self.found.points[point];
-            Some((
-                one.numbers.as_ref()?.achieved.driver_ceiling_iops?,
-                f64::from(one.workload.request_bytes),
-                point,
-            ))
+        let (iops, point) = points.rev().find_map(|point| {
+            let numbers = self.found.points[point].numbers.as_ref()?;
+            Some((numbers.achieved.driver_ceiling_iops?, point))
         })?;
-        let formula = format!("{iops:.0} requests/s to nothing x {}", show_size(request as u64));
-        let achieved = Reached {
-            throughput_bytes_per_s: iops * request,
-            interval_95: None,
-            point: Some(point),
-            formula,
-            at_least: false,
-        };
+        let how = Method::ToNothing { iops, request_bytes: NAMED_REQUEST };
+        let achieved = Reached::new(iops * f64::from(NAMED_REQUEST), Some(point), how);
         Some(rate(op, None, Some(achieved)))
     }
 
@@ -54,14 +51,11 @@ impl Rungs<'_> {
             })
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         let interval = stats::estimate_values(&one.rates_bytes_per_s);
-        let threads =
-            if one.threads == 1 { "one thread".into() } else { format!("{} threads", one.threads) };
+        let how = Method::Copies { threads: one.threads };
+        let rate = interval.map_or(mean, |interval| interval.mean);
         Some(Reached {
-            throughput_bytes_per_s: interval.map_or(mean, |interval| interval.mean),
             interval_95: interval.map(|interval| [interval.low, interval.high]),
-            point: None,
-            formula: format!("measured: copying by {threads}"),
-            at_least: false,
+            ..Reached::new(rate, None, how)
         })
     }
 
@@ -69,47 +63,30 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(self.copy()?)))
     }
 
-    /// The best by some rate of the points that a test picks.
-    fn best(
-        &self,
-        op: OpKind,
-        pick: impl Fn(&Point) -> bool,
-        rate: impl Fn(&Point) -> Option<f64>,
-    ) -> Option<(usize, &Point)> {
-        let of_op = self
-            .found
-            .points
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| one.workload.op == op && pick(one));
-        of_op
-            .filter(|(_, one)| rate(one).is_some())
-            .max_by(|a, b| rate(a.1).unwrap_or(0.0).total_cmp(&rate(b.1).unwrap_or(0.0)))
+    /// The best of an experiment's curves, as the experiment estimates it.
+    fn best_of(&self, curves: &[Curve], how: Method) -> Option<Reached> {
+        let all: Vec<Reading> = curves.iter().flat_map(|curve| self.found.curve(curve)).collect();
+        let best = best(&all)?;
+        Some(Reached {
+            interval_95: best.interval_95,
+            ..Reached::new(best.y, Some(best.point), how)
+        })
     }
 
     pub(super) fn page_cache(&self, op: OpKind) -> Option<StageRate> {
-        let returned = |one: &Point| one.numbers.as_ref().map(Numbers::returned_bytes_per_s);
-        let simple = |one: &Point| {
-            one.workload.buffering == Buffering::Buffered && one.workload.outstanding() == 1
+        let curve = if op == OpKind::Write { &buffered::RETURNED } else { &buffered::WARM };
+        let fastest = best(&self.found.curve(curve))?.y;
+        let ceiling = self.cache_ceiling(op, fastest);
+        let faster_than_memory = ceiling.is_none();
+        let how = match op {
+            OpKind::Write => Method::UntilReturn { faster_than_memory },
+            _ => Method::Cached { faster_than_memory },
         };
-        let pick = |one: &Point| match op {
-            OpKind::Write => simple(one) && one.workload.sync_at_end,
-            _ => simple(one) && one.workload.cache == CacheState::Warm,
-        };
-        let (index, point) = self.best(op, pick, returned)?;
-        let ceiling = self.cache_ceiling(op, returned(point)?);
-        let how =
-            if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
-        let how = if ceiling.is_none() {
-            format!("{how}; faster than memory's ceiling")
-        } else {
-            how.to_owned()
-        };
-        let mut rate = self.measured(op, ceiling, index, point, &how);
-        if let Some(achieved) = rate.achieved.as_mut().filter(|_| op == OpKind::Write) {
-            (achieved.throughput_bytes_per_s, achieved.interval_95) = (returned(point)?, None);
-        }
-        Some(rate)
+        Some(self.with_half_power(rate(
+            op,
+            ceiling,
+            self.best_of(std::slice::from_ref(curve), how),
+        )))
     }
 
     /// Memory's limit for one thread on page-cache I/O: a copy, or only one side of it if the rate
@@ -139,18 +116,11 @@ impl Rungs<'_> {
             throughput_bytes_per_s: peak.throughput_bytes_per_s,
             formula: "the best direct rate".into(),
         });
-        if op == OpKind::Write {
-            let synced = |one: &Point| {
-                one.workload.buffering == Buffering::Buffered && one.workload.sync_at_end
-            };
-            let (index, point) = self.best(op, synced, Point::rate)?;
-            return Some(self.measured(op, below, index, point, "measured: to stable storage"));
-        }
-        let cold = |one: &Point| {
-            one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold
+        let (curves, how) = match op {
+            OpKind::Write => (&[buffered::SYNCED][..], Method::Synced),
+            _ => (&[buffered::COLD, buffered::HINTED][..], Method::Cold),
         };
-        let (index, point) = self.best(op, cold, Point::rate)?;
-        Some(self.measured(op, below, index, point, "measured with a cold cache"))
+        Some(self.with_half_power(rate(op, below, Some(self.best_of(curves, how)?))))
     }
 
     pub(super) fn direct(&self, op: OpKind) -> Option<StageRate> {
@@ -159,12 +129,12 @@ impl Rungs<'_> {
             throughput_bytes_per_s: one.throughput_bytes_per_s,
             formula: format!("the narrowest below: {}", one.layer),
         });
-        let point = &self.found.points[peak.point];
+        let achieved = Reached {
+            interval_95: peak.interval_95,
+            ..Reached::new(peak.throughput_bytes_per_s, Some(peak.point), Method::Peak)
+        };
         let half = self.half_power_of_peak(peak);
-        Some(StageRate {
-            half_power_bytes: half,
-            ..self.measured(op, below, peak.point, point, "measured: the peak")
-        })
+        Some(StageRate { half_power_bytes: half, ..rate(op, below, Some(achieved)) })
     }
 
     /// The request size at which the peak's kind of request gets half of the peak.
@@ -173,22 +143,10 @@ impl Rungs<'_> {
         self.answer.half_power_size(peak.op, depth)?.setting()
     }
 
-    fn measured(
-        &self,
-        op: OpKind,
-        advertised: Option<Advertises>,
-        index: usize,
-        point: &Point,
-        how: &str,
-    ) -> StageRate {
-        let achieved = point.numbers.as_ref().map(|numbers| Reached {
-            throughput_bytes_per_s: numbers.throughput_bytes_per_s,
-            interval_95: numbers.interval_95,
-            point: Some(index),
-            formula: how.into(),
-            at_least: false,
-        });
-        StageRate { half_power_bytes: self.half_power(index), ..rate(op, advertised, achieved) }
+    /// With the half-power point of the curve through the point that gave the rate.
+    fn with_half_power(&self, rate: StageRate) -> StageRate {
+        let point = rate.achieved.as_ref().and_then(|achieved| achieved.point);
+        StageRate { half_power_bytes: point.and_then(|point| self.half_power(point)), ..rate }
     }
 
     /// The request size at which the curve through a point reaches half of its best.
@@ -217,24 +175,52 @@ impl Rungs<'_> {
         if resource.busy_percent <= 0.0 {
             return None;
         }
-        let share = resource.busy_percent / 100.0;
-        let achieved = Reached {
-            throughput_bytes_per_s: peak.throughput_bytes_per_s / share,
-            interval_95: peak.interval_95.map(|ends| ends.map(|end| end / share)),
-            point: Some(peak.point),
-            formula: format!(
-                "{} / {:.1} % busy",
-                show_rate(peak.throughput_bytes_per_s),
-                resource.busy_percent
-            ),
-            at_least: false,
-        };
+        let achieved = while_busy(
+            (peak.throughput_bytes_per_s, peak.interval_95),
+            resource.busy_percent,
+            peak.point,
+            None,
+        );
         Some(StageRate {
             busy_percent: Some(resource.busy_percent),
             half_power_bytes: self
                 .half_power_by_busy_time(peak, kinds)
                 .or_else(|| self.half_power_of_peak(peak)),
             ..rate(op, advertised, Some(achieved))
+        })
+    }
+
+    /// The processors' rate while they work, at one named request: their cost is that of requests
+    /// more than of bytes, so the peak's request would decide it.
+    pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
+        let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
+        let named = |workload: &Workload| {
+            let deep = self.found.setting.deep(op, NAMED_REQUEST, NAMED_DEPTH);
+            *workload == Workload { stop: workload.stop, seed: workload.seed, ..deep }
+        };
+        let (index, numbers) =
+            self.found.entries.iter().zip(self.found.points).enumerate().find_map(
+                |(index, (entry, point))| {
+                    let wanted = named(&point.workload) && shape == Some(&entry.shape);
+                    Some((index, point.numbers.as_ref().filter(|_| wanted)?))
+                },
+            )?;
+        let resources = &numbers.achieved.resources;
+        let processor = resources.iter().find(|one| one.kind == ResourceKind::Processor)?;
+        if processor.busy_percent <= 0.0 {
+            return None;
+        }
+        let request = format!("{} x {NAMED_DEPTH}", show_size(u64::from(NAMED_REQUEST)));
+        let achieved = while_busy(
+            (numbers.throughput_bytes_per_s, numbers.interval_95),
+            processor.busy_percent,
+            index,
+            Some(request),
+        );
+        let at_peak = self.resources(op).iter().find(|one| one.kind == ResourceKind::Processor);
+        Some(StageRate {
+            busy_percent: at_peak.map(|one| one.busy_percent),
+            ..rate(op, None, Some(achieved))
         })
     }
 
@@ -276,6 +262,8 @@ impl Rungs<'_> {
     pub(super) fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
         let writes = op == OpKind::Write;
         let reported = layer.advertised_formula.as_deref().unwrap_or("advertised");
+        let own = format!("{}: ", layer.name);
+        let reported = reported.strip_prefix(&own).unwrap_or(reported);
         let advertised =
             layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
                 throughput_bytes_per_s: whole,
@@ -306,11 +294,8 @@ impl Rungs<'_> {
         let peak = self.peak(op)?;
         let numbers = self.found.points[peak.point].numbers.as_ref();
         let achieved = Reached {
-            throughput_bytes_per_s: peak.throughput_bytes_per_s,
             interval_95: peak.interval_95,
-            point: Some(peak.point),
-            formula: "passed through at the peak".into(),
-            at_least: true,
+            ..Reached::new(peak.throughput_bytes_per_s, Some(peak.point), Method::PassedThrough)
         };
         let busy = numbers.and_then(|numbers| numbers.achieved.device_busy_percent);
         let busy = busy.filter(|_| {
@@ -322,6 +307,21 @@ impl Rungs<'_> {
             half_power_bytes,
             ..rate(op, advertised, Some(achieved))
         })
+    }
+}
+
+/// A layer's rate while it works, from a rate with its interval and the busy share at it.
+fn while_busy(
+    (throughput, interval): (f64, Option<[f64; 2]>),
+    busy_percent: f64,
+    point: usize,
+    request: Option<String>,
+) -> Reached {
+    let share = busy_percent / 100.0;
+    let how = Method::WhileBusy { request, throughput_bytes_per_s: throughput, busy_percent };
+    Reached {
+        interval_95: interval.map(|ends| ends.map(|end| end / share)),
+        ..Reached::new(throughput / share, Some(point), how)
     }
 }
 

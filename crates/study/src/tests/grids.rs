@@ -6,7 +6,7 @@ use crate::experiments::ALL;
 use crate::grid::Rank;
 use crate::plan::{Effort, Plan};
 use crate::schedule::{thin, wanted};
-use machine::{CacheState, TargetFacts, units::KIB};
+use machine::{CacheState, Layer, LayerKind, Share, TargetFacts, units::KIB};
 use results::Question;
 use std::collections::BTreeSet;
 use workload::OpKind;
@@ -73,6 +73,21 @@ fn read_only_targets_are_only_read() {
         let grid = (experiment.grid)(&StudyContext { facts: facts.clone(), ..setting() });
         assert!(grid.cells.iter().all(|cell| !cell.workload.writes()), "{}", experiment.id);
     }
+}
+
+#[test]
+fn targets_on_one_disk_are_not_measured_as_a_stripe() {
+    let stripe = |reads: f64| {
+        let share = Share { reads, writes: reads };
+        let disk = Layer { share, ..Layer::new(LayerKind::Disk, "vda") };
+        let facts = TargetFacts { members: 2, layers: vec![disk], ..setting().facts };
+        let setting = StudyContext { facts, members: 2, ..setting() };
+        let experiment = ALL.iter().find(|one| one.id == "stripe").expect("an experiment");
+        (experiment.grid)(&setting).skipped
+    };
+    assert_eq!(stripe(0.5), None);
+    let why = stripe(1.0).expect("both are on one disk");
+    assert!(why.contains("share vda"), "{why}");
 }
 
 #[test]

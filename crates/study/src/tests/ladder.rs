@@ -5,14 +5,18 @@ use super::{entry, facts};
 use crate::checklist::checklist;
 use crate::command::Command;
 use crate::context::StudyContext;
+use crate::experiments::{ALL, buffered};
 use crate::found::{Found, PeakRates};
+use crate::grid::{Grid, Rank};
 use crate::ladder::ladder;
 use crate::sampler::Entry;
+use crate::schedule::Trial;
 use machine::{
     Buffering, Layer, LayerKind, MachineFacts, PartitionFacts, Share, TargetFacts, TargetSpec,
 };
 use results::{
-    Answer, Bottleneck, Ladder, Limit, LimitOf, Point, RuleState, Stage, StageKind, StageRate,
+    Answer, Bottleneck, Ladder, Limit, LimitOf, Method, Point, RuleState, Stage, StageKind,
+    StageRate,
 };
 use workload::{OpKind, Workload};
 
@@ -99,9 +103,10 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let setting = StudyContext { facts, ..super::setting() };
     let memory = Ok(Vec::new());
+    let trials = [of_buffered(entries)];
     let found = || Found {
         setting: &setting,
-        trials: &[],
+        trials: &trials,
         entries,
         points: &points,
         measured: PeakRates::default(),
@@ -134,6 +139,22 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
     }));
     answer.checklist = checklist(&found(), &answer.limits);
     (ladder(&found(), &experiments, &answer, &machine), answer)
+}
+
+/// The experiment of the page cache with the plain writes among some entries.
+fn of_buffered(entries: &[Entry]) -> Trial {
+    let mut grid = Grid::default();
+    let plain =
+        |workload: &Workload| workload.sync_at_end && workload.buffering == Buffering::Buffered;
+    for (point, entry) in entries.iter().enumerate().filter(|(_, one)| plain(&one.workload)) {
+        for (curve, synced) in [(buffered::RETURNED, false), (buffered::SYNCED, true)] {
+            let workload = entry.workload.clone();
+            let cell = grid.add(curve, workload.request_bytes, workload, Rank::Core);
+            (cell.point, cell.synced) = (Some(point), synced);
+        }
+    }
+    let experiment = ALL.iter().find(|one| one.id == "buffered").expect("an experiment");
+    Trial { experiment, grid }
 }
 
 fn stage<'a>(ladder: &'a Ladder, name: &str) -> &'a Stage {
@@ -255,6 +276,30 @@ fn writes_to_stable_storage_have_an_interval() {
     let rate = 1000.0 * f64::from(REQUEST);
     assert!(low < rate && rate < high && high < rate * 1.3, "{reached:?}");
     assert!((reached.throughput_bytes_per_s / rate - 1.0).abs() < 0.01, "{reached:?}");
+}
+
+#[test]
+fn the_page_cache_is_rated_without_the_flush() {
+    let (ladder, _) = made(on_layers(), None);
+    let cache = ladder.stages.iter().find(|one| one.kind == StageKind::PageCache).expect("a stage");
+    let write = cache.rates.iter().find(|rate| rate.op == OpKind::Write).expect("a rate");
+    let reached = write.achieved.as_ref().expect("a rate");
+    assert!((reached.throughput_bytes_per_s / (2000.0 * f64::from(REQUEST)) - 1.0).abs() < 0.01);
+    assert_eq!(reached.how, Some(Method::UntilReturn { faster_than_memory: true }));
+}
+
+#[test]
+fn the_file_system_below_a_loop_device_is_not_the_program_s() {
+    let below = layer(LayerKind::FileSystem, "tmpfs on /dev/shm", None, &[]);
+    let facts = TargetFacts {
+        layers: vec![layer(LayerKind::Loop, "loop0", None, &[]), below],
+        name: "/dev/loop0".into(),
+        ..facts()
+    };
+    let (ladder, _) = made(facts, None);
+    assert_eq!(stage(&ladder, "tmpfs on /dev/shm").kind, StageKind::FileSystem);
+    let direct = ladder.stages.iter().find(|one| one.kind == StageKind::Direct).expect("a stage");
+    assert_eq!(direct.name, "/dev/loop0");
 }
 
 #[test]

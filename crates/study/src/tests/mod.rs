@@ -1,6 +1,7 @@
 //! Tests on synthetic points of known truth.
 
 mod answer;
+mod checklist;
 mod experiments;
 mod grids;
 mod ladder;

@@ -17,7 +17,9 @@ use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
-use results::{Bottleneck, Cause, Limit, LimitChange, LimitTrial, Meaning, Numbers, Point};
+use results::{
+    Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Numbers, Point,
+};
 use workload::Workload;
 
 /// Minimum ratio that counts as a gain.
@@ -104,6 +106,15 @@ pub(crate) fn limit(
     limit.cause = Some(cause);
     limit.refutation = evidence.would_refute(what);
     limit.with_sentences()
+}
+
+/// The limit of one point by its figures only: no trial was made to refute it.
+pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> Limit {
+    let workload = &point.workload;
+    let plain = !workload.buffering.is_direct() && workload.outstanding() == 1;
+    let of = if plain { LimitOf::Plain } else { LimitOf::Peak };
+    let case = Case { of, op: workload.op, base: 0, trials: Vec::new(), other_target: None };
+    limit(&case, &[], std::slice::from_ref(point), facts, machine, None, None)
 }
 
 /// Whether a ratio is a noticeable and certain gain.

@@ -1,7 +1,7 @@
 //! Cloud volumes: quotas with burst credit.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
-use machine::{Layer, Nanos, Op};
+use machine::{BurstFacts, Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,20 @@ impl Model for CloudVolume {
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
         let mut layer = drives.disks(Some(self.bytes_per_s));
         layer.advertised_iops = Some(self.iops * f64::from(drives.count));
+        let count = f64::from(drives.count);
+        let burst = |in_requests, sustained: f64, burst: f64, credit: f64| BurstFacts {
+            writes_only: false,
+            in_requests,
+            burst_per_s: burst * count,
+            sustained_per_s: sustained * count,
+            // Credit is earned while it is spent.
+            lasts_s: credit / (burst - sustained),
+        };
+        layer.facts.bursts = vec![
+            burst(true, self.iops, self.burst_iops, self.credit_requests),
+            burst(false, self.bytes_per_s, self.burst_bytes_per_s, self.credit_bytes),
+        ];
+        layer.facts.bursts.retain(|one| one.burst_per_s > one.sustained_per_s && one.lasts_s > 0.0);
         vec![layer]
     }
 

@@ -1,7 +1,7 @@
 //! Facts about a target that is not open.
 
 use super::{Roots, under};
-use machine::{Error, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{Error, Layer, Result, Share, TargetFacts, TargetKind, TargetSpec};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,17 @@ pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         (_, true) => TargetKind::File,
         _ => TargetKind::Device,
     };
+    // Each of several places has its share of the bytes.
+    let count = spec.places.len().max(1) as f64;
+    let with_data = if spec.raid5.is_some() { (count - 1.0).max(1.0) } else { count };
+    let own = Share { reads: 1.0 / count, writes: 1.0 / with_data };
+    let mut layers = Vec::new();
+    for layer in spec.places.iter().skip(1).try_fold(under.layers, |mut all, place| {
+        all.extend(super::under(roots, place)?.layers);
+        Result::Ok(all)
+    })? {
+        super::join(&mut layers, Layer { share: layer.share.times(own), ..layer });
+    }
     let named = spec.places.iter().all(|place| spec.destroy.contains(place));
     let chunk = if spec.chunk == 0 { crate::DEFAULT_CHUNK } else { spec.chunk };
     Ok(TargetFacts {
@@ -40,7 +51,7 @@ pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         raid5: spec.raid5,
         in_memory: under.in_memory,
         devices: Vec::new(),
-        layers: under.layers,
+        layers,
         warnings: Vec::new(),
     })
 }

@@ -47,6 +47,13 @@ fn grid(setting: &StudyContext) -> Grid {
     grid
 }
 
+/// The points at the start and at the end of the target.
+pub(crate) fn ends(found: &Found<'_>, op: OpKind) -> Option<[usize; 2]> {
+    let curve = found.curve(&curve(op));
+    let [start, end] = [curve.first()?, curve.last()?];
+    (start.x == 0.0 && end.x == 1.0).then_some([start.point, end.point])
+}
+
 fn conclude(found: &Found<'_>) -> Conclusion {
     let (mut sentences, mut alike, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
     for op in OPS {

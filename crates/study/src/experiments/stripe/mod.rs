@@ -91,6 +91,12 @@ fn grid(setting: &StudyContext) -> Grid {
     if count < 2 {
         return Grid::skipped("it needs several targets: name them all after the command");
     }
+    if let Some(shared) = setting.facts.shared_by_members() {
+        return Grid::skipped(format!(
+            "the targets share {}, so they do not form a stripe",
+            shared.name
+        ));
+    }
     if setting.facts.raid5.is_some() {
         return Grid::skipped(
             "the members of a RAID 5 set hold its parity: they are not measured individually, and the chunk is fixed",
