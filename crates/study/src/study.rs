@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::command::Command;
-use crate::confirm::{confirm, highest};
+use crate::confirm::{BestRates, confirm, highest};
 use crate::context::StudyContext;
 use crate::crossings;
 use crate::experiments::ALL;
@@ -66,7 +66,7 @@ pub fn study<M: Machine>(
     crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(&mut sampler, &setting, &spec, &peaks)?;
     schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &memory)?;
-    let cases = settle_peaks(&mut sampler, &setting, &mut peaks, &bursts, cases)?;
+    let cases = settle_peaks(&mut sampler, &setting, &mut peaks, &mut bursts, cases)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> =
@@ -93,8 +93,7 @@ pub fn study<M: Machine>(
     let command = Command::new(&spec, &facts);
     let (experiments, answer, ladder) = answer::answer(
         found,
-        &peaks,
-        &bursts,
+        &BestRates { peaks: &peaks, bursts: &bursts },
         &cases,
         &machine.facts(),
         &command,
@@ -130,15 +129,21 @@ fn settle_peaks<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
     peaks: &mut [(OpKind, usize)],
-    bursts: &[(OpKind, Burst)],
+    bursts: &mut Vec<(OpKind, Burst)>,
     mut cases: Vec<Case>,
 ) -> Result<Vec<Case>> {
     for last in (0..=MOVES).map(|number| number == MOVES) {
         sampler.unite_visits();
-        let moved = highest(&sampler.entries, setting, peaks, bursts);
+        let moved = highest(&sampler.entries, setting, peaks, bursts, &cases);
         if moved.is_empty() {
             break;
         }
+        // A rate above the burst's is no longer what remains after it.
+        bursts.retain(|(op, burst)| {
+            let peak = peaks.iter().find(|one| one.0 == *op).map(|one| one.1);
+            let rate = peak.and_then(|peak| sampler.entries[peak].point().rate());
+            rate.is_some_and(|rate| rate < burst.throughput_bytes_per_s)
+        });
         for &(op, peak) in peaks.iter().filter(|(op, _)| moved.contains(op)) {
             let case = investigate_peak(sampler, setting, (op, peak), !last)?;
             match cases.iter_mut().find(|one| one.of == LimitOf::Peak && one.op == op) {
