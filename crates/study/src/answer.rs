@@ -1,6 +1,7 @@
 //! The answer: conclusions over all points of a study.
 
 use crate::command::Command;
+use crate::confirm::BestRates;
 use crate::figures;
 use crate::findings::{findings, is_worth_a_word};
 use crate::found::{Conclusion, Found, PeakRates};
@@ -9,21 +10,18 @@ use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, doubts, ladder, models, trial, verdict};
 use machine::{Machine, MachineFacts};
-use results::{
-    Answer, Burst, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain,
-};
+use results::{Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain};
 use std::collections::BTreeSet;
 use workload::OpKind;
 
 /// Relative half-width of a peak's interval above which the peak is uncertain.
 const UNDECIDED: f64 = 0.1;
 
-/// The experiments with their conclusions, the overall answer, and the ladder. `peaks` holds the
-/// best point of each operation, `bursts` what it exceeds after a rest, `cases` the rates whose limits are wanted.
+/// The experiments with their conclusions, the overall answer, and the ladder. `cases` holds the
+/// rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
-    peaks: &[(OpKind, usize)],
-    bursts: &[(OpKind, Burst)],
+    best: &BestRates<'_>,
     cases: &[Case],
     machine: &MachineFacts,
     command: &Command,
@@ -31,6 +29,7 @@ pub(crate) fn answer(
     left_out: Vec<String>,
 ) -> (Vec<Experiment>, Answer, Ladder) {
     let (facts, points) = (&found.setting.facts, found.points);
+    let BestRates { peaks, bursts } = best;
     found.measured = PeakRates::measured(peaks, points);
     let peak = |&(op, point): &(OpKind, usize)| {
         let rate = found.measured.of(op)?;

@@ -4,12 +4,18 @@ use crate::context::StudyContext;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
-use crate::trial::{PLAIN_BYTES, is_plain};
+use crate::trial::{Case, PLAIN_BYTES, is_plain};
 use machine::{Allocation, CacheState, Machine, Nanos, Result, THROTTLE_SLICE_NS};
-use results::Burst;
 use results::rules::is_above;
+use results::{Burst, LimitOf};
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
+
+/// The best point of each operation, and the bursts above them.
+pub(crate) struct BestRates<'a> {
+    pub(crate) peaks: &'a [(OpKind, usize)],
+    pub(crate) bursts: &'a [(OpKind, Burst)],
+}
 
 /// Latest share of the budget at which a new choice is still measured from scratch.
 const CHOICE_SHARE: f64 = 0.76;
@@ -83,20 +89,31 @@ pub(crate) fn measure_chosen<M: Machine>(
 
 /// Moves each peak to the highest settled rate of the whole target: points that were measured after
 /// the peak was chosen may be faster, and the target may have been slow when it was measured.
-/// Returns the operations whose peak moved.
+/// A trial that gains is not such a point: the limit reports it. Returns the operations whose peak
+/// moved.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,
     peaks: &mut [(OpKind, usize)],
     bursts: &[(OpKind, Burst)],
+    cases: &[Case],
 ) -> Vec<OpKind> {
     let mut moved = Vec::new();
     for (op, peak) in peaks {
         let burst = bursts.iter().find(|one| one.0 == *op).map(|one| one.1);
         let best = entries[*peak].point();
         let rate = |index: usize| entries[index].point().rate().unwrap_or(0.0);
+        let of_peak = cases.iter().filter(|case| case.of == LimitOf::Peak && case.base == *peak);
+        let gains = |case: &Case| -> Vec<usize> {
+            let gains = |variant| case.ratio(variant, entries).is_some_and(|one| one.low > 1.0);
+            case.trials.iter().filter(|one| gains(one.0)).map(|one| one.1).collect()
+        };
+        let tried: Vec<usize> = of_peak.flat_map(gains).collect();
         let above = |index: &usize| {
             let entry = &entries[*index];
+            if tried.contains(index) {
+                return false;
+            }
             let faster = is_above(entry.point(), best, burst, &setting.facts);
             // A plain program gets at most the peak, however near the two are.
             let plain = PLAIN_BYTES.iter().any(|&bytes| is_plain(entry, *op, bytes, setting))

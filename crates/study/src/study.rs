@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::command::Command;
-use crate::confirm::{confirm, highest};
+use crate::confirm::{BestRates, confirm, highest};
 use crate::context::StudyContext;
 use crate::crossings;
 use crate::experiments::ALL;
@@ -93,8 +93,7 @@ pub fn study<M: Machine>(
     let command = Command::new(&spec, &facts);
     let (experiments, answer, ladder) = answer::answer(
         found,
-        &peaks,
-        &bursts,
+        &BestRates { peaks: &peaks, bursts: &bursts },
         &cases,
         &machine.facts(),
         &command,
@@ -131,11 +130,11 @@ fn measure<M: Machine>(
     let mut trials = schedule::measure(sampler, &mut setting, plan)?;
     let mut peaks = confirm(sampler, &setting, &trials, plan)?;
     climb(sampler, &setting, &mut peaks)?;
-    let bursts = sustain(sampler, &setting, &mut peaks)?;
+    let mut bursts = sustain(sampler, &setting, &mut peaks)?;
     crossings::bracket(sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(sampler, &setting, spec, &peaks)?;
     schedule::settle(sampler, &setting, &mut trials, plan, &peaks, memory)?;
-    let cases = settle_peaks(sampler, &setting, &mut peaks, &bursts, cases)?;
+    let cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
     Ok(Measurements { setting, trials, peaks, bursts, cases })
 }
 
@@ -147,15 +146,21 @@ fn settle_peaks<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
     peaks: &mut [(OpKind, usize)],
-    bursts: &[(OpKind, Burst)],
+    bursts: &mut Vec<(OpKind, Burst)>,
     mut cases: Vec<Case>,
 ) -> Result<Vec<Case>> {
     for last in (0..=MOVES).map(|number| number == MOVES) {
         sampler.unite_visits();
-        let moved = highest(&sampler.entries, setting, peaks, bursts);
+        let moved = highest(&sampler.entries, setting, peaks, bursts, &cases);
         if moved.is_empty() {
             break;
         }
+        // A rate above the burst's is no longer what remains after it.
+        bursts.retain(|(op, burst)| {
+            let peak = peaks.iter().find(|one| one.0 == *op).map(|one| one.1);
+            let rate = peak.and_then(|peak| sampler.entries[peak].point().rate());
+            rate.is_some_and(|rate| rate < burst.throughput_bytes_per_s)
+        });
         for &(op, peak) in peaks.iter().filter(|(op, _)| moved.contains(op)) {
             let case = investigate_peak(sampler, setting, (op, peak), !last)?;
             match cases.iter_mut().find(|one| one.of == LimitOf::Peak && one.op == op) {

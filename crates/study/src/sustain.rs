@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(with(step(40)), Some(Fall { iops: 200.0, length_ns: 400_000_000 }));
         assert_eq!(with(step(90)), None, "too little follows to show the rate that lasts");
         assert_eq!(with(step(0)), None);
-        assert_eq!(with(step(40).into_iter().rev().collect()), None, "a warm-up is no burst");
+        assert_eq!(with(step(40).into_iter().rev().collect()), None, "a warm-up is not a burst");
         assert_eq!(with(vec![1.0]), None);
     }
 }

@@ -4,7 +4,7 @@ use machine::units::{KIB, MIB};
 use machine::{Machine, TargetSpec};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use results::{HalfPower, Program, Results};
+use results::{HalfPower, Limit, LimitOf, Program, Results};
 use study::{Effort, Plan};
 use twin::description::{Description, Drive, ZoneLaw};
 use twin::settings::Setup;
@@ -97,10 +97,15 @@ impl Behind {
     /// Bytes per second at this depth: as many as fit in one request's time, unless something
     /// saturates.
     fn throughput(&self, bytes: f64, depth: f64) -> f64 {
+        self.throughput_of(bytes, depth, 1)
+    }
+
+    /// The same of several threads, each on a processor of its own.
+    fn throughput_of(&self, bytes: f64, depth: f64, threads: u32) -> f64 {
         let one = self.fixed_ns() + self.ns_per_byte() * bytes;
         let workers = f64::from(self.workers) / (self.fixed_us * 1e3 + 1e9 / self.rate * bytes);
-        // One thread issues requests, on one processor at a time.
-        let processor = 1.0 / self.cpu_ns(bytes);
+        // Each thread issues requests on one processor at a time.
+        let processor = f64::from(threads.min(self.cores)) / self.cpu_ns(bytes);
         let requests = (depth / one).min(workers).min(processor).min(self.total / 1e9 / bytes);
         requests * 1e9 * bytes
     }
@@ -110,10 +115,13 @@ impl Behind {
         let reads = results.points.iter().filter(|point| {
             point.workload.op.name() == "read" && point.workload.buffering.is_direct()
         });
-        let tried: Vec<usize> = results
-            .answer
+        // The limit of the peak reports what gains over it.
+        let of_peak = |limit: &&Limit| limit.of == LimitOf::Peak && limit.op.name() == "read";
+        let answer = results.answer.as_ref().expect("an answer");
+        let tried: Vec<usize> = answer
+            .limits
             .iter()
-            .flat_map(|answer| &answer.limits)
+            .filter(of_peak)
             .flat_map(|limit| &limit.trials)
             .filter_map(|trial| trial.after)
             .collect();
@@ -122,9 +130,10 @@ impl Behind {
                 !tried.iter().any(|&index| std::ptr::eq(*point, &results.points[index]))
             })
             .map(|point| {
-                self.throughput(
+                self.throughput_of(
                     f64::from(point.workload.request_bytes),
                     f64::from(point.workload.outstanding()),
+                    point.workload.threads,
                 )
             })
             .fold(0.0, f64::max)

@@ -2,7 +2,6 @@
 
 use super::{Checks, GAIN, Rule, SAME};
 use crate::{Bottleneck, Cause, Limit, LimitChange, LimitTrial, Meaning};
-use machine::TargetKind;
 
 impl Checks<'_> {
     pub(super) fn limits(&mut self) {
@@ -36,10 +35,14 @@ impl Checks<'_> {
         let Some((rate, admits)) = limit.throughput_bytes_per_s.zip(self.admitted(limit.op)) else {
             return;
         };
-        // The parts of a simulated machine count their busy time: a part may be busy all the time
-        // at the same rate as another.
-        let least = if self.facts.kind == TargetKind::Simulated { 1.0 + SAME } else { 1.0 };
-        let at_cap = measures && rate >= admits * least;
+        let point = limit.point.and_then(|point| self.points.get(point));
+        // Parts that count their busy time may be busy at the rate of another.
+        let counted = point
+            .and_then(|point| point.numbers.as_ref())
+            .is_some_and(|numbers| !numbers.achieved.resources.is_empty());
+        // What a device advertises does not bind a cache's rate or a burst's, which the peak names.
+        let burst = rate > admits * (1.0 + SAME) && self.is_beyond(limit.op);
+        let at_cap = measures && rate >= admits && !counted && !burst;
         let below = matches!(
             limit.what,
             B::Throttle

@@ -7,6 +7,7 @@ mod peaks;
 
 pub use peaks::is_above;
 
+use crate::finding::PeakDoubt;
 use crate::{Answer, Point, Results};
 use machine::TargetFacts;
 use serde_json::Value;
@@ -58,7 +59,7 @@ rules! {
     CapIsLimit => "a rate at a known limit has this limit",
     /// A trial whose interval allows a gain and none is undecided.
     TrialDecided => "a trial that allows both outcomes is undecided",
-    /// Nothing gains over a rate that more requests gain nothing over.
+    /// A limit's words do not deny what its trials show.
     LimitAgrees => "a limit agrees with its trials",
     /// A finding agrees with the quantities that it refers to.
     FindingAgrees => "a finding agrees with the rates it compares",
@@ -178,6 +179,16 @@ impl<'a> Checks<'a> {
             .filter_map(|layer| layer.target_rate(op == OpKind::Write))
             .filter(|&rate| rate > 0.0);
         rates.min_by(f64::total_cmp)
+    }
+
+    /// Whether the answer says that the rates of an operation exceed what is advertised, or last
+    /// only for a time.
+    fn is_beyond(&self, op: OpKind) -> bool {
+        let doubted =
+            self.answer.peak_doubts.iter().any(
+                |doubt| matches!(doubt, PeakDoubt::AboveAdvertised { op: of, .. } if *of == op),
+            );
+        doubted || self.answer.peak(op).is_some_and(|peak| peak.burst.is_some())
     }
 
     /// A quantity that is the rate of a point.

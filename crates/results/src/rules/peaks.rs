@@ -1,7 +1,7 @@
 //! Rules about peaks and the rates of plain programs.
 
 use super::{Checks, ROUNDING, Rule, SAME};
-use crate::{Burst, CACHED_PERCENT, PeakDoubt, Point, Question};
+use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point, Question};
 use machine::{TargetFacts, TargetKind};
 use std::collections::HashMap;
 use workload::OpKind;
@@ -45,7 +45,10 @@ impl Checks<'_> {
             let best = self.points.get(peak.point);
             let faster = best.and_then(|best| {
                 let facts = self.facts;
-                self.points.iter().position(|point| is_above(point, best, peak.burst, facts))
+                let tried = self.gains_of_trials(peak);
+                self.points.iter().enumerate().position(|(index, point)| {
+                    is_above(point, best, peak.burst, facts) && !tried.contains(&index)
+                })
             });
             if let Some(index) = faster {
                 let other = self.rate(index).unwrap_or_default();
@@ -59,10 +62,7 @@ impl Checks<'_> {
                 let admits = cap.throughput_bytes_per_s * (1.0 + SAME);
                 rate > admits && low > admits
             });
-            let called = self.answer.peak_doubts.iter().any(
-                |doubt| matches!(doubt, PeakDoubt::AboveAdvertised { op: of, .. } if *of == op),
-            );
-            if let Some(cap) = cap.filter(|_| !called) {
+            if let Some(cap) = cap.filter(|_| !self.is_beyond(op)) {
                 let (layer, admits) = (&cap.layer, cap.throughput_bytes_per_s);
                 self.add(
                     Rule::BelowCap,
@@ -82,6 +82,17 @@ impl Checks<'_> {
                 }
             }
         }
+    }
+
+    /// The points of trials that gain over a peak: its limit reports them.
+    fn gains_of_trials(&self, peak: &Peak) -> Vec<usize> {
+        let of_peak = self.answer.limits.iter().filter(|limit| limit.point == Some(peak.point));
+        let gains =
+            |trial: &&LimitTrial| trial.iops_ratio_interval_95.is_some_and(|[low, _]| low > 1.0);
+        of_peak
+            .flat_map(|limit| limit.trials.iter().filter(gains))
+            .filter_map(|trial| trial.after)
+            .collect()
     }
 
     /// Points of one workload on one stripe.

@@ -288,7 +288,10 @@ impl Rungs<'_> {
             ],
             _ => &[],
         };
-        if let Some(by_busy_time) = self.by_busy_time(op, kinds, advertised.clone()) {
+        // More than it advertises: a cache above served a part, so not all bytes passed through.
+        const WHOLE_PERCENT: f64 = 110.0;
+        let whole = |one: &StageRate| one.share_percent.is_none_or(|share| share <= WHOLE_PERCENT);
+        if let Some(by_busy_time) = self.by_busy_time(op, kinds, advertised.clone()).filter(whole) {
             return Some(by_busy_time);
         }
         let peak = self.peak(op)?;

@@ -412,7 +412,7 @@ fn the_peak_moves_to_a_point_that_is_surely_faster() {
     let with = |rates: &[f64]| {
         let entries = [entry(direct(8), &[1900.0, 1910.0, 1905.0]), entry(direct(16), rates)];
         let mut peaks = [(workload::OpKind::Read, 0)];
-        let moved = highest(&entries, &setting(), &mut peaks, &[]);
+        let moved = highest(&entries, &setting(), &mut peaks, &[], &[]);
         (moved.len(), peaks[0].1)
     };
     assert_eq!(with(&[2300.0, 2310.0, 2290.0]), (1, 1));
@@ -431,6 +431,6 @@ fn a_plain_program_gets_at_most_the_peak() {
     let best = Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 8) };
     let entries = [entry(best, &[100.0, 101.0, 99.0]), entry(plain, &[1650.0, 1600.0, 1700.0])];
     let mut peaks = [(workload::OpKind::Read, 0)];
-    highest(&entries, &setting(), &mut peaks, &[]);
+    highest(&entries, &setting(), &mut peaks, &[], &[]);
     assert_eq!(peaks[0].1, 1, "the intervals overlap, and the plain rate is above");
 }

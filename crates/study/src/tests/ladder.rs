@@ -118,9 +118,9 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         &TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() },
         &setting.facts,
     );
-    let peaks = [(OpKind::Read, 0)];
+    let best = crate::confirm::BestRates { peaks: &[(OpKind::Read, 0)], bursts: &[] };
     let (experiments, mut answer, _) =
-        crate::answer::answer(found(), &peaks, &[], &[], &machine, &command, false, Vec::new());
+        crate::answer::answer(found(), &best, &[], &machine, &command, false, Vec::new());
     answer.limits.extend(what.map(|what| Limit {
         of: LimitOf::Peak,
         op: OpKind::Read,
