@@ -18,6 +18,25 @@ pub(crate) struct ToolArguments {
     pub(crate) words: Vec<String>,
 }
 
+/// The units of what is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ShownUnits {
+    /// MiB/s and GiB
+    Binary,
+    /// MB/s and GB
+    Si,
+}
+
+impl ShownUnits {
+    /// Chooses them for the whole program.
+    pub(crate) fn choose(self) {
+        machine::units::show_in(match self {
+            ShownUnits::Binary => machine::units::Units::Binary,
+            ShownUnits::Si => machine::units::Units::Si,
+        });
+    }
+}
+
 /// Options of `study`.
 #[derive(Args, Clone)]
 pub(crate) struct StudyArguments {
@@ -43,6 +62,9 @@ pub(crate) struct StudyArguments {
     /// Print every experiment's tables and the evidence before the answer
     #[arg(long, conflicts_with = "json")]
     pub(crate) details: bool,
+    /// Units of rates and capacities; request sizes stay in KiB and MiB
+    #[arg(long, value_enum, default_value = "binary")]
+    pub(crate) units: ShownUnits,
     /// Print the results as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -62,6 +84,9 @@ pub(crate) struct ReportArguments {
     /// Print every experiment's tables and the evidence before the answer
     #[arg(long, conflicts_with = "check")]
     pub(crate) details: bool,
+    /// Units of rates and capacities; request sizes stay in KiB and MiB
+    #[arg(long, value_enum, default_value = "binary")]
+    pub(crate) units: ShownUnits,
 }
 
 /// A size; `None` if halfpower chooses it.
@@ -243,6 +268,9 @@ pub(crate) struct PointArguments {
     /// Precision to reach: half the 95 % confidence interval, as a percentage of the rate
     #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "3", help_heading = "Precision and output", hide_short_help = true)]
     pub(crate) precision: f64,
+    /// Units of rates and capacities; request sizes stay in KiB and MiB
+    #[arg(long, value_enum, default_value = "binary", help_heading = "Precision and output")]
+    pub(crate) units: ShownUnits,
     /// Print the results as JSON on standard output
     #[arg(long, help_heading = "Precision and output")]
     pub(crate) json: bool,

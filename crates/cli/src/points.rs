@@ -26,6 +26,7 @@ const MAX_IN_FLIGHT: u32 = 256;
 const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
+    arguments.units.choose();
     lists_in(arguments)?;
     if arguments.each || !arguments.beside.is_empty() {
         return crate::concurrent::run(context, arguments);
@@ -113,6 +114,7 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
 }
 
 pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
+    arguments.units.choose();
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));

@@ -1,6 +1,6 @@
 //! `halfpower study`, and `halfpower report`, which recreates a study's report.
 
-use crate::arguments::{ReportArguments, StudyArguments};
+use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Directory, Form};
@@ -17,6 +17,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
+    arguments.units.choose();
     let (effort, usual) = match (arguments.quick, arguments.full) {
         (true, _) => (Effort::Quick, 50 * SECOND_NS),
         (_, true) => (Effort::Full, 1200 * SECOND_NS),
@@ -89,12 +90,16 @@ pub(crate) fn study_on<M: Machine>(
 }
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
+    arguments.units.choose();
     let path = results_in(&arguments.results);
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let text = results::DOCUMENT
         .text(&path)
         .map_err(|error| usage(&format_args!("cannot read {}: {error}", path.display())))?;
-    let results = results::parse(&path, &text).map_err(|error| usage(&error))?;
+    let mut results = results::parse(&path, &text).map_err(|error| usage(&error))?;
+    if arguments.units != ShownUnits::Binary {
+        results.restate();
+    }
     if arguments.check {
         return check(&path, &results);
     }

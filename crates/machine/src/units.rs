@@ -1,11 +1,54 @@
 //! Sizes and times in the usual notation.
 //!
-//! Sizes parse as `4k`, `64KiB`, `1M` (binary) or `1MB` (decimal), and are shown in KiB, MiB. Rates
-//! are in MiB/s.
+//! Sizes parse as `4k`, `64KiB`, `1M` (binary) or `1MB` (decimal). Request sizes are shown in KiB
+//! and MiB. Rates and capacities are shown in the units that [`show_in`] chose.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
+
+/// The units of rates and capacities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Units {
+    /// MiB and GiB, of powers of 1024.
+    #[default]
+    Binary,
+    /// MB and GB, of powers of 1000.
+    Si,
+}
+
+static SI: AtomicBool = AtomicBool::new(false);
+
+/// Chooses the units of everything that is shown from now on. A program does so at most once,
+/// before it measures.
+pub fn show_in(units: Units) {
+    SI.store(units == Units::Si, Ordering::Relaxed);
+}
+
+/// The units that [`show_in`] chose.
+pub fn shown_in() -> Units {
+    if SI.load(Ordering::Relaxed) { Units::Si } else { Units::Binary }
+}
+
+impl Units {
+    /// The unit of a rate.
+    pub fn rate_unit(self) -> &'static str {
+        match self {
+            Units::Binary => "MiB/s",
+            Units::Si => "MB/s",
+        }
+    }
+
+    /// Bytes in the unit of a rate.
+    pub fn rate_bytes(self) -> f64 {
+        match self {
+            Units::Binary => MIB as f64,
+            Units::Si => 1e6,
+        }
+    }
+}
 
 /// Parses a number of bytes; a fraction is allowed if the result is whole.
 ///
@@ -120,19 +163,55 @@ pub fn show_size(bytes: u64) -> String {
 
 /// Three digits: `1.86 GiB`.
 pub fn show_size_rounded(bytes: f64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
+}
+
+/// The size of a target or of memory, with three digits: `1.86 GiB`, or `2.00 GB`.
+pub fn show_capacity(bytes: f64) -> String {
+    match shown_in() {
+        Units::Binary => show_size_rounded(bytes),
+        Units::Si => rounded(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB", "PB"]),
+    }
+}
+
+fn rounded(bytes: f64, step: f64, units: [&str; 6]) -> String {
     let mut value = bytes;
     let mut unit = 0;
-    while value.abs() >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
+    while value.abs() >= step && unit + 1 < units.len() {
+        value /= step;
         unit += 1;
     }
     format!("{} {}", significant(value, 3), units[unit])
 }
 
-/// MiB/s (2^20) with three significant digits, from bytes per second.
+/// A rate with three significant digits, from bytes per second: `1672 MiB/s`.
 pub fn show_rate(bytes_per_s: f64) -> String {
-    format!("{} MiB/s", significant(bytes_per_s / MIB as f64, 3))
+    format!("{} {}", rate_number(bytes_per_s), shown_in().rate_unit())
+}
+
+/// [`show_rate`] without its unit.
+pub fn rate_number(bytes_per_s: f64) -> String {
+    grouped(bytes_per_s / shown_in().rate_bytes())
+}
+
+/// A whole number or three significant digits, with separators from five digits on: `12,600`.
+pub fn grouped(value: f64) -> String {
+    let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let (whole, fraction) = rest
+        .split_once('.')
+        .map_or((rest, String::new()), |(whole, fraction)| (whole, format!(".{fraction}")));
+    if whole.len() <= 4 || !whole.bytes().all(|b| b.is_ascii_digit()) {
+        return text;
+    }
+    let mut out = String::from(sign);
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + &fraction
 }
 
 /// Three significant digits and a suitable unit, from nanoseconds.
@@ -249,6 +328,8 @@ mod tests {
     #[test]
     fn shown_with_three_digits() {
         assert_eq!(show_rate(20.0 * 1e6), "19.1 MiB/s");
+        assert_eq!(show_rate(12_733.4 * MIB as f64), "12,733 MiB/s");
+        assert_eq!(rounded(2e9, 1000.0, ["B", "kB", "MB", "GB", "TB", "PB"]), "2.00 GB");
         assert_eq!(show_time(8_333_333.0), "8.33 ms");
         assert_eq!(show_size(32256), "31.5 KiB");
         assert_eq!(show_size(MIB), "1 MiB");

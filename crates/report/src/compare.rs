@@ -1,6 +1,6 @@
 //! A comparison for display: in a terminal, as Markdown, and as a page.
 
-use crate::format::{grouped, mib_per_s, short_count};
+use crate::format::{grouped, rate_number, short_count};
 use crate::html::environment;
 use crate::terminal::{Tone, paint, table, wrap};
 use crate::{Error, plot};
@@ -17,7 +17,7 @@ fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Iops | Measure::Operations if value < 999.995 => format!("{value:.2}"),
         Measure::Iops | Measure::Operations => grouped(value.round()),
-        Measure::Throughput => mib_per_s(value),
+        Measure::Throughput => rate_number(value),
         _ => show_time(value),
     }
 }

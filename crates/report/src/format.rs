@@ -1,32 +1,13 @@
 //! Formats values and workloads for display, the same in every output.
 
-use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
+pub(crate) use machine::units::{grouped, rate_number, show_rate as rate};
+use machine::units::{show_size, show_size_rounded, show_time, shown_in, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
 use results::{
     Axis, CostModel, CostScope, Finding, FindingStep, Fixed, HalfPower, Point, SmallRequests, Tail,
     Varied,
 };
-
-/// A count with separators: `12,600`.
-pub(crate) fn grouped(value: f64) -> String {
-    let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (whole, fraction) = rest
-        .split_once('.')
-        .map_or((rest, String::new()), |(whole, fraction)| (whole, format!(".{fraction}")));
-    if whole.len() <= 4 || !whole.bytes().all(|b| b.is_ascii_digit()) {
-        return text;
-    }
-    let mut out = String::from(sign);
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + &fraction
-}
 
 /// A count in at most five characters: `950`, `12.6k`, `1.23M`.
 pub(crate) fn short_count(value: f64) -> String {
@@ -58,14 +39,17 @@ pub(crate) fn size(bytes: f64) -> String {
     show_size_rounded(bytes)
 }
 
-/// A rate in MiB/s, without the unit.
-pub(crate) fn mib_per_s(bytes_per_s: f64) -> String {
-    grouped(bytes_per_s / MIB as f64)
+/// The unit of [`rate_number`].
+pub(crate) fn rate_unit() -> &'static str {
+    shown_in().rate_unit()
 }
 
-/// The unit of [`mib_per_s`].
-pub(crate) fn rate_unit() -> &'static str {
-    "MiB/s"
+/// A column's heading, with the unit of rates as chosen.
+pub(crate) fn heading<T>(column: &Column<T>) -> &'static str {
+    match (column.unit, column.heading) {
+        (Unit::BytesPerS, "MiB/s") => rate_unit(),
+        (_, heading) => heading,
+    }
 }
 
 /// The rate and the slowest of small requests: `86,340 IOPS, p99 2.22 ms`.
@@ -84,11 +68,6 @@ pub(crate) fn latency(one: &SmallRequests) -> String {
 fn tail(tail: &Tail) -> String {
     let percentile = trim_zeros(&format!("{:.1}", tail.percentile));
     format!("p{percentile} {}", show_time(tail.ns as f64))
-}
-
-/// A rate with separators: `12,600 MiB/s`.
-pub(crate) fn rate(bytes_per_s: f64) -> String {
-    format!("{} MiB/s", mib_per_s(bytes_per_s))
 }
 
 /// An interval, with a common unit once: `410–415 MiB/s`.
@@ -122,7 +101,7 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
         Axis::ChunkBytes => "stripe chunk",
         Axis::Members => "members of the stripe",
         Axis::TimeNs => "time since the run began",
-        Axis::BytesPerS => "MiB/s",
+        Axis::BytesPerS => rate_unit(),
         Axis::Iops => "requests per second",
         Axis::CpuNsPerMib => "processor time per MiB",
         Axis::CpuNsPerRequest => "processor time per request",
@@ -282,7 +261,7 @@ pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     let shown = |value: f64| match column.unit {
         Unit::Plain => grouped(value),
         Unit::Bytes => size(value.round()),
-        Unit::BytesPerS => mib_per_s(value),
+        Unit::BytesPerS => rate_number(value),
         Unit::PerS => short_count(value),
         Unit::Ns => show_time(value),
         Unit::CpuNs => significant(value / 1e3, 3),

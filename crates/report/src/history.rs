@@ -1,6 +1,6 @@
 //! The history for display: a list, and trends in a terminal and as a page.
 
-use crate::format::{date, mib_per_s, plural};
+use crate::format::{date, plural, rate};
 use crate::terminal::{Tone, fit, paint, table, wrap};
 use crate::{Error, html, plot::scene::tenth};
 use machine::text::printable;
@@ -44,7 +44,7 @@ const MAX_FACTS: usize = 4;
 
 fn value(measure: Measure, value: f64) -> String {
     match measure {
-        Measure::Throughput => format!("{} MiB/s", mib_per_s(value)),
+        Measure::Throughput => rate(value),
         measure if measure.is_rate() => {
             format!("{} {}", crate::format::short_count(value), measure.heading())
         }

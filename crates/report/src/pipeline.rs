@@ -1,7 +1,7 @@
 //! The picture of the way from a program to its device: each stage's advertised and achieved rates,
 //! the narrowest stage, and the place of a plain program.
 
-use crate::format::mib_per_s;
+use crate::format::rate_number;
 use results::{Overview, Results, Stage, StageKind, StageRate};
 use workload::OpKind;
 
@@ -104,10 +104,10 @@ impl Cell {
         let least = if self.at_least { "≥" } else { "" };
         match (self.achieved, self.advertised) {
             (Some(achieved), Some(advertised)) => {
-                format!("{least}{}{of}{}", mib_per_s(achieved), mib_per_s(advertised))
+                format!("{least}{}{of}{}", rate_number(achieved), rate_number(advertised))
             }
-            (Some(achieved), None) => format!("{least}{}", mib_per_s(achieved)),
-            (None, Some(advertised)) => format!("?{of}{}", mib_per_s(advertised)),
+            (Some(achieved), None) => format!("{least}{}", rate_number(achieved)),
+            (None, Some(advertised)) => format!("?{of}{}", rate_number(advertised)),
             (None, None) => String::new(),
         }
     }

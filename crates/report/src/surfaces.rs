@@ -1,6 +1,6 @@
 //! A page of surfaces: the rate over file and record sizes, as IOzone measures it.
 
-use crate::format::{date, mib_per_s, rate};
+use crate::format::{date, rate, rate_number};
 use crate::{Error, html, plot};
 use dialect::iozone;
 use machine::units::{show_size, significant};
@@ -161,7 +161,7 @@ fn view(place: usize, surface: &Surface) -> View {
         file: show_size(*bytes),
         cells: (0..surface.columns.len())
             .map(|column| surface.bytes_per_s.get(index)?.get(column).copied().flatten())
-            .map(|value| value.map(|value| (mib_per_s(value), band(value))))
+            .map(|value| value.map(|value| (rate_number(value), band(value))))
             .collect(),
         after_cliff: surface.cliff.as_ref().is_some_and(|cliff| cliff.first_slow_row == index),
     };

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::figure::Figure;
+use crate::finding::Finding;
 use crate::interference::Interference;
 use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
@@ -124,6 +125,27 @@ impl Results {
             self.points.len()
         ));
         self
+    }
+}
+
+impl Results {
+    /// Makes the sentences again from their values, in the units that are shown now. Sentences
+    /// without values stay as they are.
+    pub fn restate(&mut self) {
+        let Some(answer) = &mut self.answer else { return };
+        for limit in &mut answer.limits {
+            if limit.cause.is_some() {
+                *limit = limit.clone().with_sentences();
+            }
+        }
+        for finding in &mut answer.findings {
+            let points = finding.points.map(|index| self.points.get(index));
+            if let [Some(before), Some(after)] = points
+                && let Some(rates) = Finding::rates([before, after])
+            {
+                finding.evidence = rates.full;
+            }
+        }
     }
 }
 

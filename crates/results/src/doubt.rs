@@ -21,7 +21,7 @@ impl Doubt {
             let number =
                 word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '/');
             let last = words.last_mut().expect("there is always one");
-            let finite = number.parse::<f64>().is_ok_and(f64::is_finite);
+            let finite = value(number).is_some_and(f64::is_finite);
             if !finite || !number.starts_with(|c: char| c.is_ascii_digit()) {
                 last.push_str(word);
                 continue;
@@ -54,7 +54,7 @@ impl Doubt {
 
     /// Widens the ranges by those of another doubt of its kind.
     pub fn merge(&mut self, other: &Doubt) {
-        let value = |text: &str| text.parse::<f64>().unwrap_or(0.0);
+        let value = |text: &str| value(text).unwrap_or(0.0);
         for ([min, max], [low, high]) in self.ranges.iter_mut().zip(&other.ranges) {
             if value(low) < value(min) {
                 min.clone_from(low);
@@ -79,6 +79,11 @@ impl fmt::Display for Doubt {
         }
         Ok(())
     }
+}
+
+/// The value of a number as it is written: `1.5`, `12,600`.
+fn value(text: &str) -> Option<f64> {
+    text.replace(',', "").parse().ok()
 }
 
 /// A doubt of each kind of warning, in the order of their first.
@@ -120,6 +125,7 @@ mod tests {
             ["9 to 10 of 10"],
             "by value, not by letters"
         );
+        assert_eq!(said(&["9500 MiB/s", "12,600 MiB/s"]), ["9500 to 12,600 MiB/s"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod by_rate;
 pub use by_rate::measure_rate_within_p99;
 
 use crate::point::{Numbers, Point, measure_points};
-use machine::units::{show_rate, show_time};
+use machine::units::{rate_number, show_rate, show_time};
 use machine::{Machine, Result};
 use measure::{Repeats, Runner, stats};
 use schemars::JsonSchema;
@@ -222,7 +222,7 @@ impl LatencyGoal {
             };
         };
         let interval = self.interval_95.map_or(String::new(), |[low, high]| {
-            format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
+            format!(" ({} to {})", rate_number(low), show_rate(high))
         });
         let mut said = format!(
             "p99 within {goal}: at most {}{interval} with {}, at a p99 of {}",

@@ -2,7 +2,7 @@
 
 use crate::format::{
     finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, range, rate,
-    request_times, share, trim_zeros,
+    rate_number, request_times, share, trim_zeros,
 };
 use crate::{advice, plain, sentences};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
@@ -187,7 +187,7 @@ fn with_stages(results: &Results, limit: &Limit) -> String {
 fn peak_view(results: &Results, peak: &Peak) -> PeakView {
     let achieved = peak.throughput_bytes_per_s;
     PeakView {
-        number: grouped(achieved / MIB as f64),
+        number: rate_number(achieved),
         spread: plus_minus(achieved, peak.interval_95),
         interval: peak.interval_95.map(|[low, high]| range(&rate(low), &rate(high))),
         how: results.points.get(peak.point).map(|point| point.workload.short()).unwrap_or_default(),

@@ -1,7 +1,9 @@
 //! The experiments of a page: figures, tables, notes.
 
 use super::{anchor, column, sweep};
-use crate::format::{axis_value, half_power_interval, half_power_value, median, plural, rate};
+use crate::format::{
+    axis_value, half_power_interval, half_power_value, median, plural, rate, rate_unit,
+};
 use crate::plot::scene::Scene;
 use crate::plot::{self, Room};
 use crate::terminal::{at, xs};
@@ -300,7 +302,7 @@ fn table(figure: &Figure) -> Table {
 /// Rates without the unit, which is in the table's name; times with theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
-        results::Axis::BytesPerS => crate::format::mib_per_s(y),
+        results::Axis::BytesPerS => crate::format::rate_number(y),
         results::Axis::Iops => crate::format::grouped(y),
         axis => axis_value(axis, y),
     }
@@ -308,7 +310,7 @@ fn without_unit(axis: results::Axis, y: f64) -> String {
 
 fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
     let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out_memory(memory, room));
-    let shown = |value: Option<f64>| value.map_or("failed".into(), crate::format::mib_per_s);
+    let shown = |value: Option<f64>| value.map_or("failed".into(), crate::format::rate_number);
     let rows = memory
         .iter()
         .map(|usage| {
@@ -330,9 +332,10 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         .iter()
         .map(|usage| {
             format!(
-                "{}: {} MiB/s",
+                "{}: {} {}",
                 plot::memory_name(usage),
-                shown(median(&usage.rates_bytes_per_s))
+                shown(median(&usage.rates_bytes_per_s)),
+                rate_unit()
             )
         })
         .collect();
@@ -345,7 +348,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         half: None,
         notes: vec!["A dot for each repeat, a bar at the median.".into()],
         table: Table {
-            size: format!("{}, MiB/s", plural(memory.len(), "way")),
+            size: format!("{}, {}", plural(memory.len(), "way"), rate_unit()),
             head: ["memory", "median", "min", "max"].map(String::from).to_vec(),
             rows,
         },

@@ -1,8 +1,8 @@
 //! The end of the page: machine, layers under the target, all points, and method.
 
 use super::target_words;
-use crate::format::{cell, duration, grouped, layer_kind, plural, rate, share};
-use machine::units::{show_size, show_size_rounded};
+use crate::format::{cell, duration, grouped, heading, layer_kind, plural, rate, share};
+use machine::units::{show_capacity, show_size};
 use results::Point;
 use results::Results;
 use results::columns::{self, Column};
@@ -40,7 +40,7 @@ pub(super) fn machine(results: &Results) -> MachineView {
     fact(&mut facts, "system", machine.system.as_str());
     fact(&mut facts, "processor", machine.processor.as_str());
     fact(&mut facts, "processors online", machine.processors.to_string());
-    fact(&mut facts, "memory", show_size_rounded(machine.memory_bytes as f64));
+    fact(&mut facts, "memory", show_capacity(machine.memory_bytes as f64));
     fact(&mut facts, "virtualization", machine.virtualization.clone().unwrap_or_default());
     let parts = [
         machine.name.clone(),
@@ -57,7 +57,7 @@ pub(super) fn target(results: &Results) -> Facts {
     let target = &results.target;
     let mut facts = Facts::new();
     fact(&mut facts, "target", format!("{}: {}", target.name, target_words(results)));
-    fact(&mut facts, "size used", show_size_rounded(target.size_bytes as f64));
+    fact(&mut facts, "size used", show_capacity(target.size_bytes as f64));
     let direct = match (target.direct, &target.direct_refused) {
         (true, _) => {
             format!("yes, in multiples of {}", show_size(u64::from(target.direct_align_bytes)))
@@ -180,7 +180,7 @@ fn page_columns() -> impl Iterator<Item = &'static Column<Point>> {
 
 pub(super) fn headings() -> Vec<(&'static str, bool)> {
     let words = |heading| matches!(heading, "op" | "pattern" | "engine" | "mode");
-    page_columns().map(|column| (column.heading, words(column.heading))).collect()
+    page_columns().map(|column| (heading(column), words(column.heading))).collect()
 }
 
 fn point_view(index: usize, point: &Point) -> PointView {

@@ -12,9 +12,10 @@ mod values;
 pub(crate) use experiments::{ExperimentView, section_view};
 pub(crate) use values::{ShownCurve, figures_json, shown_json};
 
-use crate::format::{axis_title, cell, date, spent, target_kind};
+use crate::format::{axis_title, cell, date, rate_unit, spent, target_kind};
 use crate::{Error, plot};
 use machine::text::printable;
+use machine::units::{Units, shown_in};
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
@@ -95,6 +96,8 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
         _ => escape_formatter(out, state, value),
     });
     environment.add_global("css", Value::from_safe_string(css()));
+    environment.add_global("rate_unit", Value::from(rate_unit()));
+    environment.add_global("si", Value::from(shown_in() == Units::Si));
     environment.add_global(
         "script",
         Value::from_safe_string(include_str!("../../templates/hover.js").into()),

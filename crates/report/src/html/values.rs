@@ -2,7 +2,7 @@
 
 use super::{anchor, experiments};
 use crate::Error;
-use crate::format::{axis_place, axis_value, mib_per_s, plus_minus, range, short_count};
+use crate::format::{axis_place, axis_value, plus_minus, range, rate, short_count};
 use crate::plot;
 use machine::MemoryUse;
 use machine::text::printable;
@@ -116,7 +116,7 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
             show_time(latency.p99 as f64)
         ));
         if figure.y == Axis::Iops {
-            lines.push(format!("{} MiB/s", mib_per_s(numbers.throughput_bytes_per_s)));
+            lines.push(rate(numbers.throughput_bytes_per_s));
         } else {
             lines.push(format!("{} requests/s", short_count(numbers.iops)));
         }

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, LINE, X_PAD, drawable};
 use super::halves::{halves, peaks};
-use super::labels::spread;
+use super::labels::{Rect, spread};
 use super::scene::{Curve, DASHES, Mark, SHAPES, Scene, Stroke, Text, tenth};
 use super::style::styles;
 use super::{Room, text};
@@ -23,6 +23,7 @@ pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     let frame = Frame::new(figure, &names, &peaks, room);
     let mut scene = frame.axes(figure, room);
     scene.curves = curves(figure, points, &names, &frame);
+    fill_if_all_are_hollow(&mut scene.curves);
     halves(figure, &peaks, &frame, &mut scene);
     if frame.direct {
         label_ends(&names, &frame, &mut scene);
@@ -82,6 +83,14 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
         .collect()
 }
 
+/// A hollow point means nothing if all are: a warning about every point is one about the document.
+fn fill_if_all_are_hollow(curves: &mut [Curve]) {
+    let all = |curve: &Curve| curve.marks.iter().all(|mark| mark.doubtful);
+    if curves.iter().all(all) {
+        curves.iter_mut().flat_map(|curve| &mut curve.marks).for_each(|mark| mark.doubtful = false);
+    }
+}
+
 /// The position of a value: x, y, and the low and high end of its interval.
 type Placed = (f64, f64, Option<(f64, f64)>);
 
@@ -112,7 +121,7 @@ fn draw(
                 failures.push(x);
                 curve.failed.push(mark(bottom - 8.0 - same as f64 * 9.0));
             }
-            Some(y) if !drawable(figure.y, y) || y < 0.0 => {
+            Some(y) if !drawable(figure.y, y) || y < 0.0 || frame.y.at(y).is_none() => {
                 finish(curve, &mut run);
                 curve.below.push(mark(bottom - 4.0));
             }
@@ -177,12 +186,29 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
                 .map_or((right, bottom), |mark| (mark.x, mark.y))
         })
         .collect();
+    // A curve that ends early has its name at its end, if nothing is there.
+    let mut taken: Vec<Rect> = inner_texts(scene);
+    let early: Vec<Option<Rect>> = (0..ends.len())
+        .map(|place| {
+            let rect = at_end(scene, place, ends[place], text::width(&names[place]), right)?;
+            let free = !taken.iter().any(|other| other.overlaps(&rect));
+            free.then(|| taken.push(rect)).map(|()| rect)
+        })
+        .collect();
+    let outside: Vec<usize> = (0..ends.len()).filter(|&place| early[place].is_none()).collect();
     let wanted = settled(scene, &ends);
+    let wanted: Vec<f64> = outside.iter().map(|&place| wanted[place]).collect();
     let placed = spread(&wanted, LINE, top, bottom - 5.0);
     let x = right + 14.0;
-    for (place, curve) in scene.curves.iter_mut().enumerate() {
+    for (place, rect) in early.iter().enumerate() {
+        if let Some(rect) = rect {
+            let label = Text::new(rect.x, rect.y + text::ASCENT, "start", &names[place]);
+            scene.curves[place].label = Some(label);
+        }
+    }
+    for (&place, y) in outside.iter().zip(placed) {
+        let curve = &mut scene.curves[place];
         let (end_x, end_y) = ends[place];
-        let y = placed[place];
         curve.label =
             Some(Text::new(x, y + 4.2, "start", text::fit(&names[place], frame.width - x)));
         if (end_x - right).abs() > X_PAD + 2.0 || (end_y - y).abs() > 3.0 {
@@ -190,6 +216,37 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
         }
     }
 }
+
+/// The texts within the plot area.
+fn inner_texts(scene: &Scene) -> Vec<Rect> {
+    let halves = scene.curves.iter().filter_map(|curve| curve.half_power.as_ref()?.label.as_ref());
+    let lines = scene.half_lines.iter().filter_map(|line| line.label.as_ref());
+    halves.chain(lines).map(Text::rect).collect()
+}
+
+/// The place of a curve's name right of its end; `None` if the curve reaches the right edge, or
+/// another one is in the way.
+fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
+    let rect =
+        Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
+    let others = scene.curves.iter().enumerate().filter(|(other, _)| *other != place);
+    let crossed = |curve: &Curve| {
+        let marks = curve.marks.iter().chain(&curve.failed).chain(&curve.below);
+        let between = curve.marks.windows(2).flat_map(|pair| {
+            (0..=SAMPLES).map(move |part| {
+                let share = f64::from(part) / f64::from(SAMPLES);
+                let along = |from: f64, to: f64| from + share * (to - from);
+                (along(pair[0].x, pair[1].x), along(pair[0].y, pair[1].y))
+            })
+        });
+        marks.map(|mark| (mark.x, mark.y)).chain(between).any(|point| rect.holds(point))
+    };
+    let fits = rect.x + rect.width <= right && x < right - X_PAD - 2.0;
+    (fits && !others.into_iter().any(|(_, curve)| crossed(curve))).then_some(rect)
+}
+
+/// Points along a line between two values, to find whether it crosses a name.
+const SAMPLES: u32 = 40;
 
 /// The positions the labels want: the ends of the curves. If ends are too close to order, labels
 /// follow the order of the whole curves.
@@ -216,5 +273,69 @@ fn label_key(frame: &Frame, scene: &mut Scene) {
         let y = 9.0 + *row as f64 * LINE;
         curve.key = Some(Mark { x: tenth(x + 8.0), y: tenth(y), value: 0, doubtful: false });
         curve.label = Some(Text::new(x + 20.0, y + 4.2, "start", name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Axis;
+
+    fn figure(curves: &[(&str, &[f64])]) -> Figure {
+        let series = |(name, heights): &(&str, &[f64])| Series {
+            name: (*name).into(),
+            values: heights
+                .iter()
+                .zip(12..)
+                .map(|(y, power)| {
+                    let x = f64::from(1 << power);
+                    Value { x, y: Some(*y), interval_95: None, point: None }
+                })
+                .collect(),
+            half_power: None,
+        };
+        Figure {
+            id: "f".into(),
+            title: "t".into(),
+            x: Axis::RequestBytes,
+            y: Axis::BytesPerS,
+            series: curves.iter().map(series).collect(),
+        }
+    }
+
+    #[test]
+    fn curves_far_apart_share_a_logarithmic_axis() {
+        let labels = |low: f64| {
+            let figure = figure(&[("read", &[2e9, 3e9]), ("write", &[low, low])]);
+            let scene = lay_out(&figure, &[], Room::Wide);
+            scene.y_labels.iter().map(|label| label.text.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(3.1e7)[0], "0", "less than a hundred times: from zero");
+        assert_eq!(labels(2.9e7)[..3], ["20", "50", "100"]);
+    }
+
+    #[test]
+    fn a_curve_that_ends_early_has_its_name_at_its_end() {
+        let figure = figure(&[("read", &[1e9, 2e9, 3e9, 3e9, 3e9, 3e9]), ("write", &[1e8, 2e8])]);
+        let scene = lay_out(&figure, &[], Room::Wide);
+        let right = scene.plot[2];
+        let label = |place: usize| scene.curves[place].label.as_ref().expect("a name").x;
+        assert!(label(0) > right && label(1) < right / 2.0);
+        assert!(scene.curves.iter().all(|curve| curve.leader.is_none()));
+    }
+
+    #[test]
+    fn points_are_hollow_only_if_others_are_filled() {
+        let curve = |doubtful: [bool; 2]| {
+            let mark = |doubtful| Mark { x: 0.0, y: 0.0, value: 0, doubtful };
+            Curve { marks: doubtful.map(mark).to_vec(), ..Curve::default() }
+        };
+        let hollow = |mut curves: Vec<Curve>| {
+            fill_if_all_are_hollow(&mut curves);
+            let marks = curves.iter().flat_map(|curve| &curve.marks);
+            marks.filter(|mark| mark.doubtful).count()
+        };
+        assert_eq!(hollow(vec![curve([true; 2]), curve([true; 2])]), 0);
+        assert_eq!(hollow(vec![curve([true; 2]), curve([true, false])]), 3);
     }
 }

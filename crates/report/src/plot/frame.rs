@@ -16,6 +16,23 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
     !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)
 }
 
+/// Curves this many times apart share no linear axis.
+const FAR_APART: f64 = 100.0;
+
+/// Whether the y axis of a figure is logarithmic: by its quantity, or as its curves are far apart.
+pub(super) fn logarithmic_y(figure: &Figure) -> bool {
+    if !matches!(figure.y, Axis::BytesPerS | Axis::Iops) {
+        return logarithmic(figure.y);
+    }
+    let heights = figure.series.iter().filter_map(|series| {
+        let values = series.values.iter().filter_map(|value| value.y);
+        values.filter(|y| drawable(figure.y, *y) && *y > 0.0).reduce(f64::max)
+    });
+    let (low, high) =
+        heights.fold((f64::MAX, 0.0), |(low, high): (f64, f64), y| (low.min(y), high.max(y)));
+    high >= low * FAR_APART
+}
+
 pub(super) fn drawable(axis: Axis, value: f64) -> bool {
     value.is_finite() && value.abs() < 1e300 && (!logarithmic(axis) || value > 1e-300)
 }
@@ -137,8 +154,12 @@ fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<T
         .map(|end| end.clamp(-highest * 2.0, highest * 2.0))
         .filter(|end| drawable(figure.y, *end))
         .collect();
-    values.extend(ends);
-    if logarithmic(figure.y) {
+    // On a logarithmic axis an end near zero would flatten everything else, too.
+    let lowest = values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min);
+    let floor = lowest.filter(|_| logarithmic_y(figure)).map_or(f64::MIN, |low| low / 2.0);
+    values.extend(ends.into_iter().map(|end| end.max(floor)));
+    if logarithmic_y(figure) {
+        values.retain(|value| *value > 0.0);
         let low = values.iter().copied().reduce(f64::min).unwrap_or(1.0);
         let high = values.iter().copied().reduce(f64::max).unwrap_or(10.0);
         let (low, high, ticks) = ticks::decades(figure.y, low, high, height);

@@ -1,6 +1,6 @@
 //! Half-power points in a figure: their marks, their labels, and half of the peaks.
 
-use super::frame::{Frame, X_PAD, drawable, logarithmic};
+use super::frame::{Frame, X_PAD, drawable, logarithmic, logarithmic_y};
 use super::labels::{Ink, Placer, Rect};
 use super::scene::{HalfLine, HalfMark, Scene, Stroke, Text, tenth};
 use super::text;
@@ -151,7 +151,8 @@ fn crossing(
 
 /// The value of a curve at an x between its values, along the drawn line.
 fn height_at(figure: &Figure, series: &Series, x: f64) -> Option<f64> {
-    let log = |value: f64, axis: Axis| if logarithmic(axis) { value.ln() } else { value };
+    let log = |value: f64, yes: bool| if yes { value.ln() } else { value };
+    let (log_x, log_y) = (logarithmic(figure.x), logarithmic_y(figure));
     let known: Vec<(f64, f64)> = series
         .values
         .iter()
@@ -163,9 +164,9 @@ fn height_at(figure: &Figure, series: &Series, x: f64) -> Option<f64> {
     }
     let pair = known.windows(2).find(|pair| pair[0].0 < x && x < pair[1].0)?;
     let (a, b) = (pair[0], pair[1]);
-    let share = (log(x, figure.x) - log(a.0, figure.x)) / (log(b.0, figure.x) - log(a.0, figure.x));
-    let y = log(a.1, figure.y) + share * (log(b.1, figure.y) - log(a.1, figure.y));
-    Some(if logarithmic(figure.y) { y.exp() } else { y })
+    let share = (log(x, log_x) - log(a.0, log_x)) / (log(b.0, log_x) - log(a.0, log_x));
+    let y = log(a.1, log_y) + share * (log(b.1, log_y) - log(a.1, log_y));
+    Some(if log_y { y.exp() } else { y })
 }
 
 /// Points along everything drawn, for labels to avoid.

@@ -2,9 +2,9 @@
 
 use super::colour;
 use super::scale::{Scale, Spread};
-use super::scene::{Curve, Mark, SHAPES, Scene, Stroke, Text, tenth};
+use super::scene::{Curve, Mark, SHAPES, Scene, Text, tenth};
 use super::{Room, text, ticks};
-use crate::format::{median, rate};
+use crate::format::{median, rate, rate_unit};
 use machine::MemoryUse;
 use machine::text::printable;
 use results::Axis;
@@ -68,7 +68,12 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
                 )
             })
             .collect(),
-        x_title: Some(Text::new(right, bottom + 25.0 + text::ASCENT, "end", "MiB/s →")),
+        x_title: Some(Text::new(
+            right,
+            bottom + 25.0 + text::ASCENT,
+            "end",
+            format!("{} →", rate_unit()),
+        )),
         ..Scene::default()
     };
     let pair = colour::of_curve(0, 1, false);
@@ -89,7 +94,7 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
             }
         }
         if let Some(x) = medians[place].and_then(|value| scale.at(value)) {
-            curve.leader = Some(Stroke::new(x, y - 8.0, x, y + 8.0));
+            curve.line = format!("M{} {}V{}", tenth(x), tenth(y - 8.0), tenth(y + 8.0));
         }
         curve.label = Some(Text::new(right + 14.0, y + 4.2, "start", &shown[place]));
         scene.curves.push(curve);

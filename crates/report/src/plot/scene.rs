@@ -18,7 +18,6 @@ impl Text {
     }
 
     /// The bounding box, a tenth smaller on every side, as positions are rounded to a tenth.
-    #[cfg(test)]
     pub(super) fn rect(&self) -> super::labels::Rect {
         use super::text::{ASCENT, HEIGHT, width};
         let width = width(&self.text);

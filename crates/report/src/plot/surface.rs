@@ -211,7 +211,12 @@ fn axes(scene: &mut SurfaceScene, places: &Places<'_>, heights: &[ticks::Tick], 
     }
     let below = places.base + 8.0 + LINE + text::ASCENT;
     let (end, _) = corner(1.0, 0.0, 0.0);
-    scene.titles.push(Text::new(0.0, places.top - 13.0, "start", "↑ MiB/s"));
+    scene.titles.push(Text::new(
+        0.0,
+        places.top - 13.0,
+        "start",
+        format!("↑ {}", crate::format::rate_unit()),
+    ));
     scene.titles.push(Text::new(end, below, "end", "record size →"));
     let room_left = room.width() - end - 14.0;
     if text::width("↙ file size") <= room_left {

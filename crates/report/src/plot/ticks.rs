@@ -2,7 +2,7 @@
 
 use super::text;
 use crate::format::{grouped, trim_zeros};
-use machine::units::{GIB, KIB, MIB, show_time, significant};
+use machine::units::{GIB, KIB, MIB, rate_number, show_time, shown_in, significant};
 use results::Axis;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ fn step(length: f64, max: usize) -> f64 {
 /// The display unit of a linear axis: its size in the axis's values, and its name.
 fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
-        Axis::BytesPerS => (MIB as f64, ""),
+        Axis::BytesPerS => (shown_in().rate_bytes(), ""),
         Axis::Iops if max >= 10_000.0 => (1e3, "k"),
         Axis::Position | Axis::MissShare => (0.01, " %"),
         Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => match max {
@@ -94,7 +94,7 @@ fn log_label(axis: Axis, value: f64) -> String {
         {
             squeeze(show_time(value))
         }
-        Axis::BytesPerS => squeeze(significant(value / MIB as f64, 3)),
+        Axis::BytesPerS => trim_zeros(&rate_number(value)),
         _ => trim_zeros(&significant(value, 3)),
     }
 }
@@ -166,7 +166,9 @@ fn round_log(value: f64, up: bool) -> f64 {
 /// Ends and ticks of a decimal logarithmic axis over positive values: 1, 2, 5 while they fit into
 /// the height, then powers of ten, then every second, third ... of these.
 pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64, Vec<Tick>) {
-    let (low, mut high) = (round_log(low, false), round_log(high, true));
+    // Rates are round in their unit.
+    let unit = if axis == Axis::BytesPerS { shown_in().rate_bytes() } else { 1.0 };
+    let (low, mut high) = (round_log(low / unit, false), round_log(high / unit, true));
     if high <= low * 1.01 {
         high = low * 10.0;
     }
@@ -181,12 +183,13 @@ pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64
             let value = digit * 10f64.powi(power);
             if value >= low * 0.999_999 && value <= high * 1.000_001 && power.rem_euclid(every) == 0
             {
+                let value = value * unit;
                 ticks.push(Tick { value, label: log_label(axis, value) });
             }
         }
         power += 1;
     }
-    (low, high, ticks)
+    (low * unit, high * unit, ticks)
 }
 
 #[cfg(test)]

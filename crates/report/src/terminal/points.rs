@@ -2,7 +2,7 @@
 
 use super::one_point::block;
 use super::{Tone, paint, table, wrap};
-use crate::format::{cell, plural};
+use crate::format::{cell, heading, plural, rate_unit};
 use machine::text::printable;
 use results::columns::{self, Column};
 use results::{Kind, Results};
@@ -93,8 +93,8 @@ fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
 
 fn many(points: &[Point], width: usize, colour: bool) -> String {
     let columns = shown_columns(columns::POINT);
-    let show = |column: &Column<Point>, point: &Point| match (&point.numbers, column.heading) {
-        (None, "MiB/s") => "failed".to_string(),
+    let show = |column: &Column<Point>, point: &Point| match (&point.numbers, heading(column)) {
+        (None, heading) if heading == rate_unit() => "failed".to_string(),
         _ => printable(&cell(column, point)),
     };
     let mut cells: Vec<Vec<String>> = columns
@@ -108,15 +108,15 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
         said.iter().map(|&place| (columns[place].heading, cells[place][0].as_str())).collect();
     let common = in_common(&common);
     cells.push(points.iter().map(notes).collect());
-    let mut heading: Vec<&str> = columns.iter().map(|column| column.heading).collect();
-    heading.push("");
+    let mut headings: Vec<&str> = columns.iter().map(|column| heading(column)).collect();
+    headings.push("");
     shown.push(columns.len());
     let asked = |place: usize| columns.get(place).is_some_and(|column| column.asked);
     let readily = |place: usize| columns.get(place).and_then(|column| column.readily).unwrap_or(0);
     shown.retain(|&place| asked(place) || !cells[place].iter().all(String::is_empty));
     let columns_of = |place: usize| {
         use unicode_width::UnicodeWidthStr;
-        cells[place].iter().map(|cell| cell.width()).max().unwrap_or(0).max(heading[place].width())
+        cells[place].iter().map(|cell| cell.width()).max().unwrap_or(0).max(headings[place].width())
             + 2
     };
     while shown.iter().map(|&place| columns_of(place)).sum::<usize>() > width + 2 {
@@ -133,12 +133,12 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
         out.push_str(&paint(Tone::Quiet, &line, colour));
         out.push('\n');
     }
-    let header: Vec<String> = shown.iter().map(|&place| heading[place].to_string()).collect();
+    let header: Vec<String> = shown.iter().map(|&place| headings[place].to_string()).collect();
     let rows: Vec<Vec<String>> = (0..points.len())
         .map(|row| shown.iter().map(|&place| cells[place][row].clone()).collect())
         .collect();
     let left =
-        shown.iter().take_while(|&&place| matches!(heading[place], "op" | "pattern")).count();
+        shown.iter().take_while(|&&place| matches!(headings[place], "op" | "pattern")).count();
     out.push_str(&table(&header, &rows, left, width, colour));
     out.push_str(&remarks(points, width, colour));
     out

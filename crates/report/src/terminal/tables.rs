@@ -1,7 +1,7 @@
 //! Every experiment as tables.
 
 use super::{Tone, paint, table, wrap};
-use crate::format::{axis_title, axis_value, mib_per_s, percent, plus_minus, rate};
+use crate::format::{axis_title, axis_value, percent, plus_minus, rate, rate_number, rate_unit};
 use machine::text::printable;
 use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
@@ -45,7 +45,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
         .memory
         .iter()
         .map(|usage| {
-            let show = |value: Option<f64>| value.map(mib_per_s).unwrap_or_default();
+            let show = |value: Option<f64>| value.map(rate_number).unwrap_or_default();
             let rates = &usage.rates_bytes_per_s;
             let (min, max) =
                 (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
@@ -58,7 +58,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             ]
         })
         .collect();
-    let header = ["memory", "threads", "MiB/s", "min", "max"].map(String::from);
+    let header = ["memory", "threads", rate_unit(), "min", "max"].map(String::from);
     format!("\n{}", table(&header, &rows, 1, width, colour))
 }
 
@@ -79,7 +79,7 @@ fn cell(figure: &Figure, value: Option<&Value>) -> String {
     let Some(value) = value else { return String::new() };
     let Some(y) = value.y else { return "failed".into() };
     let shown = match figure.y {
-        results::Axis::BytesPerS => mib_per_s(y),
+        results::Axis::BytesPerS => rate_number(y),
         axis => axis_value(axis, y),
     };
     match plus_minus(y, value.interval_95) {
@@ -89,7 +89,7 @@ fn cell(figure: &Figure, value: Option<&Value>) -> String {
 }
 
 fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
-    let unit = if figure.y == results::Axis::BytesPerS { "MiB/s" } else { axis_title(figure.y) };
+    let unit = axis_title(figure.y);
     let mut out = String::new();
     for line in wrap(&format!("{} ({unit})", figure.title), width) {
         out.push_str(&paint(Tone::Plain, &line, colour));

@@ -3,7 +3,7 @@
 
 use super::{LatencyGoal, SearchBy, p99_interval};
 use crate::point::{Numbers, Point, measure_points};
-use machine::units::{show_rate, show_time};
+use machine::units::{rate_number, show_rate, show_time};
 use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
@@ -201,7 +201,7 @@ fn said(
         };
     };
     let interval = goal.interval_95.map_or(String::new(), |[low, high]| {
-        format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
+        format!(" ({} to {})", rate_number(low), show_rate(high))
     });
     let mut said = format!(
         "p99 within {within}: at most {}{interval}, {offered:.0} requests/s of {}, at a p99 of {}",
