@@ -34,6 +34,9 @@ Program options
   --section=JOB           Run only this job of a job file (may be repeated)
   --bandwidth-log[=NAME]  Log the total throughput of every half second to NAME-read_bw.log and NAME-write_bw.log
   --aux-path=DIRECTORY    Directory of the state files of verify_state_save and verify_state_load [default: the current one]
+  --idle-prof=system      Report the idle time of the processors
+  --enghelp, --cmdhelp    List engines, or options of jobs (--cmdhelp=OPTION: that option)
+  --showcmd               Print the jobs as one command line
   --debug=WORDS           parse: the limits of a steady rate as parsed; random: the seed of each job; others show nothing
   --parse-only            Check everything, run nothing
   --readonly              Refuse jobs that write
@@ -228,7 +231,8 @@ fn fio_on<M: Machine>(
     let system_stats: &dyn SystemStats =
         if machine.facts().simulated { &Nowhere } else { &LinuxStats };
     let began = Began::now(machine);
-    let result = measured(command, machine, system_stats, plan, arrangement)?;
+    let mut result = measured(command, machine, system_stats, plan, arrangement)?;
+    result.shows_idle = command.idle;
     let document = results(machine, began, &result);
     crate::history::keep(outputs.context, &document);
     report(command, outputs, &result, &document)?;

@@ -255,6 +255,7 @@ fn laid_out_files_stay_for_the_next_command() {
         ("--nrfiles=2 --rw=read", &["j.0.0", "j.0.1"]),
         ("--filename=x --rw=randrw", &["x"]),
         ("--filename=x --rw=write --unlink=1", &[]),
+        ("--filename=x --rw=write --ioengine=null", &[]),
     ] {
         for ours in [true, false] {
             let directory = tempfile::tempdir().unwrap();
@@ -271,7 +272,7 @@ fn laid_out_files_stay_for_the_next_command() {
     assert_eq!(fs::metadata(at.join("x")).unwrap().len(), 128 << 10);
     succeeds(true, at, "--name=d --filename=y --size=64k --rw=write --cleanup");
     assert_eq!(names(at), ["x"], "--cleanup removes what the run laid out");
-    // What somebody changed is theirs.
+    // A file that was changed since belongs to its user.
     fs::write(at.join("x"), vec![7u8; 128 << 10]).unwrap();
     let refused = run(true, at, "--name=c --filename=x --size=128k --rw=write");
     assert_eq!(refused.status.code(), Some(2));
@@ -334,5 +335,69 @@ fn files_are_drawn_as_often_as_in_fio() {
                 assert!((own - other).abs() < 0.13, "{mode} {options}: {ours:?}, fio {theirs:?}");
             }
         }
+    }
+}
+
+#[test]
+fn arguments_that_fio_takes_are_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let job = "--name=j --filename=f --size=64k --bs=4k";
+    let short = run(true, at, &format!("{job} --numjob=2 --group_rep --output-f=json"));
+    assert_eq!(jobs_of(&short)[0]["job options"]["numjobs"], "2");
+    let refused = run(true, at, &format!("{job} --iode=2"));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("iodepth_batch"), "{said}");
+    for (arguments, word) in [
+        ("--enghelp", "io_uring"),
+        ("--enghelp=libaio", "libaio"),
+        ("--cmdhelp=rw", "readwrite"),
+        ("--cmdhelp", "buffer_compress_percentage"),
+        (&*format!("{job} --buffer_compress_percentage=57% --showcmd"), "--filename=f"),
+    ] {
+        assert!(succeeds(true, at, arguments).contains(word), "{arguments}");
+    }
+    for arguments in ["--enghelp=x", "--cmdhelp=x", "--client=x", "--idle-prof=percpu"] {
+        assert_eq!(run(true, at, arguments).status.code(), Some(2), "{arguments}");
+    }
+    succeeds(true, at, &format!("{job} --rw=write --buffer_compress_percentage=57%"));
+    succeeds(true, at, &format!("{job} --rw=read --ioengine=mmap --direct=1"));
+    let idle = succeeds(true, at, &format!("{job} --rw=read --idle-prof=system --loops=50"));
+    let shown = idle.lines().skip_while(|line| *line != "CPU idleness:").nth(1);
+    let percent = shown.and_then(|line| line.strip_prefix("  system: ")?.strip_suffix('%'));
+    let percent: f64 = percent.unwrap_or_else(|| panic!("{idle}")).parse().unwrap();
+    assert!((0.0..=100.0).contains(&percent), "{percent}");
+}
+
+#[test]
+fn a_size_beyond_the_device_is_the_devices() {
+    if !fio_is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image");
+    fs::write(&image, vec![1u8; 1 << 20]).unwrap();
+    let made = Command::new("losetup").args(["-f", "--show"]).arg(&image).output();
+    let device = made.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    let device = or_skip!(device.map_err(|error| format!("losetup: {error}")));
+    if device.is_empty() {
+        return common::skip("no loop device: this needs root");
+    }
+    let bytes = |options: &str| {
+        [true, false].map(|ours| {
+            let words = format!(
+                "--name=j --filename={device} --bs=4k --rw=read {options} --output-format=json"
+            );
+            let output = run(ours, directory.path(), &words);
+            let read =
+                output.status.success().then(|| jobs_of(&output)[0]["read"]["io_bytes"].as_u64());
+            (read, String::from_utf8_lossy(&output.stderr).into_owned())
+        })
+    };
+    let all = ["--size=2m", "--size=2m --offset=512k", "--size=2m --io_size=3m"].map(bytes);
+    let freed = Command::new("losetup").args(["-d", &device]).status().unwrap();
+    assert!(freed.success());
+    for ([ours, theirs], size) in all.into_iter().zip([1 << 20, 512 << 10, 3 << 20]) {
+        assert_eq!((ours.0, theirs.0), (Some(Some(size)), Some(Some(size))), "{}", ours.1);
     }
 }

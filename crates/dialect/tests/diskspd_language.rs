@@ -139,7 +139,6 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-i10 x", "-i and -j"),
         ("-Zsome x", "-Z"),
         ("-Z4K, x", "file's name"),
-        ("-ft x", "-ft: it marks a file as temporary"),
         ("-F2 -t3 x y", "-F2 and -t3: threads are shared"),
         ("-F2 -O4 -g1000 x y", "-O and -g"),
         ("-F2 -O4 -i8 -j2 x y", "-O and -g, -i or -j"),

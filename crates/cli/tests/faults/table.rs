@@ -215,7 +215,7 @@ const IN_HERE: &[&str] = &[
     "run {here} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1",
     "sweep {here} --size 1m --buffered --request 4k,8k --bytes 64k --repeats 1 --max-repeats 1",
     "metadata {here} --files 20 --rounds 1",
-    "fio --name=a --directory={here} --size=1m --rw=randrw",
+    "fio --name=a --directory={here} --size=1m --rw=randrw --cleanup",
     "iozone -i 0 -i 1 -r 64k -s 256k -f {here}/iozone.tmp",
     "sqlio -kW -frandom --runtime 20ms -BY -b64 --size 1m {here}",
     "diskspd -d1 -W0 -w50 -c1M -b64K {here}",

@@ -261,3 +261,28 @@ fn data_that_is_not_the_pattern_stops_everybody() {
     stream.complete(Completion { slot: request.slot, result: request.len as i32 }, 1010);
     assert_eq!((stream.next(1010), other.next(1010)), (Next::Done, Next::Done));
 }
+
+/// Streams that have nothing to do when their time is over have still run until then.
+#[test]
+fn a_run_by_the_clock_has_its_length() {
+    let second = 1_000_000_000;
+    let timed = Workload { stop: Stop::AfterNs(2 * second), ..six_reads(100) };
+    let rated = Workload { rate_iops: Some(2.0), ..timed.clone() };
+    let thinking = Workload { think_ns: 700_000_000, ..timed.clone() };
+    let pauses = RequestShape { burst: Some((1, 700_000_000)), ..RequestShape::default() };
+    let plain = RequestShape::default();
+    for (workload, shape, requests) in
+        [(&rated, &plain, 4), (&thinking, &plain, 3), (&timed, &pauses, 3)]
+    {
+        let mut stream = stream_of(workload, shape, 0, &shared());
+        let mut now = 1000;
+        let made = std::iter::from_fn(|| step(&mut stream, &mut now, 1000)).count();
+        assert_eq!((made, stream.result.stream.measured_ns()), (requests, 2 * second));
+    }
+    // A run by its bytes ends with its last request.
+    let by_bytes = Workload { rate_iops: Some(2.0), ..six_reads(100) };
+    let mut stream = stream_of(&by_bytes, &plain, 0, &shared());
+    let mut now = 1000;
+    assert_eq!(std::iter::from_fn(|| step(&mut stream, &mut now, 1000)).count(), 6);
+    assert_eq!(stream.result.stream.measured_ns(), 5 * second / 2 + 1000);
+}

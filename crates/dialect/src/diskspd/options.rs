@@ -180,8 +180,7 @@ const ETW: [&str; 11] = [
 ];
 
 /// DISKSPD options that halfpower does not support.
-const NOT_SERVED: [NotServed; 8] = [
-    ("ft", "it marks a file as temporary, which only Windows knows", "leave it out"),
+const NOT_SERVED: [NotServed; 7] = [
     (
         "rdabs",
         "ranges in bytes are not served",
@@ -261,7 +260,8 @@ impl Reading {
             'f' => match value {
                 "r" => self.target.hint = Hint::Random,
                 "s" => self.target.hint = Hint::Sequential,
-                "t" => return not_taken(spelling, word),
+                // Windows keeps temporary files in its cache; data written here stays there anyway.
+                "t" => {}
                 _ => self.sizes.max = size()?,
             },
             'F' => self.all_threads = Some(whole(1, 1024)?),

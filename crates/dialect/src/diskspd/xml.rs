@@ -275,9 +275,9 @@ fn target(element: &Element) -> Result<Target> {
             "MemoryMappedIo" if child.flag()? => read.caching = Caching::Mapped,
             "DisableAllCache" | "DisableOSCache" | "WriteThrough" | "MemoryMappedIo" => {}
             "UseLargePages" => read.large_pages = child.flag()?,
-            "TemporaryFile" | "DisableLocalCache" | "ParallelAsyncIO" => {
-                child.only(&["false", "0"])?
-            }
+            // As `-ft`.
+            "TemporaryFile" => drop(child.flag()?),
+            "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
             "BurstSize" => read.burst = Some(child.small()?).filter(|count| *count > 0),
             "ThinkTime" => read.pause_ms = Some(child.small()?).filter(|ms| *ms > 0),
             "RandomRatio" => random_percent = Some(child.number(100)? as u8),

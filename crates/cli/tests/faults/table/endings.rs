@@ -103,7 +103,7 @@ section![
             ),
             stop(
                 fault(Read, 512 * KIB, Hold),
-                "fio --name=a --directory=fs --size=1m --rw=read --direct=1"
+                "fio --name=a --directory=fs --size=1m --rw=read --direct=1 --cleanup"
             ),
             stop(
                 fault(Read, 512 * KIB, Hold),

@@ -397,7 +397,7 @@ section![
             Do(Released("fs")),
             Ended(well(&[])),
             Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
-            Start("fio --name=a --directory=fs --size=1m --rw=read --direct=1"),
+            Start("fio --name=a --directory=fs --size=1m --rw=read --direct=1 --cleanup"),
             Until(Hangs("fs")),
             Do(Faults("fs", &[])),
             Do(Released("fs")),

@@ -15,7 +15,7 @@ section![
                     "run {steering} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1",
                     "sweep {steering} --size 1m --buffered --bytes 64k --request 4k,8k --repeats 1 --max-repeats 1",
                     "metadata {steering} --files 4 --rounds 1",
-                    "fio --name=a --size=64k --rw=read --filename={steering}/file",
+                    "fio --name=a --size=64k --rw=read --cleanup --filename={steering}/file",
                     "postmark pm",
                 ],
                 Ends { codes: &[0, 1, 2], words: &[], failed_points: false }

@@ -63,7 +63,9 @@ impl CommandPriority {
             let (bytes, percent, priority) =
                 match words[..] {
                     [bytes, percent] => (bytes, percent, None),
-                    [bytes, percent, of, at] => {
+                    // As in fio 3.33, a hint after the level has no effect.
+                    [bytes, percent, of, at, ref hint @ ..] if hint.len() < 2 => {
+                        hint.iter().try_for_each(|hint| number(hint, 0, 1023).map(drop))?;
                         (bytes, percent, Some(IoPriority { class: class(of)?, level: level(at)? }))
                     }
                     _ => return Err(
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(shares(&asked, 0, 4096), [(None, 70), (Some(0x2000), 30)]);
         assert_eq!(shares(&asked, 1, 4096), [(None, 100)]);
         let mut asked = CommandPriority::default();
-        asked.set_by_size("4k/20/2/3:4k/40/1/0:8k/5,4k/10", 1024).unwrap();
+        asked.set_by_size("4k/20/2/3/1:4k/40/1/0:8k/5,4k/10", 1024).unwrap();
         asked.set_class("2").unwrap();
         asked.set_level("5").unwrap();
         assert_eq!(shares(&asked, 0, 4096), [(None, 40), (Some(0x2000), 40), (Some(0x4003), 20)]);
@@ -159,6 +161,8 @@ mod tests {
         for (text, why) in [
             ("4k/60:4k/50", "more than 100 %"),
             ("4k", "SIZE/PERCENT"),
+            ("4k/10/2/0/x", "number"),
+            ("4k/10/2/0/1/1", "SIZE/PERCENT"),
             ("4k/10/4/0", "a class is 1"),
         ] {
             let said = asked.set_by_size(text, 1024).unwrap_err();

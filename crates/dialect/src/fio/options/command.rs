@@ -50,6 +50,8 @@ pub struct Command {
     pub warnings_fatal: bool,
     pub version: bool,
     pub help: bool,
+    /// `--idle-prof=system`: report the idle time of the processors.
+    pub idle: bool,
     /// `--showcmd`: print the jobs as a command line.
     pub show: bool,
     /// `--enghelp` and `--cmdhelp`: an engine or an option to describe; empty: all.
@@ -58,20 +60,20 @@ pub struct Command {
 }
 
 /// fio program options that are not supported, with a hint.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 6] = [
     ("server", EACH_MACHINE),
     ("client", EACH_MACHINE),
     ("remote-config", EACH_MACHINE),
     ("daemonize", "use nohup or a service manager"),
     ("status-interval", "use --write_bw_log and --log_avg_msec"),
-    ("idle-prof", "the report has the busy time of the whole machine"),
     ("trigger-file", "leave it out"),
 ];
 
 const EACH_MACHINE: &str = "run halfpower on each machine at the same time (ssh, or pdsh for many) and put the reports together";
 
 /// Program options, which may be shortened like those of jobs.
-const PROGRAM: [&str; 21] = [
+const PROGRAM: [&str; 22] = [
+    "idle-prof",
     "output",
     "json",
     "destroy-data",
@@ -116,6 +118,7 @@ impl Default for Command {
             warnings_fatal: false,
             version: false,
             help: false,
+            idle: false,
             show: false,
             engine_help: None,
             option_help: None,
@@ -229,6 +232,13 @@ impl Command {
             "json" => self.json = Some(text.into()),
             "destroy-data" => self.destroy.push(text.into()),
             "section" => self.only.push(text),
+            "idle-prof" if text == "system" => self.idle = true,
+            "idle-prof" => {
+                return Err(FioError::Usage(format!(
+                    "command line: --idle-prof={}: halfpower counts the idle time of all processors together; use --idle-prof=system",
+                    cut(&text)
+                )));
+            }
             "output-format" => self.formats = formats(&text)?,
             "terse-version" => self.terse_version = terse_version(&text)?,
             // halfpower has no progress display, no pool of memory or jobs, and no program trace.

@@ -69,7 +69,7 @@ enum FileDraw {
     Normal(Normal),
 }
 
-/// As in fio, a file is one of so many places of the distribution.
+/// Places of the distribution that belong to one file, as in fio.
 const PLACES_PER_FILE: u64 = 1024;
 
 impl FileDraw {

@@ -34,6 +34,8 @@ struct Document<'a> {
     global: Option<Ordered<String>>,
     jobs: Vec<JobReport>,
     disk_util: Vec<DiskReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_idleness: Option<Ordered<f64>>,
     halfpower: Ours<'a>,
 }
 
@@ -104,7 +106,7 @@ struct Ours<'a> {
     version: &'static str,
     elapsed_ns: u64,
     warnings: &'a [String],
-    notes: [&'static str; 4],
+    notes: [&'static str; 5],
     machine: &'a MachineFacts,
     jobs: Vec<OurJob<'a>>,
     groups: Vec<OurGroup<'a>>,
@@ -134,7 +136,8 @@ struct OurGroup<'a> {
     layers: &'a [Layer],
 }
 
-const NOTES: [&str; 4] = [
+const NOTES: [&str; 5] = [
+    "jobs are threads of one process, as with fio's thread=1: large buffered writes of several jobs may be slower than by processes",
     "slat_ns is empty for engines that block (psync and similar, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then equals lat_ns; disable_clat, disable_lat and gtod_reduce remove latencies here but not in point",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
     "reads of the verification count as reads of the job, as in fio, but not in the spread of the rates",
@@ -152,6 +155,9 @@ pub fn json(result: &FioResult, plus: bool) -> String {
         global: (!result.plan.global.is_empty()).then(|| strings(&result.plan.global)),
         jobs: result.entries().iter().map(|entry| job(entry, result, plus)).collect(),
         disk_util: disks(result),
+        cpu_idleness: result
+            .idle_percent()
+            .map(|percent| Ordered(vec![("system".to_string(), percent)])),
         halfpower: ours(result),
     };
     serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n"

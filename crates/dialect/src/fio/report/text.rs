@@ -56,6 +56,9 @@ fn write(text: &mut String, result: &FioResult) -> fmt::Result {
             disk.util
         )?;
     }
+    if let Some(percent) = result.idle_percent() {
+        writeln!(text, "\nCPU idleness:\n  system: {percent:3.2}%")?;
+    }
     for group in &result.groups {
         if let Some(ns) = group.usage.sync_ns {
             writeln!(text, "flush at the end, part of the time above: {}", show_time(ns as f64))?;

@@ -111,7 +111,8 @@ pub fn run<M: Machine>(
             break;
         }
     }
-    // As in fio, files stay unless a job has `unlink`. Those of a failed run do not.
+    // As in fio, files stay unless a job has `unlink`, and engines without I/O have none. Those of
+    // a failed run do not stay.
     let failed = groups.iter().flat_map(|group| &group.jobs).any(|job| job.error.is_some());
     let files_of = |chosen: &dyn Fn(&ClonePlan) -> bool| -> Vec<usize> {
         let clones = asked.clones.iter().filter(|clone| chosen(clone));
@@ -123,7 +124,8 @@ pub fn run<M: Machine>(
         options.unlink || options.unlink_each_loop
     });
     for (place, target) in targets.iter_mut().enumerate() {
-        let stays = !cleanup && !failed && !unlinked.contains(&place);
+        let idle = arrangement.files[place].idle;
+        let stays = !cleanup && !failed && !idle && !unlinked.contains(&place);
         if stays || created.contains(&place) {
             machine.keep(target);
         }
@@ -135,6 +137,7 @@ pub fn run<M: Machine>(
         machine: machine.facts(),
         ended_unix_ms: system_stats.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
+        shows_idle: false,
     })
 }
 

@@ -37,11 +37,12 @@ impl Rates {
         }
         let share = f64::from(streams);
         let schedule = |side: usize| {
-            let (least, _) = options.blocks[side].bounds()?;
-            let by_requests = options.rate_iops[side].map(|rate| rate as f64 * f64::from(least));
+            let (min_bytes, _) = options.blocks[side].bounds()?;
+            let by_requests =
+                options.rate_iops[side].map(|rate| rate as f64 * f64::from(min_bytes));
             let bytes_per_s = options.rate_bytes[side].map(|rate| rate as f64).or(by_requests)?;
             let ns_per_byte = 1e9 / bytes_per_s * share;
-            let interval_ns = ns_per_byte * f64::from(least);
+            let interval_ns = ns_per_byte * f64::from(min_bytes);
             let poisson = options.poisson;
             Some(Schedule { ns_per_byte, interval_ns, next_ns: 0.0, poisson })
         };

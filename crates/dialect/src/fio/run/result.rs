@@ -246,6 +246,8 @@ pub struct FioResult {
     pub ended_unix_ms: u64,
     /// Duration of everything, including laying out files.
     pub elapsed_ns: Nanos,
+    /// The report has the idle time of the processors.
+    pub shows_idle: bool,
 }
 
 /// One entry of a report: a clone, or a whole reporting group.
@@ -266,6 +268,17 @@ pub struct Entry<'a> {
 }
 
 impl FioResult {
+    /// Idle time of all processors during the runs, in percent, if the report has it.
+    pub(crate) fn idle_percent(&self) -> Option<f64> {
+        let sum = |of: fn(&Usage) -> Nanos| -> f64 {
+            self.groups.iter().map(|group| of(&group.usage) as f64).sum()
+        };
+        let whole_ns = sum(|usage| usage.elapsed_ns) * f64::from(self.machine.processors);
+        let busy_ns = sum(|usage| usage.cpu.machine_ns);
+        (self.shows_idle && whole_ns > 0.0)
+            .then(|| ((1.0 - busy_ns / whole_ns) * 100.0).clamp(0.0, 100.0))
+    }
+
     /// Lists every failed job with the reason.
     pub fn failures(&self) -> Vec<String> {
         let jobs = self.groups.iter().flat_map(|group| &group.jobs);
