@@ -45,12 +45,14 @@ fn the_layers_of_a_directory() {
     let document =
         halfpower(&format!("stack {} --size 32m --budget 12s --json", directory.path().display()))
             .good_json();
-    for kind in ["memory", "buffered", "direct"] {
-        let achieved = &reads(&document, kind)["achieved"];
+    let buffered = stages(&document).iter().find(|stage| stage["kind"] == "buffered").unwrap();
+    // On a busy machine a short budget may not reach the reads of data that are not cached.
+    let rates = [&buffered["rates"][0], reads(&document, "memory"), reads(&document, "direct")];
+    for (kind, rate) in ["buffered", "memory", "direct"].into_iter().zip(rates) {
+        let achieved = &rate["achieved"];
         assert!(number(achieved, "/throughput_bytes_per_s") > 0.0, "{kind}");
         assert!(!achieved["formula"].as_str().unwrap().is_empty(), "{kind}");
     }
-    let buffered = stages(&document).iter().find(|stage| stage["kind"] == "buffered").unwrap();
     let reported: Vec<&str> = buffered["settings"]
         .as_array()
         .unwrap()

@@ -119,7 +119,7 @@ impl TargetFacts {
 
     /// The lowest layer with data of two members or more: a disk, a file system, a share. Such
     /// members work one after the other, so they do not form a stripe. A link that several disks
-    /// share is no such layer, nor is a file system that holds the files of loop devices.
+    /// share does not count, and a file system with the files of loop devices neither.
     pub fn shared_by_members(&self) -> Option<&Layer> {
         // The layers of a simulated volume stand for all of its disks.
         if self.members < 2 || self.kind != TargetKind::Stripe {

@@ -91,7 +91,7 @@ pub struct LayerFacts {
     pub file_system: Option<FileSystemFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
-    /// Rates above the sustained ones, until a credit or a cache is used up.
+    /// Rates above the sustained ones, until a credit is used up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bursts: Vec<BurstFacts>,
     /// Whether a hypervisor serves the disk behind this link: what the disk says of itself is not
@@ -161,18 +161,16 @@ pub struct FileSystemFacts {
     pub no_barriers: bool,
 }
 
-/// A rate above the sustained one, until a credit or a cache is used up.
+/// A rate above the sustained one, until a credit is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstFacts {
-    /// Only writes have it.
-    pub writes_only: bool,
     /// The rates are requests per second; otherwise bytes per second.
     pub in_requests: bool,
     /// While the credit lasts.
     pub burst_per_s: f64,
     /// After that.
     pub sustained_per_s: f64,
-    /// From a full credit or an empty cache until it is used up, in seconds.
+    /// From a full credit until it is used up, in seconds.
     pub lasts_s: f64,
 }
 
@@ -188,9 +186,8 @@ impl BurstFacts {
             90.0.. => format!("{:.0} min", self.lasts_s / 60.0),
             _ => format!("{} s", significant(self.lasts_s, 2)),
         };
-        let what = if self.writes_only { " of writes" } else { "" };
         format!(
-            "{layer} sustains only {}{what}: it bursts to {} for {time}; shorter runs measure the burst",
+            "{layer} sustains only {}: it bursts to {} for {time}; shorter runs measure the burst",
             rate(self.sustained_per_s),
             rate(self.burst_per_s)
         )

@@ -181,6 +181,7 @@ mod tests {
     fn one_busy_thread_is_the_limit_and_not_latency() {
         let read = Workload {
             pattern: Pattern::Random,
+            request_bytes: 4096,
             depth: 32,
             engine: Engine::IoUring,
             stop: Stop::AfterNs(50_000_000),

@@ -68,6 +68,19 @@ pub(crate) fn reach(
     })
 }
 
+/// Statements about operations as sentences: equal ones become one, `Reads and writes gain nothing
+/// from polling.`
+pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
+    let mut merged: Vec<(String, Vec<OpKind>)> = Vec::new();
+    for (op, text) in all {
+        match merged.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, ops)) => ops.push(op),
+            None => merged.push((text, vec![op])),
+        }
+    }
+    merged.iter().map(|(text, ops)| format!("{} {text}.", together(ops))).collect()
+}
+
 /// Merges equal statements: `Reads and writes`.
 pub(crate) fn together(ops: &[OpKind]) -> String {
     match ops {

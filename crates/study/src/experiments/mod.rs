@@ -28,7 +28,7 @@ mod prelude {
     pub(super) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
     pub(super) use crate::models;
     pub(super) use crate::sentences::{
-        UNEVEN, effect, percent, plural, reach, size, times, together,
+        UNEVEN, effect, percent, plural, reach, size, statements, times, together,
     };
     pub(super) use machine::units::{show_rate, show_size, show_time};
     pub(super) use results::Axis;

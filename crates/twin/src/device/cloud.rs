@@ -43,7 +43,6 @@ impl Model for CloudVolume {
         layer.advertised_iops = Some(self.iops * f64::from(drives.count));
         let count = f64::from(drives.count);
         let burst = |in_requests, sustained: f64, burst: f64, credit: f64| BurstFacts {
-            writes_only: false,
             in_requests,
             burst_per_s: burst * count,
             sustained_per_s: sustained * count,

@@ -4,7 +4,7 @@
 //! request needs one event for all its pages.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, ms, us};
-use machine::{BurstFacts, Layer, Nanos, Op};
+use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -58,20 +58,6 @@ impl Model for FlashDrive {
         let mut layer = drives.disks(Some(self.advertised_bytes_per_s));
         layer.settings.insert("rotational".into(), "0".into());
         layer.facts.rotational = Some(false);
-        let pages = f64::from(self.channels * self.dies_per_channel * drives.count)
-            * self.die_page_bytes as f64;
-        let [burst, sustained] =
-            [self.cache_program_us, self.program_us].map(|time| pages / time * 1e6);
-        let burst = burst.min(self.link_bytes_per_s * f64::from(drives.count));
-        if burst > sustained && self.cache_bytes > 0 {
-            layer.facts.bursts.push(BurstFacts {
-                writes_only: true,
-                in_requests: false,
-                burst_per_s: burst,
-                sustained_per_s: sustained,
-                lasts_s: self.cache_bytes as f64 * f64::from(drives.count) / burst,
-            });
-        }
         vec![layer]
     }
 

@@ -71,24 +71,27 @@ fn grid(setting: &StudyContext) -> Grid {
 
 fn conclude(found: &Found<'_>) -> Conclusion {
     let mut conclusion = Conclusion::default();
+    let (mut waiting, mut polled_ops) = (Vec::new(), Vec::new());
     for op in OPS {
         let series = curve(op);
         let readings = found.curve(&series);
         let (Some(one), Some(best)) = (readings.first(), best(&readings)) else { continue };
-        let subject = format!("{} of {DEPTH} outstanding", plural(op));
-        conclusion.sentences.push(match one.change_to(&best) {
-            Effect::By(more) if more > 0.0 => {
-                format!(
-                    "{subject}: waiting for {} completions at a time gains {}.",
-                    best.x,
-                    percent(more)
-                )
-            }
-            Effect::Unsure => format!(
-                "{subject}: whether waiting for several at a time gains is undecided, {UNEVEN}."
-            ),
-            _ => format!("{subject}: waiting for several completions at a time gains nothing."),
-        });
+        waiting.push((
+            op,
+            match one.change_to(&best) {
+                Effect::By(more) if more > 0.0 => {
+                    format!(
+                        "gain {} from waiting for {} completions at a time",
+                        percent(more),
+                        best.x
+                    )
+                }
+                Effect::Unsure => {
+                    format!("may gain from waiting for several completions at a time: {UNEVEN}")
+                }
+                _ => "gain nothing from waiting for several completions at a time".into(),
+            },
+        ));
         let title = format!("Wait for {} completions at a time ({})", best.x, series.name);
         let setting =
             format!("min_complete {} (io_uring_enter), or min_nr {0} (io_getevents)", best.x);
@@ -100,16 +103,16 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             setting,
         ));
         let Some(&polled) = found.curve(&polling(op)).first() else { continue };
-        conclusion.sentences.push(match one.change_to(&polled) {
-            Effect::By(more) if more > 0.0 => {
-                format!(
-                    "{subject}: polling gains {} over sleeping, and keeps a processor busy.",
-                    percent(more)
-                )
-            }
-            Effect::Unsure => format!("{subject}: whether polling gains is undecided, {UNEVEN}."),
-            _ => format!("{subject}: polling for completions gains nothing."),
-        });
+        polled_ops.push((
+            op,
+            match one.change_to(&polled) {
+                Effect::By(more) if more > 0.0 => {
+                    format!("gain {} from polling, which keeps a processor busy", percent(more))
+                }
+                Effect::Unsure => format!("may gain from polling: {UNEVEN}"),
+                _ => "gain nothing from polling".into(),
+            },
+        ));
         let title = format!("Poll for completions before sleeping ({})", series.name);
         let setting = "poll the completion queue for 100 us before a sleep".to_owned();
         conclusion.comparisons.push(Comparison::new(
@@ -119,6 +122,11 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             title,
             setting,
         ));
+    }
+    conclusion.sentences = statements(waiting);
+    conclusion.sentences.extend(statements(polled_ops));
+    if let Some(first) = conclusion.sentences.first_mut() {
+        *first = format!("With {DEPTH} outstanding, {}{}", first[..1].to_lowercase(), &first[1..]);
     }
     conclusion
 }
