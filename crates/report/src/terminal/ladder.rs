@@ -183,12 +183,7 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
 
 /// The sources of a stage's advertised rates: once if reads and writes share them.
 fn formulas(stage: &Stage) -> String {
-    // The stage's name is next to the formula, so drop it there.
-    let own = format!("{}: ", stage.name);
-    let short = |one: &StageRate| {
-        let formula = &one.advertised.as_ref()?.formula;
-        Some((one.op, formula.strip_prefix(&own).unwrap_or(formula).to_owned()))
-    };
+    let short = |one: &StageRate| Some((one.op, one.advertised.as_ref()?.formula.clone()));
     let reported: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();
     match &reported[..] {
         [] => String::new(),
