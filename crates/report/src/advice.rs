@@ -1,10 +1,10 @@
-//! What to change, as the rows of a table, the same in every output.
+//! The changes worth making, as the rows of a table, the same in every output.
 
 use crate::format::grouped;
 use machine::units::{show_time, significant};
 use results::{Answer, Finding, Goal};
 
-/// A smaller change of a cost is not worth a word.
+/// Smaller changes of a cost are not shown.
 const NOTABLE: f64 = 1.25;
 
 /// A change with its gain and its cost.
@@ -12,7 +12,7 @@ pub(crate) struct Row {
     pub(crate) change: String,
     /// `×1.83 (1.70–1.95)`.
     pub(crate) gain: String,
-    /// `p99 ×4.6, CPU -69 %`; `none` if what was measured did not grow.
+    /// `p99 ×4.6, CPU -69 %`; `none` if no measured cost grew.
     pub(crate) cost: String,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn factor(value: f64) -> String {
     if value >= 99.5 { grouped(value.round()) } else { significant(value, 3) }
 }
 
-/// What the change costs, or saves: the slowest requests first, then processor time.
+/// The costs of a change, or its savings: the slowest requests first, then processor time.
 fn cost(finding: &Finding) -> String {
     let p99 = finding.p99_ns.map(|[before, after]| (before as f64, after as f64));
     let cpu = finding.cpu_ns_per_mib.map(|[before, after]| (before, after));

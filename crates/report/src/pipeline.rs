@@ -24,9 +24,9 @@ pub(crate) struct Column {
 }
 
 pub(crate) struct Row {
-    /// What it is: `page cache`, `device`.
+    /// Its kind: `page cache`, `device`.
     pub(crate) kind: &'static str,
-    /// Which one: `vda`; empty for a plain program.
+    /// Its own name: `vda`; empty for a plain program.
     pub(crate) name: String,
     /// One for each column.
     pub(crate) cells: Vec<Cell>,
@@ -140,8 +140,8 @@ fn column(stages: &[Stage], overview: &Overview, op: OpKind) -> Option<Column> {
     Some(Column { op, edge, plain })
 }
 
-/// How wide a stage is where it is narrowest, relative to the right edge; a stage that is the
-/// limit comes first.
+/// The width of a stage relative to the right edge, for its slower operation;
+/// 0 for the limit.
 fn width(stage: &Stage, columns: &[Column]) -> f64 {
     let widths = columns.iter().filter_map(|column| {
         let cell = cell(rate(stage, column.op));

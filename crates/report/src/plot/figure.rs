@@ -83,7 +83,7 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
         .collect()
 }
 
-/// A hollow point means nothing if all are: a warning about every point is one about the document.
+/// If every point has a warning, hollow points would distinguish nothing.
 fn fill_if_all_are_hollow(curves: &mut [Curve]) {
     let all = |curve: &Curve| curve.marks.iter().all(|mark| mark.doubtful);
     if curves.iter().all(all) {

@@ -28,7 +28,7 @@ struct Detail {
 const MIN: Detail =
     Detail { doubts: 1, limit_lines: 1, plain_limits: false, stages: 4, changes: 3, spaced: false };
 
-/// What to add while there is room, most important first.
+/// Details to add while there is room, most important first.
 const MORE: [fn(&mut Detail); 11] = [
     |d| d.plain_limits = true,
     |d| d.limit_lines = 2,
