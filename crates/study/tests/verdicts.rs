@@ -1,5 +1,7 @@
 //! The verdict on machines of known truth: it must name the component that was made the narrowest.
 
+mod sound;
+
 use machine::units::MIB;
 use machine::{ResourceKind, TargetSpec};
 use results::{Bottleneck, Limit, LimitOf, Program, Results, StageKind};
@@ -13,7 +15,8 @@ fn study(twin: &Twin, only: &[&str]) -> Results {
     let only = only.iter().map(ToString::to_string).collect();
     let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only, seed: 7 };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
-    study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+    let results = study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {});
+    sound::sound(results.expect("a study"))
 }
 
 fn limit(results: &Results, of: LimitOf, op: OpKind) -> &Limit {
