@@ -445,7 +445,10 @@ fn advice_starts_from_a_plain_program() {
         .find(|peak| peak.op == results.points[first.points[1]].workload.op)
         .expect("a peak");
     assert!(after >= 0.5 * peak.throughput_bytes_per_s, "at least half of the peak");
-    assert!(first.cpu_ns_per_mib.is_some() && first.p99_ns.is_some());
+    assert!(first.cpu_ns_per_mib.is_some());
+    let p99 = |point: usize| results.points[point].numbers.as_ref()?.latency_ns.settled_p99();
+    let [before, after] = first.points.map(p99);
+    assert_eq!(first.p99_ns, before.zip(after).map(|(before, after)| [before, after]));
     let through = answer
         .findings
         .iter()
