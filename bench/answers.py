@@ -43,10 +43,10 @@ def verdicts(options):
             ["arrangement", "of", "op", "the limit that was made", "the verdict", ""],
             [[name, of, op, truth, what, "" if good else "wrong"] for good, name, of, op, truth, what in bench.rows],
         ),
-        f"\n{right} of {len(bench.rows)} name the limit that was made.",
+        f"\n{right} of {len(bench.rows)} name the limit that was made. {len(bench.broken)} of {bench.studies} documents break a rule of `halfpower report --check`.",
     ]
     print(lines[-1].strip())
-    return lines, right == len(bench.rows)
+    return lines, right == len(bench.rows) and not bench.broken
 
 
 def verdicts_summary(tables):
@@ -132,6 +132,9 @@ class Advice:
         lines = [f"\n## {target}\n", *table(["advice", "gain", "interval", "again", "interval", "within the first"], [])]
         with target_words(target) as words, tempfile.TemporaryDirectory() as out:
             study = json.loads(self.halfpower(["study", *words, *shlex.split(self.options.study_options), "--output", out]))
+            checked = subprocess.run([self.options.halfpower, "report", "--check", f"{out}/results.json"], capture_output=True, text=True)
+            if checked.returncode:
+                die(f"the study of {target} contradicts itself: {checked.stdout.strip()}")
             answer = study["answer"]
             for finding in answer["findings"]:
                 lines.append(self.compare(finding["title"], finding["gain"], finding["gain_interval_95"], self.gains(finding, study), simulated))

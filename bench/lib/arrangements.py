@@ -40,6 +40,7 @@ class Verdicts:
 
     def __init__(self, program):
         self.program, self.name, self.rows = program, "", []
+        self.studies, self.broken = 0, []
 
     def report(self, *words):
         ended = subprocess.run(words, capture_output=True, text=True)
@@ -50,7 +51,17 @@ class Verdicts:
     def study(self, target, *options, only="depth,buffered,random", before=(), budget="15s"):
         with tempfile.TemporaryDirectory() as out:
             words = [*before, self.program, "study", *target, "--quick", "--budget", budget, "--json", "--output", out]
-            return self.report(*words, "--only", only, *options)["answer"]["limits"]
+            limits = self.report(*words, "--only", only, *options)["answer"]["limits"]
+            self.sound(f"{out}/results.json")
+            return limits
+
+    def sound(self, document):
+        """Keeps what a study contradicts."""
+        ended = subprocess.run([self.program, "report", "--check", document], capture_output=True, text=True)
+        self.studies += 1
+        if ended.returncode:
+            self.broken.append(f"{self.name}: {ended.stdout.strip()}")
+            print(f"! {self.broken[-1]}", flush=True)
 
     def written(self, device, **how):
         """A study that also writes the device."""

@@ -24,6 +24,7 @@ fn predictions_of(setup: &Setup) -> Vec<Predicted> {
     let mut results =
         study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study");
     add(setup, &mut results);
+    assert_eq!(results::rules::check(&results), []);
     fits_a_screen(&results);
     results.answer.expect("an answer").predictions
 }

@@ -23,6 +23,7 @@ fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     assert!(report.contains("<svg") && report.contains("</html>") && report.len() < 2 << 20);
     let document: Value =
         serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    common::assert_sound(&document);
     let answer = &document["answer"];
     let peaks: Vec<&str> = answer["peaks"]
         .as_array()

@@ -196,6 +196,16 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
+/// Ten requests take longer than the 99th percentile of this many: of fewer it is an accident.
+const FOR_P99: u64 = 1000;
+
+impl LatencySummary {
+    /// The 99th percentile, if enough requests are slower.
+    pub fn settled_p99(&self) -> Option<u64> {
+        (self.count >= FOR_P99).then_some(self.p99)
+    }
+}
+
 impl From<&Histogram> for LatencySummary {
     fn from(h: &Histogram) -> Self {
         LatencySummary {

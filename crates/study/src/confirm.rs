@@ -23,6 +23,12 @@ const CHOICE_SHARE: f64 = 0.76;
 /// Minimum rounds of requests in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
+/// Best points per operation that are measured again.
+const CANDIDATES: usize = 2;
+
+/// Relative half-width of a peak's interval that says little: then the rates decide.
+const UNKNOWN: f64 = 0.5;
+
 /// Weight of the precision of peak candidates and of the chosen peak, relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 20.0;
@@ -44,7 +50,7 @@ pub(crate) fn confirm<M: Machine>(
     for op in setting.ops() {
         let best = candidates(sampler, setting, trials, op).into_iter();
         let chosen: Vec<usize> = if sampler.noisy {
-            let best: Vec<usize> = best.take(if sampler.bursty { 1 } else { 2 }).collect();
+            let best: Vec<usize> = best.take(CANDIDATES).collect();
             best.into_iter().map(|index| longer(sampler, index, setting, plan)).collect()
         } else {
             best.take(1).collect()
@@ -103,6 +109,8 @@ pub(crate) fn highest(
         let burst = bursts.iter().find(|one| one.0 == *op).map(|one| one.1);
         let best = entries[*peak].point();
         let rate = |index: usize| entries[index].point().rate().unwrap_or(0.0);
+        let width = best.numbers.as_ref().and_then(|numbers| numbers.relative_half_width);
+        let unknown = width.is_some_and(|width| width > UNKNOWN);
         let of_peak = cases.iter().filter(|case| case.of == LimitOf::Peak && case.base == *peak);
         let gains = |case: &Case| -> Vec<usize> {
             let gains = |variant| case.ratio(variant, entries).is_some_and(|one| one.low > 1.0);
@@ -120,7 +128,15 @@ pub(crate) fn highest(
                 && entry.point().measures_target(&setting.facts)
                 && entry.point().is_settled(&setting.facts)
                 && rate(*index) > rate(*peak);
-            faster || plain
+            // Of a peak that is hardly known, a rate surely above it is the better one.
+            let numbers = entry.point().numbers.as_ref();
+            let low = numbers.and_then(|numbers| numbers.interval_95).map(|[low, _]| low);
+            let surer = unknown
+                && entry.point().measures_target(&setting.facts)
+                && entry.point().is_settled(&setting.facts)
+                && entry.workload.op() == *op
+                && low.is_some_and(|low| low > rate(*peak));
+            faster || plain || surer
         };
         let found = (0..entries.len()).filter(above).max_by(|&a, &b| rate(a).total_cmp(&rate(b)));
         if let Some(index) = found {

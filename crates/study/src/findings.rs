@@ -240,7 +240,7 @@ fn finding(
     let Comparison { before, after, title, setting, .. } = comparison;
     let numbers = |index: usize| points[index].numbers.as_ref();
     let cost = |index: usize| points[index].cpu_ns_per_mib();
-    let p99 = |index: usize| Some(numbers(index)?.latency_ns.p99);
+    let p99 = |index: usize| numbers(index)?.latency_ns.settled_p99();
     let steps = if comparison.change == Change::Plain {
         steps(entries, *before, *after)
     } else {

@@ -1,5 +1,7 @@
 //! The conclusions of the 1997 study, found by a study of its simulated machine.
 
+mod sound;
+
 use machine::{Buffering, Engine, ResourceKind, TargetSpec};
 use results::{Bottleneck, LimitOf, Program, Results};
 use study::{Effort, Plan};
@@ -15,7 +17,8 @@ fn study(settings: &str, effort: Effort, only: &[&str]) -> Results {
     let only = only.iter().map(ToString::to_string).collect();
     let plan = Plan { budget_ns: 60_000_000_000, effort, only, seed: 7 };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
-    study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+    let results = study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {});
+    sound::sound(results.expect("a study"))
 }
 
 fn peak(results: &Results, op: OpKind) -> f64 {

@@ -2,6 +2,7 @@
 //! size on either side.
 
 mod noisy;
+mod sound;
 
 use machine::{Machine, TargetSpec};
 use noisy::{Noisy, disk};
@@ -17,14 +18,9 @@ const NEAR: f64 = 4.2;
 fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results {
     let only = ["unbuffered", "depth", "random"].map(String::from).to_vec();
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
-    study::study(
-        machine,
-        &TargetSpec::default(),
-        &Plan { budget_ns, effort, only, seed },
-        program,
-        &mut |_| {},
-    )
-    .expect("a study")
+    let plan = Plan { budget_ns, effort, only, seed };
+    let results = study::study(machine, &TargetSpec::default(), &plan, program, &mut |_| {});
+    sound::sound(results.expect("a study"))
 }
 
 /// The measured sizes of single requests, with their rates.

@@ -2,6 +2,7 @@
 //! the noise.
 
 mod noisy;
+mod sound;
 
 use machine::TargetSpec;
 use measure::{Repeats, RunRequest, Runner};
@@ -24,7 +25,8 @@ fn study(seed: u64, budget_s: u64) -> Results {
     let plan = Plan { budget_ns: budget_s * 1_000_000_000, effort: Effort::Quick, only, seed };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
     let noisy = Noisy::new(disk(62e6), seed, SPREAD, false);
-    study::study(&noisy, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+    let results = study::study(&noisy, &TargetSpec::default(), &plan, program, &mut |_| {});
+    sound::sound(results.expect("a study"))
 }
 
 /// Rates on the machine without noise, in bytes per second.

@@ -1,5 +1,7 @@
 //! The study on machines of known truth: it must find the numbers of the description by measuring.
 
+mod sound;
+
 use machine::units::{KIB, MIB};
 use machine::{Machine, TargetSpec};
 use proptest::prelude::*;
@@ -18,7 +20,8 @@ fn study(twin: &Twin, effort: Effort, only: &[&str]) -> Results {
         seed: 7,
     };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
-    study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+    let results = study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {});
+    sound::sound(results.expect("a study"))
 }
 
 fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCaseError> {

@@ -1,5 +1,7 @@
 //! The verdict on machines of known truth: it must name the component that was made the narrowest.
 
+mod sound;
+
 use machine::units::MIB;
 use machine::{ResourceKind, TargetSpec};
 use results::{Bottleneck, Limit, LimitOf, Program, Results, StageKind};
@@ -13,7 +15,8 @@ fn study(twin: &Twin, only: &[&str]) -> Results {
     let only = only.iter().map(ToString::to_string).collect();
     let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only, seed: 7 };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
-    study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+    let results = study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {});
+    sound::sound(results.expect("a study"))
 }
 
 fn limit(results: &Results, of: LimitOf, op: OpKind) -> &Limit {
@@ -442,7 +445,10 @@ fn advice_starts_from_a_plain_program() {
         .find(|peak| peak.op == results.points[first.points[1]].workload.op)
         .expect("a peak");
     assert!(after >= 0.5 * peak.throughput_bytes_per_s, "at least half of the peak");
-    assert!(first.cpu_ns_per_mib.is_some() && first.p99_ns.is_some());
+    assert!(first.cpu_ns_per_mib.is_some());
+    let p99 = |point: usize| results.points[point].numbers.as_ref()?.latency_ns.settled_p99();
+    let [before, after] = first.points.map(p99);
+    assert_eq!(first.p99_ns, before.zip(after).map(|(before, after)| [before, after]));
     let through = answer
         .findings
         .iter()

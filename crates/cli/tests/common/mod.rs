@@ -56,9 +56,11 @@ pub struct Ended {
 impl Ended {
     /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+        let document = serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
             panic!("standard output is not a JSON document: {error}\n{self:?}")
-        })
+        });
+        assert_sound(&document);
+        document
     }
 
     /// The document of a successful run.
@@ -75,6 +77,18 @@ impl Ended {
             assert!(self.stderr.contains(word), "the message names '{word}':\n{}", self.stderr);
         }
     }
+}
+
+/// Checks that a document of results keeps the rules; another one has none.
+pub fn assert_sound(document: &Value) {
+    if document["schema"] != results::SCHEMA {
+        return;
+    }
+    let results: results::Results =
+        serde_json::from_value(document.clone()).expect("a document of results");
+    let broken: Vec<String> =
+        results::rules::check(&results).iter().map(ToString::to_string).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 /// A command with captured output.

@@ -39,6 +39,17 @@ impl Checks<'_> {
                     format!("\"{title}\" does not reach its share of the peak"),
                 );
             }
+            let settled = |point: &Point| {
+                point.numbers.as_ref().and_then(|numbers| numbers.latency_ns.settled_p99())
+            };
+            let known = settled(before).zip(settled(after)).map(|(before, after)| [before, after]);
+            if finding.p99_ns.is_some() && finding.p99_ns != known {
+                let (is, of_points) = (finding.p99_ns, known);
+                self.add(
+                    Rule::PercentileIsSettled,
+                    format!("the p99 of \"{title}\" is {is:?}, and the points have {of_points:?}"),
+                );
+            }
             if !changes(before, after) {
                 self.add(Rule::AdviceChanges, format!("\"{title}\" changes nothing"));
             }

@@ -71,6 +71,8 @@ rules! {
     OneModel => "a quantity has one model",
     /// A model describes its points.
     ModelFits => "a model fits its points",
+    /// A percentile has enough requests above it.
+    PercentileIsSettled => "ten requests or more are above a percentile",
     /// Repeated visits to a workload have intervals that meet, unless one covers the other.
     VisitsAgree => "visits to one workload agree",
     /// A ladder's stage achieves at most what it advertises.
