@@ -40,7 +40,7 @@ const NAMES: [(&[&str], &str); 20] = [
 ];
 
 /// Commands whose options are those of a workload or a target.
-const COMMANDS: [&str; 6] = ["run", "sweep", "study", "compare", "tune", "metadata"];
+const COMMANDS: [&str; 5] = ["run", "sweep", "study", "compare", "tune"];
 
 /// A message that names the option to write, if another tool has the one that this command lacks.
 pub(crate) fn hint(error: &clap::Error, words: impl Iterator<Item = OsString>) -> Option<String> {

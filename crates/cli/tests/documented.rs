@@ -282,9 +282,9 @@ fn pages() -> Vec<(String, String)> {
 fn faults_of(name: &str, commands: &[Shown], history: &Path) -> Vec<String> {
     let scratch = Scratch::make(history);
     // An earlier result, for `check` and the trend of a target.
-    for target in [".", "data"] {
-        let ended =
-            scratch.shell(&format!("halfpower run {target} --size 16m --runtime 30ms --repeats 2"));
+    for target in [".", "data", "srv"] {
+        let ended = scratch
+            .shell(&format!("halfpower sweep {target} --size 16m --runtime 30ms --repeats 2"));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
     let mut faults = Vec::new();
