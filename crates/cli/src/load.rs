@@ -1,7 +1,8 @@
 //! Other programs that would disturb a measurement: a look before it starts.
 
+use crate::console::tell;
 use crate::failure::Failure;
-use crate::{interrupt, output};
+use crate::interrupt;
 use clap::Args;
 use host::counters::{BusyProgram, busy_programs};
 use host::facts::Roots;
@@ -62,7 +63,7 @@ impl LoadArguments {
                 )));
             }
             if !std::mem::replace(&mut announced, true) {
-                output::tell(&format!("waiting for {}", named(&busy)));
+                tell(&format!("waiting for {}", named(&busy)));
             }
         }
         Ok(None)

@@ -109,10 +109,17 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     }
     let (mut all, mut places) = (Vec::new(), Vec::new());
     for (run, sample) in samples.iter().enumerate() {
-        let (width, blocks) = blocks(sample, &[]);
-        places
-            .extend((0..blocks.len() as u64).map(|block| (run, start_of(sample) + block * width)));
-        all.extend(blocks);
+        let left_out = fast_beginning(sample);
+        let start = start_of(sample) - left_out.len() as u64 * sample.slice_ns;
+        let (width, blocks) = blocks(sample, left_out);
+        for (block, rate) in blocks.into_iter().enumerate() {
+            // A limit that falls keeps requests waiting until they fit it: the rates before and
+            // after that count.
+            if rate > 0.0 {
+                places.push((run, start + block as u64 * width));
+                all.push(rate);
+            }
+        }
     }
     let found = stats::phases(&all, 0.0)
         .filter(|found| !found.gradual && found.phases.len() <= MAX_WITHIN)?;
@@ -171,12 +178,18 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
+/// The slices of a fast beginning that the rate leaves out. It is a change, unlike a warm-up.
+fn fast_beginning(sample: &Sample) -> &[f64] {
+    match sample.verdict {
+        Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
+        _ => &[],
+    }
+}
+
 /// Changes that the slices of one run show.
 fn within(samples: &[Sample], run: usize) -> Option<Course> {
     let sample = &samples[run];
-    // A fast beginning that the rate leaves out is a change too, unlike a warm-up.
-    let fell = matches!(sample.verdict, Verdict::BurstExhausted { .. });
-    let left_out: &[f64] = if fell { &sample.warm_up_rates } else { &[] };
+    let left_out = fast_beginning(sample);
     let (width, blocks) = blocks(sample, left_out);
     let start = start_of(sample) - left_out.len() as u64 * sample.slice_ns;
     if blocks.len() < stats::MIN_TESTED {

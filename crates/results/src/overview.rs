@@ -12,9 +12,6 @@ use workload::{OpKind, Pattern, Workload};
 /// The size of small requests.
 const SMALL_BYTES: u32 = 4096;
 
-/// A percentile needs this many samples above it.
-const SAMPLES_ABOVE: f64 = 10.0;
-
 /// The figures of the first screen, and those that other tools show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
@@ -190,15 +187,10 @@ impl SmallRequests {
 }
 
 impl Tail {
-    /// The highest of p99, p90 and p50 with enough samples above it.
+    /// The highest percentile up to p99 with enough requests above it.
     pub fn of(latency: &LatencySummary) -> Option<Tail> {
-        let supported = |percentile: f64| {
-            latency.count as f64 * (1.0 - percentile / 100.0) >= SAMPLES_ABOVE - 1e-6
-        };
-        [(99.0, latency.p99), (90.0, latency.p90), (50.0, latency.p50)]
-            .into_iter()
-            .find(|(percentile, _)| supported(*percentile))
-            .map(|(percentile, ns)| Tail { percentile, ns })
+        let highest = latency.percentiles().rfind(|(percentile, _)| *percentile <= 99.0);
+        highest.map(|(percentile, ns)| Tail { percentile, ns })
     }
 }
 

@@ -196,13 +196,31 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
-/// Ten requests take longer than the 99th percentile of this many: of fewer it is an accident.
-const FOR_P99: u64 = 1000;
+/// A percentile needs this many requests above it: with fewer it is an accident.
+const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {
+    /// The percentiles, such as 99.9, with enough requests above them, and their latencies in ns,
+    /// lowest first.
+    pub fn percentiles(&self) -> impl DoubleEndedIterator<Item = (f64, u64)> {
+        let all = [
+            (50.0, self.p50),
+            (90.0, self.p90),
+            (99.0, self.p99),
+            (99.9, self.p999),
+            (99.99, self.p9999),
+            (99.999, self.p99999),
+            (99.9999, self.p999999),
+        ];
+        let count = self.count as f64;
+        // The error of the subtraction is far below a request.
+        let above = move |percentile: f64| count * (100.0 - percentile) / 100.0 + 1e-3;
+        all.into_iter().filter(move |(percentile, _)| above(*percentile) >= REQUESTS_ABOVE)
+    }
+
     /// The 99th percentile, if enough requests are slower.
     pub fn settled_p99(&self) -> Option<u64> {
-        (self.count >= FOR_P99).then_some(self.p99)
+        self.percentiles().find(|(percentile, _)| *percentile == 99.0).map(|(_, ns)| ns)
     }
 }
 

@@ -272,6 +272,17 @@ pub(crate) fn service_times(
     }
 }
 
+/// Fewer sizes show no law.
+const MODEL_SIZES: usize = 4;
+
+/// Whether a curve has enough sizes for a model of a fixed part and a part for each byte, so that
+/// its absence is a result.
+pub(crate) fn could_have_model(found: &Found<'_>, curve: &Curve) -> bool {
+    let measured =
+        found.cells(curve).into_iter().filter(|(_, point)| found.points[*point].numbers.is_some());
+    measured.count() >= MODEL_SIZES
+}
+
 /// Two lines, below a size and from it on, that fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     if one.rms_relative_residual <= MAX_LINE_ERROR {

@@ -359,7 +359,7 @@ fn the_program_or_the_number_of_requests_limits_small_ones() {
             "one thread of eight processors",
             served(8, 100.0, (64, 200.0)),
             Thread,
-            "one more thread: +",
+            "one more thread: 2.00 times",
         ),
         ("the only processor", served(1, 100.0, (64, 200.0)), Processor, "so not the thread"),
         ("two workers", served(8, 3.0, (2, 1000.0)), DeviceIops, "so their number is the limit"),

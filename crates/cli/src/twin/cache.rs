@@ -2,9 +2,10 @@
 
 mod source;
 
-use super::{directory, json, percent, program, say, table, write};
+use super::document::{directory, json, percent, program, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::print as say;
 use clap::Args;
 use machine::Op;
 use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};

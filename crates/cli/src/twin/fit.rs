@@ -1,8 +1,9 @@
 //! `halfpower twin fit`: calibrates a simulated machine to the results of a real one.
 
-use super::{json, percent, table};
+use super::document::{json, percent, program, table};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::print as say;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering};
@@ -77,10 +78,7 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
     let fit = predict::fit::fit_best(&bases, &chosen.points, arguments.seed)?;
     let file = fit.machine_file()?;
     if let Some(output) = &output {
-        crate::output::save(
-            output,
-            &format!("# {} fitted this machine.\n{file}", super::program()),
-        )?;
+        crate::output::save(output, &format!("# {} fitted this machine.\n{file}", program()))?;
     }
     let shown = Shown {
         results: arguments.results.display().to_string(),
@@ -90,12 +88,12 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
         fit: &fit,
     };
     if arguments.json {
-        return super::say(&(json("fit", &shown)? + "\n"));
+        return say(&(json("fit", &shown)? + "\n"));
     }
-    super::say(&text(&shown))?;
+    say(&text(&shown))?;
     match &arguments.output {
-        Some(path) => super::say(&format!("\nMachine: twin:{}\n", path.display())),
-        None => super::say("\n--output FILE.toml writes the fitted machine.\n"),
+        Some(path) => say(&format!("\nMachine: twin:{}\n", path.display())),
+        None => say("\n--output FILE.toml writes the fitted machine.\n"),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `halfpower twin list` and `halfpower twin show`.
 
-use super::{json, say, table};
+use super::document::{json, table};
 use crate::failure::Failure;
+use crate::output::print as say;
 use clap::Args;
 use machine::units::{show_rate, show_size_rounded, significant};
 use machine::{Layer, Machine};

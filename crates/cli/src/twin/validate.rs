@@ -1,8 +1,9 @@
 //! `halfpower twin validate`: compares the simulation with the published points of the 1997 study.
 
-use super::{directory, json, percent, program, say, table, write};
+use super::document::{directory, json, percent, program, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::print as say;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use predict::validate::alignment::mean;

@@ -1,8 +1,9 @@
 //! `halfpower twin whatif`: compares a machine with a changed copy of itself.
 
-use super::{directory, json, program, say, table, write};
+use super::document::{directory, json, program, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::print as say;
 use crate::points::RUN_NS;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};

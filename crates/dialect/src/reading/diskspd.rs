@@ -1,6 +1,6 @@
 //! Parses diskspd's XML results.
 
-use super::{asked, in_ms};
+use super::case::{case, in_ms};
 use crate::diskspd::{Element, tree};
 use results::compare::{Measure, Measurement, Reading};
 
@@ -88,5 +88,5 @@ fn time_span(
         ("no_os_cache", setting("DisableOSCache")),
         ("write_through", setting("WriteThrough")),
     ];
-    Ok(asked(&format!("{order} {does}"), &settings, readings))
+    Ok(case(&format!("{order} {does}"), &settings, readings))
 }

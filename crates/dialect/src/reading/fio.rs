@@ -1,6 +1,6 @@
 //! Parses fio's JSON.
 
-use super::asked;
+use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 use serde_json::Value;
 
@@ -126,7 +126,7 @@ impl Case {
             ["rw", "readwrite"].contains(name) && value.contains("rand")
         };
         let order = if self.settings.iter().any(random) { "random" } else { "sequential" };
-        asked(&format!("{order} {}s", self.does), &self.settings, readings)
+        case(&format!("{order} {}s", self.does), &self.settings, readings)
     }
 }
 

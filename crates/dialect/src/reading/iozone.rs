@@ -1,6 +1,6 @@
 //! Parses IOzone's table of file and record sizes.
 
-use super::asked;
+use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
 /// Its tests in column order, with the width of their columns.
@@ -138,7 +138,7 @@ impl Row {
                 ("file KiB", file.to_string()),
                 ("record KiB", record.to_string()),
             ];
-            asked(test, &settings, vec![reading(text, value)])
+            case(test, &settings, vec![reading(text, value)])
         };
         self.figures.into_iter().map(case).collect()
     }

@@ -1,12 +1,13 @@
 //! Reads reports of other tools for comparison. Repeated reports in one file count as several runs.
 
+mod case;
 mod diskspd;
 mod fio;
 mod iozone;
 mod postmark;
 mod sqlio;
 
-use results::compare::{Measure, Measurement, Reading, Side};
+use results::compare::{Measurement, Side};
 
 /// Why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,32 +50,4 @@ pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
         return Err(damaged("it holds no figures; was the run completed?".into()));
     }
     Ok(Side { name: name.into(), asked, warnings: Vec::new() }.join_repeats())
-}
-
-/// A case of a tool with its settings, except empty ones.
-fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Measurement {
-    let keys: Vec<(String, String)> = settings
-        .iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| ((*name).to_string(), value.clone()))
-        .collect();
-    let question: Vec<String> =
-        keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let label: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
-    Measurement {
-        question: question.join(" "),
-        label: label.join(", "),
-        keys,
-        kind: kind.into(),
-        readings: readings
-            .into_iter()
-            .filter(|one| one.value.is_finite() && one.value > 0.0)
-            .collect(),
-        ..Measurement::default()
-    }
-}
-
-/// A reading in milliseconds.
-fn in_ms(measure: Measure, ms: f64) -> Reading {
-    Reading::value(measure, ms * 1e6)
 }

@@ -1,6 +1,6 @@
 //! Parses PostMark's verbose report.
 
-use super::asked;
+use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
 /// Parses the cases of all reports in a text: a rate for each line that has one.
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
                 Reading::value(Measure::Throughput, value * bytes),
             ),
         };
-        all.push(asked(&what, &[("operation", what.clone())], vec![reading]));
+        all.push(case(&what, &[("operation", what.clone())], vec![reading]));
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! Parses SQLIO's reports, one after the other.
 
-use super::{asked, in_ms};
+use super::case::{case, in_ms};
 use results::compare::{Measure, Measurement, Reading};
 
 /// Settings of a run, printed before its figures.
@@ -65,5 +65,5 @@ fn of(settings: &Settings, rate: Reading) -> Measurement {
         ("outstanding", settings.outstanding.clone()),
         ("buffering", settings.buffering.clone()),
     ];
-    asked(format!("{} {does}", settings.order).trim(), &keys, vec![rate])
+    case(format!("{} {does}", settings.order).trim(), &keys, vec![rate])
 }

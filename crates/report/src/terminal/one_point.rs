@@ -172,19 +172,11 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
 
 fn percentiles(latency: &LatencySummary) -> String {
     let show = |ns: u64| show_time(ns as f64);
-    format!(
-        "mean {}, min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, p99.999 {}, p99.9999 {}, max {}",
-        show_time(latency.mean),
-        show(latency.min),
-        show(latency.p50),
-        show(latency.p90),
-        show(latency.p99),
-        show(latency.p999),
-        show(latency.p9999),
-        show(latency.p99999),
-        show(latency.p999999),
-        show(latency.max)
-    )
+    let mut text = format!("mean {}, min {}", show_time(latency.mean), show(latency.min));
+    for (percentile, ns) in latency.percentiles() {
+        text += &format!(", p{percentile} {}", show(ns));
+    }
+    text + &format!(", max {}", show(latency.max))
 }
 
 fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {

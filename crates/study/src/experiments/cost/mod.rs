@@ -79,6 +79,13 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let (direct, buffered) = modes(op);
         let models = [direct, buffered].map(|mode| models::costs(found, &curve(mode), mode));
         conclusion.sentences.extend(sentence(found, op, &models));
+        for (mode, models) in [direct, buffered].into_iter().zip(&models) {
+            if models.is_empty() && models::could_have_model(found, &curve(mode)) {
+                conclusion.sentences.push(format!(
+                    "No simple model fits the processor time of a {mode}: it is not a fixed time and a time for each byte."
+                ));
+            }
+        }
         conclusion.costs.extend(models.into_iter().flatten());
     }
     conclusion

@@ -86,9 +86,15 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         (&WRITE, ServiceMode::DirectWrite),
         (&WRITE_THROUGH, ServiceMode::WriteThrough),
     ];
-    let service_times = modes
-        .into_iter()
-        .flat_map(|(series, mode)| models::service_times(found, series, mode))
-        .collect();
+    let mut service_times = Vec::new();
+    for (series, mode) in modes {
+        let times = models::service_times(found, series, mode);
+        if times.is_empty() && models::could_have_model(found, series) {
+            sentences.push(format!(
+                "No simple model fits the time of a {mode}: it is not a fixed time and a time for each byte."
+            ));
+        }
+        service_times.extend(times);
+    }
     Conclusion { sentences, comparisons, service_times, ..Conclusion::default() }
 }

@@ -1,0 +1,64 @@
+//! The JSON, the table and the page of a `twin` command.
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Directory, print};
+use serde::Serialize;
+use std::path::PathBuf;
+
+const SCHEMA: &str = "halfpower.twin/1";
+
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: &'static str,
+    kind: &'static str,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+pub(super) fn json<T: Serialize>(kind: &'static str, content: &T) -> Result<String, Failure> {
+    serde_json::to_string_pretty(&Document { schema: SCHEMA, kind, content })
+        .map_err(|error| Failure::Run(format!("cannot write the results as JSON: {error}")))
+}
+
+pub(super) fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
+    let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
+    report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour())
+}
+
+/// Opens the directory of `--output` before anything is computed.
+pub(super) fn directory<'a>(
+    context: &'a Context,
+    path: Option<&'a PathBuf>,
+) -> Result<Option<Directory<'a>>, Failure> {
+    path.map(|path| Directory::new(context, path, &[], &["results.json", "report.html"]))
+        .transpose()
+}
+
+/// Writes report.html and the document into a directory, and prints the path of the report.
+pub(super) fn write(
+    directory: Option<&Directory<'_>>,
+    page: &report::validation::Page,
+    document: &str,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let Some(directory) = directory else { return Ok(()) };
+    let html = report::validation::page(page)
+        .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+    let written = directory.save("results.json", &format!("{document}\n"));
+    let report = directory.save("report.html", &html)?;
+    if !quiet {
+        print(&format!("\nReport: {}\n", report.display()))?;
+    }
+    written.map(drop)
+}
+
+/// Formats a share in percent, with one decimal if it is small.
+pub(super) fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+}
+
+pub(super) fn program() -> String {
+    format!("halfpower {}", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,31 @@
+//! A case of a report.
+
+use results::compare::{Measure, Measurement, Reading};
+
+/// A case of a tool with its settings, except empty ones.
+pub(super) fn case(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Measurement {
+    let keys: Vec<(String, String)> = settings
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| ((*name).to_string(), value.clone()))
+        .collect();
+    let question: Vec<String> =
+        keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let label: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
+    Measurement {
+        question: question.join(" "),
+        label: label.join(", "),
+        keys,
+        kind: kind.into(),
+        readings: readings
+            .into_iter()
+            .filter(|one| one.value.is_finite() && one.value > 0.0)
+            .collect(),
+        ..Measurement::default()
+    }
+}
+
+/// A reading in milliseconds.
+pub(super) fn in_ms(measure: Measure, ms: f64) -> Reading {
+    Reading::value(measure, ms * 1e6)
+}
