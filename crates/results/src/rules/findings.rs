@@ -2,6 +2,7 @@
 
 use super::{Checks, ROUNDING, Rule};
 use crate::{Finding, Point};
+use workload::Workload;
 
 impl Checks<'_> {
     pub(super) fn findings(&mut self) {
@@ -67,18 +68,8 @@ impl Checks<'_> {
 
 /// Whether two points differ in a setting that a program or its user can choose.
 fn changes(before: &Point, after: &Point) -> bool {
-    let (a, b) = (&before.workload, &after.workload);
-    a.request_bytes != b.request_bytes
-        || a.depth != b.depth
-        || a.threads != b.threads
-        || a.engine != b.engine
-        || a.buffering != b.buffering
-        || a.hint != b.hint
-        || a.allocation != b.allocation
-        || a.offset_bytes != b.offset_bytes
-        || a.pattern != b.pattern
-        || a.cache != b.cache
-        || a.sync_at_end != b.sync_at_end
-        || a.region_start_bytes != b.region_start_bytes
-        || before.stripe != after.stripe
+    let (a, b) = (&before.workload.workload, &after.workload.workload);
+    // Length, limit and seed belong to the measurement.
+    let as_long = Workload { stop: b.stop, limit_bytes: b.limit_bytes, seed: b.seed, ..a.clone() };
+    as_long != *b || before.stripe != after.stripe
 }
