@@ -212,6 +212,9 @@ pub struct LimitTrial {
     pub tests_verdict: bool,
 }
 
+/// The gain from twice the requests outstanding if each only waits its time.
+pub const DEEPER_GAIN: f64 = 2.0;
+
 /// The change that a trial makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -1,7 +1,7 @@
 //! Rules about limits and their trials.
 
 use super::{Checks, GAIN, Rule, SAME};
-use crate::{Bottleneck, Cause, Limit, LimitChange, LimitTrial, Meaning};
+use crate::{Bottleneck, Cause, DEEPER_GAIN, Limit, LimitChange, LimitTrial, Meaning};
 
 impl Checks<'_> {
     pub(super) fn limits(&mut self) {
@@ -74,7 +74,7 @@ impl Checks<'_> {
             Some(Cause::DeeperGainsNothing { .. }) => {
                 deeper.and_then(|trial| trial.iops_ratio_interval_95).is_some_and(|ends| {
                     let [low, high] = ends;
-                    low >= GAIN || (low < 0.1 && high > 2.0)
+                    low >= GAIN || (low <= 1.0 && high >= DEEPER_GAIN)
                 })
             }
             Some(Cause::NothingSaturated) => deeper

@@ -18,7 +18,8 @@ use crate::trial::{Case, Variant};
 use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{
-    Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Numbers, Point,
+    Bottleneck, Cause, DEEPER_GAIN, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Numbers,
+    Point,
 };
 use workload::Workload;
 
@@ -141,6 +142,11 @@ impl Evidence<'_> {
             true => Some(false),
             false => refute::is_flat(ratio).then_some(true),
         });
+        // A trial that allows the gain of requests that only wait leaves it open, whatever other
+        // points suggest.
+        if by_trial.is_none() && trial.is_some_and(|ratio| ratio.high >= DEEPER_GAIN) {
+            return None;
+        }
         let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
         by_trial
             .or_else(by_more)
