@@ -14,7 +14,7 @@ from .machine import MIB, need
 from .page import table
 from .programs import fio_version
 
-# What the comparison of work drops, this one keeps.
+# This comparison keeps the options that the comparison of work drops.
 KEPT = {"ramp_time", "write_bw_log", "write_lat_log", "write_iops_log", "startdelay", "start_delay"}
 TIMED = {"ramp_time": "1", "startdelay": "0", "start_delay": "0"}
 # Engines whose requests strace does not see, and one that makes the same.

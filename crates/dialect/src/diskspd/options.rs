@@ -288,7 +288,7 @@ impl Reading {
             'v' if matches!(value, "" | "s") => {}
             // Every engine has one method, so it changes only the report.
             'x' if value.is_empty() => self.span.completion_routines = true,
-            // There are no progress dots.
+            // Progress dots are not printed.
             'P' => drop((!value.is_empty()).then(|| whole(1, u64::from(u32::MAX))).transpose()?),
             'l' if value.is_empty() => self.target.large_pages = true,
             // The default priority.

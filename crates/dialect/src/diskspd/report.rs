@@ -33,7 +33,7 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
         system.processors
     );
     if let Some(Topology { cores, nodes, sockets }) = system.topology {
-        // Groups of processors exist only on Windows, where each has up to 64.
+        // Only Windows has groups of processors, of up to 64 each.
         let _ = writeln!(
             text,
             "\tcore count:\t\t{cores}\n\tgroup count:\t\t1\n\tnode count:\t\t{nodes}\n\tsocket count:\t\t{sockets}"

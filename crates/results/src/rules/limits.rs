@@ -40,7 +40,7 @@ impl Checks<'_> {
         let counted = point
             .and_then(|point| point.numbers.as_ref())
             .is_some_and(|numbers| !numbers.achieved.resources.is_empty());
-        // What a device advertises does not bind a cache's rate or a burst's, which the peak names.
+        // The rate that a device advertises does not bind a cache or a burst, which the peak names.
         let burst = rate > admits * (1.0 + SAME) && self.is_beyond(limit.op);
         let at_cap = measures && rate >= admits && !counted && !burst;
         let below = matches!(
