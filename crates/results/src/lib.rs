@@ -32,6 +32,7 @@ mod question;
 mod rate_change;
 pub mod rules;
 mod soundness;
+mod visits;
 mod words;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
@@ -67,3 +68,4 @@ pub use point::{
 };
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};
+pub use visits::representatives;

@@ -4,6 +4,7 @@ use crate::answer::{Peak, PlainRate};
 use crate::document::Results;
 use crate::limit::LimitOf;
 use crate::point::{LatencySummary, Numbers, Point};
+use crate::visits::representatives;
 use machine::{Allocation, Buffering, CacheState, Engine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -140,7 +141,8 @@ impl Speed {
             .and_then(|index| SmallRequests::at(points, index));
         let ordinary =
             |point: &&(usize, &Point)| point.1.workload.op == op && is_ordinary(&point.1.workload);
-        let all: Vec<(usize, &Point)> = points.iter().enumerate().collect();
+        let all: Vec<(usize, &Point)> =
+            representatives(points).into_iter().map(|index| (index, &points[index])).collect();
         let best = |wanted: &dyn Fn(&Workload) -> bool| {
             let found = all.iter().filter(ordinary).filter(|(_, point)| wanted(&point.workload));
             highest(found.copied()).and_then(|index| SmallRequests::at(points, index))
@@ -241,7 +243,8 @@ fn classic(
                 == (request_bytes, depth, 1)
             && workload.pattern == pattern
     };
-    let index = highest(points.iter().enumerate().filter(|(_, point)| is_it(point)))?;
+    let all = representatives(points).into_iter().map(|index| (index, &points[index]));
+    let index = highest(all.filter(|(_, point)| is_it(point)))?;
     let Numbers { throughput_bytes_per_s, iops, .. } = *points[index].numbers.as_ref()?;
     Some(ClassicRate { throughput_bytes_per_s, iops, point: index })
 }

@@ -41,7 +41,7 @@ pub struct Point {
 }
 
 /// The members of the target that served a point, and their chunk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct StripeRecord {
     pub members: Vec<u32>,
     pub chunk_bytes: u64,
@@ -558,6 +558,26 @@ mod tests {
         Point::from_samples(&Workload::default(), &facts(), samples)
             .numbers
             .expect("it was measured")
+    }
+
+    #[test]
+    fn the_longest_visit_stands_for_a_workload() {
+        let visit = |rate: f64, request_bytes: u32, runs: usize| {
+            let workload = Workload { request_bytes, ..Workload::default() };
+            Point::from_samples(&workload, &facts(), &vec![run(rate, 1000, 0); runs])
+        };
+        // The short visits are faster, and another size is another workload.
+        let points = [
+            visit(300.0, 65536, 2),
+            visit(200.0, 65536, 3),
+            visit(400.0, 65536, 1),
+            visit(9.0, 4096, 1),
+        ];
+        assert_eq!(crate::representatives(&points), [1, 3]);
+        let failed = Point::failed(Workload::default(), "no");
+        assert!(crate::representatives(&[failed]).is_empty());
+        let equal = [visit(1.0, 4096, 1), visit(2.0, 4096, 1)];
+        assert_eq!(crate::representatives(&equal), [0], "the first of equals");
     }
 
     #[test]

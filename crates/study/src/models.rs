@@ -137,8 +137,9 @@ fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
         let bytes = first.workload.request_bytes;
         Question::of(&Workload { request_bytes: bytes, ..workload.clone() })
     };
-    let mut sizes = BTreeMap::<u32, (u64, Reading)>::new();
-    for (point, entry) in found.entries.iter().enumerate() {
+    let mut sizes = BTreeMap::<u32, Reading>::new();
+    for point in results::representatives(found.points) {
+        let Some(entry) = found.entries.get(point) else { continue };
         if entry.shape != first.shape || of_curve(&entry.workload) != first.question {
             continue;
         }
@@ -150,13 +151,9 @@ fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
             exact: entry.repeats_exactly(),
             point,
         };
-        let measured_ns = numbers.achieved.measured_ns;
-        let known = sizes.entry(entry.workload.request_bytes).or_insert((measured_ns, reading));
-        if known.0 < measured_ns {
-            *known = (measured_ns, reading);
-        }
+        sizes.insert(entry.workload.request_bytes, reading);
     }
-    sizes.into_values().map(|(_, reading)| reading).collect()
+    sizes.into_values().collect()
 }
 
 /// Replaces the half-power points of curves that the answer has too: a figure shows the share of

@@ -1,9 +1,9 @@
 //! Rules about peaks and the rates of plain programs.
 
 use super::{Checks, ROUNDING, Rule, SAME};
-use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point, Question};
+use crate::visits::visits;
+use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point};
 use machine::{TargetFacts, TargetKind};
-use std::collections::HashMap;
 use workload::OpKind;
 
 /// A run of a peak's burst may beat its mean by this share.
@@ -100,19 +100,18 @@ impl Checks<'_> {
         if self.facts.kind == TargetKind::Simulated {
             return;
         }
-        let mut visits: HashMap<(Question, String), Vec<usize>> = HashMap::new();
-        for (index, point) in self.points.iter().enumerate() {
-            let settled = point.is_settled(self.facts) && !point.workload.sync_at_end;
-            if settled && point.measures_target(self.facts) {
-                let stripe = format!("{:?}", point.stripe);
-                visits.entry((Question::of(&point.workload), stripe)).or_default().push(index);
-            }
-        }
+        let settled = |index: &usize| {
+            let point = &self.points[*index];
+            point.is_settled(self.facts)
+                && !point.workload.sync_at_end
+                && point.measures_target(self.facts)
+        };
         let interval = |index: usize| {
             self.points[index].numbers.as_ref().and_then(|numbers| numbers.interval_95)
         };
         let mut apart = Vec::new();
-        for of_one in visits.values() {
+        for of_one in visits(self.points).into_values() {
+            let of_one: Vec<usize> = of_one.into_iter().filter(settled).collect();
             for (number, &a) in of_one.iter().enumerate() {
                 apart.extend(of_one[number + 1..].iter().filter_map(|&b| {
                     let (one, other) = (interval(a)?, interval(b)?);
