@@ -1,7 +1,6 @@
 """Public fio jobs, call by call: offsets in order, syncs by file, times, and the reported against the counted requests."""
 
 import collections
-import concurrent.futures
 import json
 import os
 import re
@@ -20,7 +19,7 @@ TIMED = {"ramp_time": "1", "startdelay": "0", "start_delay": "0"}
 # Engines whose requests strace does not see, and one that makes the same.
 SEEN = {"io_uring": "libaio", "posixaio": "psync"}
 # Engines that make no system calls for their requests.
-UNSEEN = {"mmap", "null"}
+UNSEEN = frozenset({"mmap", "null"})
 TIMEOUT_S = 90
 # A clock that a run must keep, and what tracing may add.
 TIME_SHARE, TIME_MS = 0.02, 400
@@ -135,25 +134,7 @@ def differs(sections, ours, theirs):
     return None
 
 
-def compare(entry, halfpower):
-    sections, premade, why = prepared(entry)
-    if why:
-        return "left out", why
-    engines = public_jobs.engine_of(sections)
-    if engines - public_jobs.ENGINES:
-        return "foreign engine", ", ".join(sorted(engines - public_jobs.ENGINES))
-    if engines & UNSEEN:
-        return "not traced", ", ".join(sorted(engines & UNSEEN))
-    text = "".join(f"[{name}]\n" + "".join(f"{option}\n" for option in options) for name, options in sections)
-    theirs, why = run(["fio"], text, premade)
-    if theirs is None:
-        return "fio fails", why
-    ours, why = run([halfpower, "fio"], text, premade)
-    if ours is None:
-        return "refused", re.sub(r"^.*?jobs\.fio line \d+: ", "", why)
-    why = None if entry["path"] in public_jobs.FAULTS_OF_FIO else differs(sections, ours, theirs)
-    return ("other calls", why) if why else ("same", None)
-
+WAY = public_jobs.Way(prepared, run, differs, "other calls", UNSEEN)
 
 KINDS = ["same", "other calls", "refused", "not traced", "foreign engine", "fio fails", "left out"]
 
@@ -163,13 +144,9 @@ def public_calls(options):
     determines it), the syncs of each file, the files that are left, the time of a run by the clock, paced rates, and the reported requests
     with those that the kernel got."""
     need("fio", "strace")
-    halfpower = os.path.abspath(options.halfpower)
-    entries = json.loads(options.jobs.read_text(encoding="utf8"))
-    entries = [entry for entry in entries if not options.only or options.only in f"{entry['repository']}/{entry['path']}"]
-    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        outcomes = list(pool.map(lambda entry: compare(entry, halfpower), entries))
-    count = collections.Counter(kind for kind, _ in outcomes)
-    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, outcomes) if kind == "other calls"]
+    entries, found = public_jobs.outcomes(options, WAY)
+    count = collections.Counter(kind for kind, _ in found)
+    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, found) if kind == "other calls"]
     for name, why in other:
         print(f"{name}: {why}", file=sys.stderr)
     lines = [

@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
+from typing import Callable
 
 from .machine import MIB, need
 from .page import ROOT, table
@@ -196,22 +198,52 @@ def differs(sections, ours, theirs):
     return None
 
 
-def compare(entry, halfpower):
-    sections, premade, why = prepared(entry)
+@dataclass(frozen=True)
+class Way:
+    """How a job runs in both programs, and what is compared."""
+
+    # An entry to sections, files made before, and why it is left out.
+    prepared: Callable
+    # A program, a job file and the files made before to the result, and why there is none.
+    run: Callable
+    # Sections and both results to the first difference, or None.
+    differs: Callable
+    # The kind of a job with a difference.
+    other: str
+    # Engines whose requests the comparison cannot see.
+    unseen: frozenset = frozenset()
+
+
+def compare(entry, halfpower, way):
+    """The kind of a public job, and the reason for it."""
+    sections, premade, why = way.prepared(entry)
     if why:
         return "left out", why
-    foreign = engine_of(sections) - ENGINES
-    if foreign:
-        return "foreign engine", ", ".join(sorted(foreign))
+    engines = engine_of(sections)
+    for kind, which in [("foreign engine", engines - ENGINES), ("not traced", engines & way.unseen)]:
+        if which:
+            return kind, ", ".join(sorted(which))
     text = "".join(f"[{name}]\n" + "".join(f"{option}\n" for option in options) for name, options in sections)
-    theirs, why = run(["fio"], text, premade)
+    theirs, why = way.run(["fio"], text, premade)
     if theirs is None:
         return "fio fails", why
-    ours, why = run([halfpower, "fio"], text, premade)
+    ours, why = way.run([halfpower, "fio"], text, premade)
     if ours is None:
         return "refused", re.sub(r"^.*?jobs\.fio line \d+: ", "", why)
-    why = None if entry["path"] in FAULTS_OF_FIO else differs(sections, ours, theirs)
-    return ("other work", why) if why else ("same", None)
+    why = None if entry["path"] in FAULTS_OF_FIO else way.differs(sections, ours, theirs)
+    return (way.other, why) if why else ("same", None)
+
+
+def outcomes(options, way):
+    """The entries chosen by the options, and the kind and reason of each."""
+    halfpower = os.path.abspath(options.halfpower)
+    entries = json.loads(options.jobs.read_text(encoding="utf8"))
+    entries = [entry for entry in entries if not options.only or options.only in f"{entry['repository']}/{entry['path']}"]
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        return entries, list(pool.map(lambda entry: compare(entry, halfpower, way), entries))
+
+
+WAY = Way(prepared, run, differs, "other work")
 
 
 def reason(why):
@@ -227,20 +259,17 @@ def jobs(options):
     most four clones). If no time, rate or criterion ends a job, requests and bytes of every job must be equal. Fails if halfpower accepts
     less than 90 % of the jobs that fio runs without a foreign engine, or does other work."""
     need("fio")
-    entries = json.loads(options.jobs.read_text(encoding="utf8"))
-    entries = [entry for entry in entries if not options.only or options.only in f"{entry['repository']}/{entry['path']}"]
-    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        outcomes = list(pool.map(lambda entry: compare(entry, options.halfpower), entries))
-    for entry, (kind, why) in zip(entries, outcomes):
+    entries, found = outcomes(options, WAY)
+    for entry, (kind, why) in zip(entries, found):
         if kind in ("refused", "other work", "fio fails", "left out"):
             print(f"{kind}: {entry['repository']} {entry['path']}: {why}", file=sys.stderr)
-    count = collections.Counter(kind for kind, _ in outcomes)
+    count = collections.Counter(kind for kind, _ in found)
     taken = count["same"] + count["other work"]
     run_by_fio = max(taken + count["refused"], 1)
-    refused = collections.Counter(reason(why) for kind, why in outcomes if kind == "refused")
-    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, outcomes) if kind == "other work"]
+    refused = collections.Counter(reason(why) for kind, why in found if kind == "refused")
+    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, found) if kind == "other work"]
     each = collections.defaultdict(collections.Counter)
-    for entry, (kind, _) in zip(entries, outcomes):
+    for entry, (kind, _) in zip(entries, found):
         each[entry["repository"]][kind] += 1
     lines = [
         "# Public fio jobs, run by both programs\n",
