@@ -146,7 +146,7 @@ def public_calls(options):
     need("fio", "strace")
     entries, found = public_jobs.outcomes(options, WAY)
     count = collections.Counter(kind for kind, _ in found)
-    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, found) if kind == "other calls"]
+    other = public_jobs.differing(entries, found, WAY)
     for name, why in other:
         print(f"{name}: {why}", file=sys.stderr)
     lines = [

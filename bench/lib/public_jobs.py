@@ -202,11 +202,11 @@ def differs(sections, ours, theirs):
 class Way:
     """How a job runs in both programs, and what is compared."""
 
-    # An entry to sections, files made before, and why it is left out.
+    # From an entry: its sections, the files that exist before the run, and the reason to leave it out.
     prepared: Callable
-    # A program, a job file and the files made before to the result, and why there is none.
+    # From a program, a job file and the files that exist before: the result, or None and the error.
     run: Callable
-    # Sections and both results to the first difference, or None.
+    # From the sections and both results: the first difference, or None.
     differs: Callable
     # The kind of a job with a difference.
     other: str
@@ -243,6 +243,11 @@ def outcomes(options, way):
         return entries, list(pool.map(lambda entry: compare(entry, halfpower, way), entries))
 
 
+def differing(entries, found, way):
+    """Rows of the jobs with a difference: name and difference."""
+    return [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, found) if kind == way.other]
+
+
 WAY = Way(prepared, run, differs, "other work")
 
 
@@ -267,7 +272,7 @@ def jobs(options):
     taken = count["same"] + count["other work"]
     run_by_fio = max(taken + count["refused"], 1)
     refused = collections.Counter(reason(why) for kind, why in found if kind == "refused")
-    other = [[f"{entry['repository']} {entry['path']}", why.replace("|", "/")] for entry, (kind, why) in zip(entries, found) if kind == "other work"]
+    other = differing(entries, found, WAY)
     each = collections.defaultdict(collections.Counter)
     for entry, (kind, _) in zip(entries, found):
         each[entry["repository"]][kind] += 1
