@@ -79,6 +79,14 @@ def files_of(threads):
     return count
 
 
+def totals_of(threads):
+    """Reads, writes and syncs of all files."""
+    count = collections.Counter()
+    for (_, does), number in files_of(threads).items():
+        count[does] += number
+    return count
+
+
 def reported(document):
     """Requests of all jobs, and their rates and times by direction."""
     total = sum(job[side]["total_ios"] for job in document["jobs"] for side in ("read", "write"))
@@ -118,8 +126,11 @@ def differs(sections, ours, theirs):
     mixed = any(mode.split(":")[0] in ("rw", "readwrite", "randrw") for mode in values(sections, "rw", "readwrite"))
     sizes = values(sections, "bssplit", "bsrange", "blocksize_range")
     if random or mixed or sizes or grouped or values(sections, "read_iolog", "file_service_type", "exitall"):
-        syncs = [sum(number for (_, does), number in files_of(threads).items() if does == "sync") for threads in (our_threads, their_threads)]
-        return None if mixed or sizes or grouped or syncs[0] == syncs[1] else f"{syncs[0]} syncs, and fio {syncs[1]}"
+        # The places are random, but not the numbers of requests and syncs.
+        totals = [totals_of(threads) for threads in (our_threads, their_threads)]
+        if mixed or sizes or grouped or totals[0] == totals[1]:
+            return None
+        return f"calls: {sorted(totals[0].items())} and fio's {sorted(totals[1].items())}"
     if len(our_threads) == len(their_threads):
         # The threads of both programs, whatever their order.
         in_order = [sorted((thread.requests, sorted(thread.syncs.items())) for thread in threads) for threads in (our_threads, their_threads)]
