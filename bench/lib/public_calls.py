@@ -99,6 +99,9 @@ def differs(sections, ours, theirs):
     (ours, our_threads, our_files), (theirs, their_threads, their_files) = ours, theirs
     if our_files != their_files:
         return f"files left: {' '.join(our_files)[:70]}, and fio's {' '.join(their_files)[:70]}"
+    logs = set(values(sections, "write_iolog"))
+    for thread in [*our_threads, *their_threads]:
+        thread.requests = [request for request in thread.requests if request[0] not in logs]
     if any("left out and repeated" in warning for warning in ours["halfpower"]["warnings"]):
         # Under a loaded computer the run was interrupted: the calls are those of several runs.
         return None
