@@ -1,11 +1,10 @@
 //! Advice for a plain program: its rates, and the fewest changes that reach half of the peak and
 //! nearly all of it.
 
-use crate::confirm::stands_for;
-use crate::findings::{Change, Comparison};
+use crate::conclusion::{Change, Comparison};
 use crate::found::{Found, PeakRate, Reading};
+use crate::roles::{PLAIN_BYTES, is_plain, stands_for};
 use crate::sampler::Entry;
-use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Buffering;
 use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};

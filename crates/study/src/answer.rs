@@ -1,14 +1,16 @@
 //! The answer: conclusions over all points of a study.
 
+use crate::case::{Case, SAME};
 use crate::command::Command;
+use crate::conclusion::Conclusion;
 use crate::confirm::BestRates;
+use crate::experiments::Trial;
 use crate::figures;
 use crate::findings::{findings, is_worth_a_word};
-use crate::found::{Conclusion, Found, PeakRates};
+use crate::found::{Found, PeakRates};
+use crate::roles::{self, PLAIN_BYTES};
 use crate::sampler::{Entry, Sampler};
-use crate::schedule::Trial;
-use crate::trial::{Case, PLAIN_BYTES};
-use crate::{advice, checklist, doubts, ladder, models, trial, verdict};
+use crate::{advice, checklist, doubts, ladder, models, verdict};
 use machine::{Machine, MachineFacts};
 use results::{Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain};
 use std::collections::BTreeSet;
@@ -21,12 +23,12 @@ const UNDECIDED: f64 = 0.1;
 /// rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
+    trials: &[Trial],
     best: &BestRates<'_>,
     cases: &[Case],
     machine: &MachineFacts,
     command: &Command,
     noisy: bool,
-    left_out: Vec<String>,
 ) -> (Vec<Experiment>, Answer, Ladder) {
     let (facts, points) = (&found.setting.facts, found.points);
     let BestRates { peaks, bursts } = best;
@@ -70,11 +72,11 @@ pub(crate) fn answer(
         unproven: Vec::new(),
         uncertain_gains: Vec::new(),
         checklist: Vec::new(),
-        left_out,
+        left_out: Vec::new(),
         peaks,
     };
     let (mut experiments, mut comparisons) = (Vec::new(), Vec::new());
-    for trial in found.trials {
+    for trial in trials {
         let conclusion = if trial.grid.skipped.is_some() {
             Conclusion::default()
         } else {
@@ -112,7 +114,7 @@ pub(crate) fn answer(
     let setting = found.setting;
     let is_plain = |entry: &Entry| {
         let op = entry.workload.op();
-        PLAIN_BYTES.iter().any(|&bytes| trial::is_plain(entry, op, bytes, setting))
+        PLAIN_BYTES.iter().any(|&bytes| roles::is_plain(entry, op, bytes, setting))
     };
     let of_changes = findings(&comparisons, found.entries, points, command, is_plain);
     answer.unproven = of_changes.unproven.iter().map(UncertainGain::to_string).collect();
@@ -123,8 +125,8 @@ pub(crate) fn answer(
 }
 
 /// The entries on both sides of each change that may be reported.
-pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
-    let made = found.trials.iter().filter(|trial| trial.grid.skipped.is_none());
+pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
+    let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
     let worth =
         compared.chain(advice::advice(found)).filter(|one| is_worth_a_word(one, found.entries));
@@ -185,7 +187,7 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
 /// The peak is above what a layer advertises, although no end of a burst was found.
 fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     let cap = peak.advertised.as_ref()?;
-    let above = peak.throughput_bytes_per_s > cap.throughput_bytes_per_s * (1.0 + verdict::SAME);
+    let above = peak.throughput_bytes_per_s > cap.throughput_bytes_per_s * (1.0 + SAME);
     above.then(|| PeakDoubt::AboveAdvertised {
         op: peak.op,
         layer: cap.layer.clone(),

@@ -3,8 +3,8 @@
 
 use crate::experiments::{alignment, location};
 use crate::found::Found;
+use crate::ratios::ratio;
 use crate::sampler::Entry;
-use crate::trial::ratio;
 use machine::units::{show_rate, show_size, significant};
 use machine::{Allocation, Buffering, CacheState, Hint, Layer, LayerKind, PartitionFacts};
 use results::{Bottleneck, Limit, LimitOf, Rule, RuleState};

@@ -1,11 +1,12 @@
 //! Measures the best rates again.
 
+use crate::case::Case;
 use crate::context::StudyContext;
+use crate::experiments::Trial;
 use crate::plan::Plan;
+use crate::roles::{PLAIN_BYTES, is_plain, stands_for};
 use crate::sampler::{Entry, Sampler};
-use crate::schedule::Trial;
-use crate::trial::{Case, PLAIN_BYTES, is_plain};
-use machine::{Allocation, CacheState, Machine, Nanos, Result, THROTTLE_SLICE_NS};
+use machine::{Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use results::rules::is_above;
 use results::{Burst, LimitOf};
 use std::collections::BTreeSet;
@@ -162,24 +163,6 @@ pub(crate) fn candidates<M: Machine>(
         .collect();
     rated.sort_by(|a, b| b.1.total_cmp(&a.1));
     rated.into_iter().map(|(index, _)| index).collect()
-}
-
-/// Whether an entry's rate is that of the whole target, and not of a cache in front of it.
-pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
-    let workload = &entry.workload;
-    let whole =
-        entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
-    let plain = workload.op() == op
-        && workload.allocation == Allocation::Written
-        && workload.region_bytes.is_none()
-        && workload.limit_bytes.is_none();
-    // A page-cache rate is not the target's rate, unless the target is in memory.
-    let from_cache =
-        !setting.facts.in_memory && (workload.cache != CacheState::Cold || op == OpKind::Write);
-    let cached = !workload.buffering.is_direct() && (setting.direct() || from_cache);
-    // If requests are admitted in bursts, only runs of whole bursts give a rate.
-    let of_bursts = !bursty || entry.in_bursts || setting.facts.in_memory;
-    whole && plain && !cached && of_bursts
 }
 
 /// Adds a copy of an entry with longer, steady-state runs.

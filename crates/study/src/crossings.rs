@@ -2,10 +2,10 @@
 //! schedule left them out.
 
 use crate::context::StudyContext;
+use crate::experiments::{Trial, wanted};
 use crate::grid::Cell;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
-use crate::schedule::{Trial, wanted};
 use machine::{Machine, Nanos, Result};
 use measure::stats;
 use results::Axis;

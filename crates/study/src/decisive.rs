@@ -1,11 +1,10 @@
 //! The points that decide the answer, which deserve more runs.
 
-use crate::confirm::stands_for;
 use crate::context::StudyContext;
+use crate::experiments::Trial;
 use crate::figures;
+use crate::roles::{PLAIN_BYTES, is_plain, stands_for};
 use crate::sampler::Sampler;
-use crate::schedule::Trial;
-use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Machine;
 use std::collections::BTreeSet;
 use workload::Pattern;

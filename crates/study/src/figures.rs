@@ -1,10 +1,10 @@
 //! From measured cells to figures.
 
+use crate::experiments::Trial;
+use crate::found::value;
 use crate::grid::{Cell, CurveSet, FigureDesign};
 use crate::models;
-use crate::schedule::Trial;
-use machine::units::MIB;
-use results::{Axis, Figure, Point, Series, Value};
+use results::{Figure, Point, Series};
 
 pub(crate) fn draw(trial: &Trial, points: &[Point]) -> Vec<Figure> {
     let (sets, cells) = (trial.experiment.curves.iter(), &trial.grid.cells);
@@ -39,30 +39,4 @@ fn draw_one(
         }
     }
     Figure { id: figure.id.into(), title: figure.title.into(), x: set.x, y: figure.y, series }
-}
-
-/// The value of a cell on a y axis, with its interval; `index` is that of its point.
-pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Value {
-    let empty = Value { x: cell.x, y: None, interval_95: None, point: Some(index) };
-    let Some(numbers) = &point.numbers else { return empty };
-    let request = f64::from(point.workload.request_bytes);
-    let cpu = &numbers.cpu_ns_per_request;
-    let scaled = |interval: Option<[f64; 2]>, factor: f64| {
-        interval.map(|[low, high]| [low * factor, high * factor])
-    };
-    let process = cpu.process();
-    let (y, interval) = match axis {
-        Axis::BytesPerS if !cell.synced && numbers.achieved.returned_bytes_per_s.is_some() => {
-            (numbers.achieved.returned_bytes_per_s.unwrap_or_default(), None)
-        }
-        Axis::BytesPerS => (numbers.throughput_bytes_per_s, numbers.interval_95),
-        Axis::Iops => (numbers.iops, scaled(numbers.interval_95, 1.0 / request)),
-        Axis::CpuNsPerRequest => (process, cpu.process_interval_95),
-        Axis::CpuNsPerMib => {
-            (process * MIB as f64 / request, scaled(cpu.process_interval_95, MIB as f64 / request))
-        }
-        Axis::ServiceNs => (numbers.achieved.mean_service_ns, None),
-        _ => return empty,
-    };
-    Value { y: Some(y), interval_95: interval, ..empty }
 }

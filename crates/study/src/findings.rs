@@ -2,93 +2,17 @@
 
 use crate::advice::{changes, steps};
 use crate::command::Command;
-use crate::found::{ENOUGH, Reading, smallest};
+use crate::conclusion::{Change, Comparison};
+use crate::ratios::{exact, iops_ratio};
+use crate::roles::PLAIN_BYTES;
 use crate::sampler::Entry;
-use crate::sentences::size;
-use crate::trial::PLAIN_BYTES;
 use machine::CacheState;
 use measure::Sample;
-use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
-use results::{Finding, FindingStep, Goal, Point, UncertainGain};
+use measure::stats::Ratio;
+use results::{Finding, FindingStep, Point, UncertainGain};
 use workload::Pattern;
 
 const MIN_GAIN: f64 = 1.1;
-
-/// With this many pairs their own variance is used; with fewer, the variance pooled over all
-/// points.
-const FEW_PAIRS: usize = 5;
-
-/// The kind of change. The best finding of each kind ranks above the second of any kind: three
-/// sizes are one piece of advice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    Plain,
-    Size,
-    Depth,
-    Completions,
-    Cache,
-    Durability,
-    Mechanism,
-    Allocation,
-    Alignment,
-    Chunk,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Comparison {
-    change: Change,
-    pub(crate) before: usize,
-    pub(crate) after: usize,
-    pub(crate) title: String,
-    setting: String,
-    /// The share of the peak that a plain program reaches with it.
-    pub(crate) reaches: Option<Goal>,
-}
-
-impl Comparison {
-    pub(crate) fn new(
-        change: Change,
-        before: Reading,
-        after: Reading,
-        title: impl Into<String>,
-        setting: impl Into<String>,
-    ) -> Comparison {
-        let (title, setting) = (title.into(), setting.into());
-        Comparison {
-            change,
-            before: before.point,
-            after: after.point,
-            title,
-            setting,
-            reaches: None,
-        }
-    }
-
-    pub(crate) fn reaching(self, goal: Goal) -> Comparison {
-        Comparison { reaches: Some(goal), ..self }
-    }
-
-    /// From 4 KiB requests to the smallest sufficient size; `None` if 4 KiB suffices.
-    pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
-        let small = curve.iter().find(|reading| reading.x == 4096.0)?;
-        let good = smallest(curve, ENOUGH)?;
-        let size = size(good.x);
-        let title = format!("{verb} in requests of {size}, not 4 KiB");
-        (good.x > small.x).then(|| {
-            Comparison::new(Change::Size, *small, good, title, format!("request size {size}"))
-        })
-    }
-
-    /// From depth 1 to the smallest sufficient depth; `None` if depth 1 suffices.
-    pub(crate) fn of_depths(
-        curve: &[Reading],
-        title: impl Fn(f64) -> String,
-    ) -> Option<Comparison> {
-        let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
-        let setting = format!("{} requests outstanding", good.x);
-        (good.x > one.x).then(|| Comparison::new(Change::Depth, *one, good, title(good.x), setting))
-    }
-}
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
@@ -222,13 +146,6 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
     }
 }
 
-/// The ratio of two rates without spread, on a machine whose runs repeat exactly.
-pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
-    let ratio = b / a;
-    let exact = before.repeats_exactly() && after.repeats_exactly() && a > 0.0;
-    exact.then_some(Ratio { median: ratio, mean: ratio, low: ratio, high: ratio, n_pairs: 1 })
-}
-
 /// A comparison as a finding.
 fn finding(
     comparison: &Comparison,
@@ -285,16 +202,4 @@ fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let [median, mean, low, high] =
         [ratio.median, ratio.mean, ratio.low, ratio.high].map(|one| one * requests);
     Some(Ratio { median, mean, low, high, ..ratio })
-}
-
-pub(crate) fn iops_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
-    let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(Sample::iops).collect() };
-    let (a, b) = (rates(before), rates(after));
-    let shared = a.len().min(b.len());
-    let few = shared < FEW_PAIRS && before.has_common_spread() && after.has_common_spread();
-    if shared > 1 && !few {
-        ratio_interval(&a[..shared], &b[..shared])
-    } else {
-        ratio_of_estimates(before.estimate()?, after.estimate()?)
-    }
 }

@@ -1,13 +1,11 @@
 //! Measurements as an experiment sees them, and its conclusions.
 
 use crate::context::StudyContext;
-use crate::figures;
-use crate::findings::Comparison;
-use crate::grid::{Cell, Curve};
+use crate::grid::{Cell, Curve, Grid};
 use crate::sampler::Entry;
-use crate::schedule::Trial;
 use machine::MemoryUse;
-use results::{Axis, CostModel, Figure, HalfPower, Point, ServiceModel};
+use machine::units::MIB;
+use results::{Axis, Point, Value};
 use workload::OpKind;
 
 /// A setting is sufficient if it reaches this share of the best: the smallest such is recommended,
@@ -104,7 +102,7 @@ impl Reading {
 
 pub(crate) struct Found<'a> {
     pub(crate) setting: &'a StudyContext,
-    pub(crate) trials: &'a [Trial],
+    pub(crate) grids: Vec<&'a Grid>,
     pub(crate) entries: &'a [Entry],
     pub(crate) points: &'a [Point],
     pub(crate) measured: PeakRates,
@@ -122,11 +120,8 @@ impl Found<'_> {
     }
 
     pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {
-        let cells = self
-            .trials
-            .iter()
-            .flat_map(|trial| &trial.grid.cells)
-            .filter(|cell| cell.curve == *curve);
+        let cells =
+            self.grids.iter().flat_map(|grid| &grid.cells).filter(|cell| cell.curve == *curve);
         let mut cells: Vec<(&Cell, usize)> =
             cells.filter_map(|cell| Some((cell, cell.point?))).collect();
         cells.sort_by(|a, b| a.0.x.total_cmp(&b.0.x));
@@ -141,7 +136,7 @@ impl Found<'_> {
     /// The same for another axis than that of the curve's first figure.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
-            let value = figures::value(cell, axis, point, &self.points[point]);
+            let value = value(cell, axis, point, &self.points[point]);
             let exact = self.entries[point].repeats_exactly();
             Some(Reading { x: cell.x, y: value.y?, interval_95: value.interval_95, exact, point })
         };
@@ -168,13 +163,28 @@ pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Conclusion {
-    pub(crate) sentences: Vec<String>,
-    pub(crate) half_power: Vec<HalfPower>,
-    pub(crate) costs: Vec<CostModel>,
-    pub(crate) service_times: Vec<ServiceModel>,
-    pub(crate) comparisons: Vec<Comparison>,
-    pub(crate) figures: Vec<Figure>,
-    pub(crate) memory: Vec<MemoryUse>,
+/// The value of a cell on a y axis, with its interval; `index` is that of its point.
+pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Value {
+    let empty = Value { x: cell.x, y: None, interval_95: None, point: Some(index) };
+    let Some(numbers) = &point.numbers else { return empty };
+    let request = f64::from(point.workload.request_bytes);
+    let cpu = &numbers.cpu_ns_per_request;
+    let scaled = |interval: Option<[f64; 2]>, factor: f64| {
+        interval.map(|[low, high]| [low * factor, high * factor])
+    };
+    let process = cpu.process();
+    let (y, interval) = match axis {
+        Axis::BytesPerS if !cell.synced && numbers.achieved.returned_bytes_per_s.is_some() => {
+            (numbers.achieved.returned_bytes_per_s.unwrap_or_default(), None)
+        }
+        Axis::BytesPerS => (numbers.throughput_bytes_per_s, numbers.interval_95),
+        Axis::Iops => (numbers.iops, scaled(numbers.interval_95, 1.0 / request)),
+        Axis::CpuNsPerRequest => (process, cpu.process_interval_95),
+        Axis::CpuNsPerMib => {
+            (process * MIB as f64 / request, scaled(cpu.process_interval_95, MIB as f64 / request))
+        }
+        Axis::ServiceNs => (numbers.achieved.mean_service_ns, None),
+        _ => return empty,
+    };
+    Value { y: Some(y), interval_95: interval, ..empty }
 }

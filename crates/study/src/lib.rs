@@ -5,8 +5,10 @@
 
 mod advice;
 mod answer;
+mod case;
 mod checklist;
 mod command;
+mod conclusion;
 mod confirm;
 mod context;
 mod crossings;
@@ -22,6 +24,8 @@ mod models;
 mod other_target;
 mod plan;
 mod probe;
+mod ratios;
+mod roles;
 mod sampler;
 mod schedule;
 mod sentences;

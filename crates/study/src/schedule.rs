@@ -5,11 +5,11 @@ use crate::confirm::candidates;
 use crate::context::StudyContext;
 use crate::crossings;
 use crate::decisive::decisive;
-use crate::experiments::{ALL, Experiment};
+use crate::experiments::{Trial, wanted};
 use crate::figures;
 use crate::found::{Found, PeakRates};
-use crate::grid::{Cell, Grid, Rank, StripeShape};
-use crate::plan::{Effort, Plan};
+use crate::grid::{Cell, StripeShape};
+use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, PRECISION, Sampler};
 use machine::{Machine, MemoryUse, Nanos, Result, THROTTLE_SLICE_NS};
 use results::{Axis, Question};
@@ -61,11 +61,6 @@ const WEIGHT_CLASS: u32 = 5;
 
 /// Desired runs per point: runs differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
-
-pub(crate) struct Trial {
-    pub(crate) experiment: &'static Experiment,
-    pub(crate) grid: Grid,
-}
 
 /// Fits the grids to the budget, measures them, and refines the curves around half power.
 /// Afterwards the cells have their points' indices.
@@ -143,8 +138,9 @@ pub(crate) fn settle<M: Machine>(
             let points = &sampler.points()[..];
             let measured = PeakRates::measured(peaks, points);
             let (entries, advertised) = (&sampler.entries[..], PeakRates::default());
-            let sides =
-                sides(&Found { setting, trials, entries, points, measured, advertised, memory });
+            let grids = trials.iter().map(|trial| &trial.grid).collect();
+            let found = Found { setting, grids, entries, points, measured, advertised, memory };
+            let sides = sides(&found, trials);
             sampler.weigh(&sides, SIDE_WEIGHT);
         }
         let all: Vec<usize> =
@@ -155,24 +151,6 @@ pub(crate) fn settle<M: Machine>(
     }
     sampler.learn_spread();
     Ok(())
-}
-
-pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
-    let max = match plan.effort {
-        Effort::Quick => Rank::Core,
-        Effort::Normal => Rank::Usual,
-        Effort::Full => Rank::Rich,
-    };
-    let trial = |experiment: &&'static Experiment| {
-        let mut grid = (experiment.grid)(setting);
-        if plan.wants(experiment.id) {
-            grid.cells.retain(|cell| cell.rank <= max);
-        } else {
-            grid = Grid { notes: grid.notes, ..Grid::skipped("not selected (--only)") };
-        }
-        Trial { experiment, grid }
-    };
-    ALL.iter().map(trial).collect()
 }
 
 /// Removes cells if there are more than the runs allow, least informative first; reports how many.

@@ -1,21 +1,22 @@
 //! The study: probe, measure, refine, confirm, answer.
 
 use crate::answer;
+use crate::case::Case;
 use crate::command::Command;
 use crate::confirm::{BestRates, confirm, highest};
 use crate::context::StudyContext;
 use crate::crossings;
-use crate::experiments::ALL;
+use crate::experiments::{ALL, Trial};
 use crate::found::{Found, PeakRates};
 use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Entry, Progress, Sampler};
-use crate::schedule::{self, Trial};
+use crate::schedule;
 use crate::sustain::sustain;
-use crate::trial::{Case, climb, investigate, investigate_peak};
+use crate::trial::{climb, investigate, investigate_peak};
 use machine::{Error, Machine, MemoryUse, Nanos, Result, TargetSpec};
 use measure::Runner;
-use results::{Began, Burst, Kind, LimitOf, Program, Results};
+use results::{Answer, Began, Burst, Kind, LimitOf, Program, Results};
 use workload::OpKind;
 
 const FILL_SHARE: f64 = 0.10;
@@ -78,7 +79,7 @@ pub fn study<M: Machine>(
     let points = sampler.points();
     let found = Found {
         setting: &setting,
-        trials: &trials,
+        grids: trials.iter().map(|trial| &trial.grid).collect(),
         entries: &sampler.entries,
         points: &points,
         measured: PeakRates::default(),
@@ -93,18 +94,18 @@ pub fn study<M: Machine>(
     let command = Command::new(&spec, &facts);
     let (experiments, answer, ladder) = answer::answer(
         found,
+        &trials,
         &BestRates { peaks: &peaks, bursts: &bursts },
         &cases,
         &machine.facts(),
         &command,
         sampler.noisy,
-        left_out,
     );
     Ok(Results {
         budget_ns: sampler.noisy.then_some(plan.budget_ns),
         experiments,
         points,
-        answer: Some(answer),
+        answer: Some(Answer { left_out, ..answer }),
         ladder: Some(ladder),
         warnings,
         ..Results::new(machine, Kind::Study, program, started, facts, plan.seed)

@@ -1,8 +1,9 @@
 //! Bursts: a peak that a cache or a burst credit serves is measured again after its end.
 
+use crate::case::SAME;
 use crate::context::StudyContext;
 use crate::sampler::{Entry, Sampler};
-use crate::verdict::{self, SAME};
+use crate::verdict;
 use machine::{Machine, Nanos, Result};
 use measure::Sample;
 use measure::stats::Verdict;

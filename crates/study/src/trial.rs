@@ -1,16 +1,14 @@
 //! Trials: a single change to a workload that distinguishes between bottlenecks.
 
-use crate::confirm::{MIN_RUNS, measure_chosen, stands_for};
+use crate::case::{Case, GAIN, Variant};
+use crate::confirm::{MIN_RUNS, measure_chosen};
 use crate::context::StudyContext;
-use crate::findings::{exact, iops_ratio};
-use crate::other_target::{OtherTargetTrial, try_other_target};
+use crate::other_target::try_other_target;
+use crate::ratios::ratio;
+use crate::roles::{PLAIN_BYTES, is_plain, stands_for};
 use crate::sampler::{Entry, Sampler};
-use crate::verdict::{GAIN, SAME};
-use machine::{
-    CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec,
-};
-use measure::stats::Ratio;
-use results::{LimitChange, LimitOf};
+use machine::{LayerKind, Machine, Nanos, Result, TargetKind, TargetSpec};
+use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Share of the budget at which the trials end.
@@ -24,119 +22,8 @@ const CLIMBS: u32 = 3;
 /// Maximum runs of a trial before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// Thresholds of a verdict, as ratios of requests per second: a loss below the first, a gain from
-/// the second on.
-const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
-
 /// Weight of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
-
-pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variant {
-    /// Twice the requests outstanding: gains if request latency is the limit.
-    Deeper,
-    /// One more thread: gains if the thread is the limit.
-    Wider,
-    /// Half the request, or twice a small one: the same request rate if that is the limit.
-    Resized,
-    /// The sequential hint: gains if read-ahead is the limit.
-    Hinted,
-}
-
-impl Variant {
-    /// The workload with this change; `None` if it would be the same, or invalid.
-    pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
-        let changed = match self {
-            Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
-            Variant::Deeper if base.engine.max_depth() > 1 => {
-                let depth = base.depth.checked_mul(2).filter(|&depth| depth <= MAX_DEPTH)?;
-                Workload { depth, ..base.clone() }
-            }
-            Variant::Deeper => {
-                Workload { depth: base.depth * 2, engine: setting.deep_engine(), ..base.clone() }
-            }
-            Variant::Wider => Workload { threads: base.threads + 1, ..base.clone() },
-            Variant::Resized => Workload { request_bytes: resized(base, setting)?, ..base.clone() },
-            Variant::Hinted if base.writes() || base.buffering.is_direct() => return None,
-            Variant::Hinted => Workload { hint: Hint::Sequential, ..base.clone() },
-        };
-        Some(changed)
-    }
-
-    /// The change as a value.
-    pub(crate) fn change(self, before: &Workload, after: &Workload) -> LimitChange {
-        match self {
-            Variant::Deeper => {
-                LimitChange::Deeper { from: before.outstanding(), to: after.outstanding() }
-            }
-            Variant::Wider => LimitChange::Wider,
-            Variant::Resized => LimitChange::Resized {
-                from_bytes: before.request_bytes,
-                to_bytes: after.request_bytes,
-            },
-            Variant::Hinted => LimitChange::Hinted,
-        }
-    }
-}
-
-fn resized(base: &Workload, setting: &StudyContext) -> Option<u32> {
-    let half = base.request_bytes / 2;
-    if half >= 4096 && u64::from(half).is_multiple_of(setting.align().max(1)) {
-        return Some(half);
-    }
-    base.request_bytes.checked_mul(2)
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Case {
-    pub(crate) of: LimitOf,
-    pub(crate) op: OpKind,
-    pub(crate) base: usize,
-    pub(crate) trials: Vec<(Variant, usize)>,
-    pub(crate) other_target: Option<OtherTargetTrial>,
-}
-
-impl Case {
-    pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
-        let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
-        ratio(&entries[self.base], &entries[*after])
-    }
-
-    /// The trials whose intervals still contain a threshold of the verdict.
-    fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
-        let open = |variant: Variant| {
-            let verdict_ratios = if variant == Variant::Resized {
-                &VERDICT_RATIOS[..]
-            } else {
-                &VERDICT_RATIOS[1..]
-            };
-            let holds = |ratio: Ratio| {
-                verdict_ratios.iter().any(|turn| (ratio.low..=ratio.high).contains(turn))
-            };
-            self.ratio(variant, entries).is_none_or(holds)
-        };
-        self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
-    }
-
-    /// Renumbers the entries after removals; `None` if its own entry was removed.
-    pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
-        let trials = self
-            .trials
-            .into_iter()
-            .filter_map(|(variant, index)| Some((variant, indices[index]?)))
-            .collect();
-        Some(Case { base: indices[self.base]?, trials, ..self })
-    }
-}
-
-/// The ratio of requests per second; if runs repeat exactly, one of each suffices.
-pub(crate) fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
-    let of_one_run =
-        || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
-    of_one_run().or_else(|| iops_ratio(before, after))
-}
 
 /// The rates whose limits are wanted: the peaks, a plain program's rates, and small random
 /// requests.
@@ -175,29 +62,6 @@ fn cases<M: Machine>(
         all.extend(best.map(|&(base, _)| case(LimitOf::Random, op, base)));
     }
     all
-}
-
-/// Whether an entry is what a plain program does: buffered, sequential, depth 1.
-pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyContext) -> bool {
-    let workload = &entry.workload;
-    let cache = match op {
-        OpKind::Write => workload.sync_at_end,
-        _ if setting.facts.in_memory => workload.cache != CacheState::Cold,
-        _ => workload.cache == CacheState::Cold,
-    };
-    let usual = Workload {
-        request_bytes: bytes,
-        read_percent: workload.read_percent,
-        buffering: machine::Buffering::Buffered,
-        cache: workload.cache,
-        sync_at_end: workload.sync_at_end,
-        region_bytes: workload.region_bytes,
-        limit_bytes: workload.limit_bytes,
-        stop: workload.stop,
-        seed: workload.seed,
-        ..Workload::default()
-    };
-    workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
 /// A changed entry: an existing one, or a new one; `None` if the change is invalid or the target

@@ -3,9 +3,10 @@
 use super::{Measured, entry, facts, setting};
 use crate::advice::{advice, plain_rates, steps};
 use crate::command::Command;
+use crate::conclusion::{Change, Comparison};
 use crate::confirm::highest;
 use crate::doubts::of_peaks;
-use crate::findings::{Change, Comparison, findings};
+use crate::findings::findings;
 use crate::found::{Found, PeakRates, Reading, smallest};
 use crate::grid::StripeShape;
 use crate::sampler::Entry;

@@ -15,7 +15,7 @@ fn judged(rule: &str, entries: &[Entry]) -> (RuleState, String) {
     let memory = Ok(Vec::new());
     let found = Found {
         setting: &setting,
-        trials: &[],
+        grids: Vec::new(),
         entries,
         points: &points,
         measured: PeakRates::default(),

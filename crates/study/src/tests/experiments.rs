@@ -2,10 +2,10 @@
 
 use super::{Measured, device, setting};
 use crate::context::StudyContext;
+use crate::experiments::Trial;
 use crate::experiments::{ALL, experiment_ids};
 use crate::figures;
 use crate::grid::Cell;
-use crate::schedule::Trial;
 use machine::{Allocation, CacheState, Hint, TargetFacts};
 use std::collections::BTreeSet;
 use workload::Pattern;

@@ -3,9 +3,10 @@
 use super::{facts, setting};
 use crate::context::StudyContext;
 use crate::experiments::ALL;
+use crate::experiments::wanted;
 use crate::grid::Rank;
 use crate::plan::{Effort, Plan};
-use crate::schedule::{thin, wanted};
+use crate::schedule::thin;
 use machine::{CacheState, Layer, LayerKind, Share, TargetFacts, units::KIB};
 use results::Question;
 use std::collections::BTreeSet;
@@ -110,7 +111,7 @@ fn large_sectors_ask_for_no_request_twice() {
 #[test]
 fn the_least_informative_cells_are_dropped_first() {
     let mut trials = wanted(&setting(), &plan(Effort::Full));
-    let questions = |trials: &[crate::schedule::Trial]| {
+    let questions = |trials: &[crate::experiments::Trial]| {
         let cells = trials.iter().flat_map(|trial| &trial.grid.cells);
         cells
             .map(|cell| {

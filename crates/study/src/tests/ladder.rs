@@ -5,12 +5,12 @@ use super::{entry, facts};
 use crate::checklist::checklist;
 use crate::command::Command;
 use crate::context::StudyContext;
+use crate::experiments::Trial;
 use crate::experiments::{ALL, buffered};
 use crate::found::{Found, PeakRates};
 use crate::grid::{Grid, Rank};
 use crate::ladder::ladder;
 use crate::sampler::Entry;
-use crate::schedule::Trial;
 use machine::{
     Buffering, Layer, LayerKind, MachineFacts, PartitionFacts, Share, TargetFacts, TargetSpec,
 };
@@ -106,7 +106,7 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
     let trials = [of_buffered(entries)];
     let found = || Found {
         setting: &setting,
-        trials: &trials,
+        grids: trials.iter().map(|trial| &trial.grid).collect(),
         entries,
         points: &points,
         measured: PeakRates::default(),
@@ -120,7 +120,7 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
     );
     let best = crate::confirm::BestRates { peaks: &[(OpKind::Read, 0)], bursts: &[] };
     let (experiments, mut answer, _) =
-        crate::answer::answer(found(), &best, &[], &machine, &command, false, Vec::new());
+        crate::answer::answer(found(), &trials, &best, &[], &machine, &command, false);
     answer.limits.extend(what.map(|what| Limit {
         of: LimitOf::Peak,
         op: OpKind::Read,

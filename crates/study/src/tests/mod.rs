@@ -12,10 +12,10 @@ mod verdict;
 
 use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::experiments::ALL;
+use crate::experiments::Trial;
 use crate::found::{Found, PeakRates};
 use crate::grid::Cell;
 use crate::sampler::Entry;
-use crate::schedule::Trial;
 use machine::{CpuTimes, Engine, MemoryUse, TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
@@ -146,7 +146,7 @@ impl Measured {
         let peak = PeakRates { read: Some(2e9.into()), write: Some(1e9.into()) };
         Found {
             setting: &self.setting,
-            trials: &self.trials,
+            grids: self.trials.iter().map(|trial| &trial.grid).collect(),
             entries: &self.entries,
             points: &self.points,
             measured: peak,

@@ -9,7 +9,7 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) {
     assert!((found / truth - 1.0).abs() <= tolerance, "{what}: found {found}, in truth {truth}");
 }
 
-fn concluded(id: &str) -> crate::found::Conclusion {
+fn concluded(id: &str) -> crate::conclusion::Conclusion {
     let measured = Measured::new(setting(), |cell| Some(device(&cell.workload)));
     let trial =
         measured.trials.iter().find(|trial| trial.experiment.id == id).expect("an experiment");

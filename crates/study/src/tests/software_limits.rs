@@ -2,9 +2,9 @@
 
 use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
 use super::{entry, facts};
+use crate::case::{Case, Variant};
 use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
-use crate::trial::{Case, Variant};
 use machine::{
     Buffering, CpuTimes, DeviceUse, DirtyUse, FileSystemFacts, Layer, LayerKind, RequestTimes,
     Stage, StageTime, TargetFacts, TargetKind, ThrottleFacts, TimesSource,

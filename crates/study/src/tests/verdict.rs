@@ -1,8 +1,8 @@
 //! Limits of a rate, one cause at a time.
 
 use super::{entry, facts};
+use crate::case::{Case, Variant};
 use crate::sampler::Entry;
-use crate::trial::{Case, Variant};
 use crate::verdict::limit;
 use machine::{
     CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, Share,

@@ -3,7 +3,7 @@
 
 use super::refute::Found;
 use super::{Ask, BUSY_PERCENT, Evidence, Named};
-use crate::trial::Variant;
+use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};
 

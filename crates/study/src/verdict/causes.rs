@@ -2,7 +2,7 @@
 
 use super::refute::{Found, is_flat};
 use super::{Ask, BUSY_PERCENT, Evidence, Named, SAME};
-use crate::trial::Variant;
+use crate::case::Variant;
 use machine::units::MIB;
 use machine::{LayerKind, TargetFacts};
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};

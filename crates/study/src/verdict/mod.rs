@@ -12,9 +12,9 @@ mod software_limits;
 
 pub(crate) use advertised::advertised;
 
+use crate::case::{Case, GAIN, SAME, Variant};
 use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
-use crate::trial::{Case, Variant};
 use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{
@@ -22,12 +22,6 @@ use results::{
     Point,
 };
 use workload::Workload;
-
-/// Minimum ratio that counts as a gain.
-pub(crate) const GAIN: f64 = 1.1;
-
-/// Two rates within this share of one another are equal.
-pub(crate) const SAME: f64 = 0.1;
 
 /// A resource busier than this, in percent, is saturated.
 const BUSY_PERCENT: f64 = 90.0;

@@ -3,7 +3,7 @@
 
 use super::causes::turns;
 use super::{Ask, Evidence, GAIN, Named, SAME, gains};
-use crate::trial::Variant;
+use crate::case::Variant;
 use measure::stats::Ratio;
 use results::{
     Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Meaning, Refutation,

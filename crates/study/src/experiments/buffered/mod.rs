@@ -2,7 +2,7 @@
 
 mod phases;
 
-use super::prelude::*;
+use super::experiment::prelude::*;
 use super::unbuffered;
 use machine::{Buffering, CacheState, Hint};
 

@@ -1,6 +1,6 @@
 //! Request size, depth and I/O engine.
 
-use super::prelude::*;
+use super::experiment::prelude::*;
 use machine::{Buffering, CacheState, Engine, Hint};
 
 pub(super) static EXPERIMENT: Experiment = Experiment {

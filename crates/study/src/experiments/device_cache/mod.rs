@@ -1,6 +1,6 @@
 //! Effect of the device's own cache.
 
-use super::prelude::*;
+use super::experiment::prelude::*;
 use results::ServiceMode;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(

@@ -1,6 +1,6 @@
 //! Competing sequential streams.
 
-use super::prelude::*;
+use super::experiment::prelude::*;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "streams",

@@ -1,0 +1,62 @@
+//! An experiment as data.
+
+use crate::conclusion::Conclusion;
+use crate::context::StudyContext;
+use crate::found::Found;
+use crate::grid::{Cell, CurveSet, Grid};
+
+pub(super) mod prelude {
+    pub(in crate::experiments) use super::Experiment;
+    pub(in crate::experiments) use crate::conclusion::{Change, Comparison, Conclusion};
+    pub(in crate::experiments) use crate::context::{OPS, StudyContext};
+    pub(in crate::experiments) use crate::found::{
+        ENOUGH, Effect, Found, Reading, best, smallest, worst,
+    };
+    pub(in crate::experiments) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
+    pub(in crate::experiments) use crate::models;
+    pub(in crate::experiments) use crate::sentences::{
+        UNEVEN, effect, percent, plural, reach, size, statements, times, together,
+    };
+    pub(in crate::experiments) use machine::units::{show_rate, show_size, show_time};
+    pub(in crate::experiments) use results::Axis;
+    pub(in crate::experiments) use workload::{OpKind, Pattern, Workload};
+}
+
+pub(crate) struct Experiment {
+    /// Its name in the document and for `--only`.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) question: &'static str,
+    /// In the order of the report.
+    pub(crate) curves: &'static [&'static CurveSet],
+    pub(crate) grid: fn(&StudyContext) -> Grid,
+    pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
+    /// Whether to add a size between the two around each half-power point.
+    pub(crate) refines: bool,
+    pub(crate) counts_instructions: fn(&Cell) -> bool,
+    pub(crate) needs_memory: bool,
+}
+
+impl Experiment {
+    pub(super) const fn new(
+        id: &'static str,
+        title: &'static str,
+        question: &'static str,
+        curves: &'static [&'static CurveSet],
+        grid: fn(&StudyContext) -> Grid,
+        conclude: fn(&Found<'_>) -> Conclusion,
+    ) -> Experiment {
+        let (refines, needs_memory) = (false, false);
+        Experiment {
+            id,
+            title,
+            question,
+            curves,
+            grid,
+            conclude,
+            refines,
+            counts_instructions: |_| false,
+            needs_memory,
+        }
+    }
+}
