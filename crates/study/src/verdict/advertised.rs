@@ -1,6 +1,7 @@
 //! Advertised limits of the layers below, and whether a rate reaches them.
 
-use super::{BUSY_PERCENT, Evidence, Named, SAME};
+use super::evidence::{BUSY_PERCENT, Evidence, Named};
+use crate::case::SAME;
 use machine::{Layer, LayerKind, TargetFacts, TargetKind};
 use results::{Advertised, Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf};
 use workload::OpKind;

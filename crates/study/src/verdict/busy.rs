@@ -1,8 +1,8 @@
 //! The verdict for a machine whose components count their busy time: the busiest is the limit,
 //! unless all of them wait.
 
+use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named};
 use super::refute::Found;
-use super::{Ask, BUSY_PERCENT, Evidence, Named};
 use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};

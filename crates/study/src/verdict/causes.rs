@@ -1,10 +1,10 @@
 //! The verdict from a point's figures and its trials: causes are tested in order of certainty.
 
-use super::refute::{Found, is_flat};
-use super::{Ask, BUSY_PERCENT, Evidence, Named, SAME};
-use crate::case::Variant;
+use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named, is_flat, turns};
+use super::refute::Found;
+use crate::case::{SAME, Variant};
+use machine::LayerKind;
 use machine::units::MIB;
-use machine::{LayerKind, TargetFacts};
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
@@ -108,13 +108,6 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusi
         one.what != what && !inside
     });
     all
-}
-
-/// A real rotating disk; a virtual disk's claim to rotate means nothing.
-pub(super) fn turns(facts: &TargetFacts) -> bool {
-    let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
-    let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
-    !virtual_disk && facts.layers.iter().any(turns)
 }
 
 impl Evidence<'_> {

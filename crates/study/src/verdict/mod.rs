@@ -7,42 +7,20 @@
 mod advertised;
 mod busy;
 mod causes;
+mod evidence;
 mod refute;
 mod software_limits;
 
 pub(crate) use advertised::advertised;
 
-use crate::case::{Case, GAIN, SAME, Variant};
+use evidence::{Evidence, gains, is_flat};
+
+use crate::case::{Case, Variant};
 use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
 use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
-use results::{
-    Bottleneck, Cause, DEEPER_GAIN, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Numbers,
-    Point,
-};
-use workload::Workload;
-
-/// A resource busier than this, in percent, is saturated.
-const BUSY_PERCENT: f64 = 90.0;
-
-struct Evidence<'a> {
-    case: &'a Case,
-    entries: &'a [Entry],
-    points: &'a [Point],
-    workload: &'a Workload,
-    numbers: &'a Numbers,
-    facts: &'a TargetFacts,
-    machine: &'a MachineFacts,
-    /// In bytes per second; for a plain write, to stable storage.
-    rate: f64,
-    peak: Option<f64>,
-    copy: Option<f64>,
-}
-
-type Named = (Bottleneck, Cause);
-
-type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Named>;
+use results::{Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Point};
 
 /// The limit of a case's rate. `peak` is the best rate of its operation, `copy` the rate at which
 /// one thread copies memory, in bytes per second.
@@ -112,92 +90,7 @@ pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> L
     limit(&case, &[], std::slice::from_ref(point), facts, machine, None, None)
 }
 
-/// Whether a ratio is a noticeable and certain gain.
-fn gains(ratio: &Ratio) -> bool {
-    ratio.mean >= GAIN && ratio.low > 1.0
-}
-
 impl Evidence<'_> {
-    fn ratio(&self, variant: Variant) -> Option<Ratio> {
-        self.case.ratio(variant, self.entries)
-    }
-
-    /// Whether a change gains noticeably and with certainty; `None` if it was not tried.
-    fn gains(&self, variant: Variant) -> Option<bool> {
-        self.ratio(variant).as_ref().map(gains)
-    }
-
-    /// Whether a greater depth gains nothing, by the trial or by other points of the study: those
-    /// with a greater depth, or those with half of it, since if doubling to here gained nothing the
-    /// next doubling will not.
-    fn flat(&self) -> Option<bool> {
-        let trial = self.ratio(Variant::Deeper);
-        let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
-            true => Some(false),
-            false => refute::is_flat(ratio).then_some(true),
-        });
-        // A trial that allows the gain of requests that only wait leaves it open, whatever other
-        // points suggest.
-        if by_trial.is_none() && trial.is_some_and(|ratio| ratio.high >= DEEPER_GAIN) {
-            return None;
-        }
-        let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
-        by_trial
-            .or_else(by_more)
-            .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
-    }
-
-    /// The best rate of another point of the operation with at least twice as many bytes
-    /// outstanding.
-    fn more_elsewhere(&self) -> Option<f64> {
-        let outstanding =
-            |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
-        let own = outstanding(self.workload);
-        let alike = self.points.iter().filter(|point| {
-            point.workload.read_percent == self.workload.read_percent
-                && point.workload.pattern == self.workload.pattern
-                && point.workload.buffering == self.workload.buffering
-                && outstanding(&point.workload) >= 2 * own
-        });
-        alike.filter_map(Point::rate).max_by(f64::total_cmp)
-    }
-
-    /// Busy share of an issuing thread until the last request returned, in percent; the mean over
-    /// several. It excludes the final flush, in which the kernel's write-back is charged to the
-    /// process.
-    fn thread_percent(&self) -> f64 {
-        let whole = || self.busy_processors() * 100.0;
-        self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
-    }
-
-    /// Processors that the process keeps busy on average, the final flush of a plain write
-    /// included.
-    fn busy_processors(&self) -> f64 {
-        self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
-    }
-
-    /// Share of its time that an issuing thread was runnable without a processor, in percent; the
-    /// mean over several.
-    fn unserved_percent(&self) -> Option<f64> {
-        self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
-    }
-
-    /// Share of the time to stable storage until the last request returned; 1 without a flush.
-    fn share_until_return(&self) -> f64 {
-        let writing =
-            self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
-        let flush = self.numbers.achieved.sync_ns.unwrap_or(0.0);
-        if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
-    }
-
-    fn threads(&self) -> u32 {
-        (self.workload.threads * self.workload.engine.workers(self.workload.depth)).max(1)
-    }
-
-    fn processors_percent(&self) -> f64 {
-        self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
-    }
-
     /// `None` if it did not run.
     fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> Option<LimitTrial> {
         let ratio = self.ratio(variant)?;
@@ -215,7 +108,7 @@ impl Evidence<'_> {
             OtherTarget::Device(name) => {
                 let meaning = if gains {
                     Meaning::FileSystem
-                } else if refute::is_flat(ratio) {
+                } else if is_flat(ratio) {
                     Meaning::NotFileSystem
                 } else {
                     Meaning::Undecided
@@ -225,7 +118,7 @@ impl Evidence<'_> {
             OtherTarget::TwoFiles => {
                 let meaning = if gains {
                     Meaning::OneFile
-                } else if refute::is_flat(ratio) {
+                } else if is_flat(ratio) {
                     Meaning::NotOneFile
                 } else {
                     Meaning::Undecided

@@ -1,9 +1,8 @@
 //! Predictions of each verdict for each trial: the experiment that would refute it, and whether it
 //! did.
 
-use super::causes::turns;
-use super::{Ask, Evidence, GAIN, Named, SAME, gains};
-use crate::case::Variant;
+use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
+use crate::case::{GAIN, SAME, Variant};
 use measure::stats::Ratio;
 use results::{
     Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Meaning, Refutation,
@@ -17,11 +16,6 @@ const FEW_THREADS: u32 = 4;
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
-}
-
-/// Whether a change certainly gains almost nothing.
-pub(super) fn is_flat(ratio: &Ratio) -> bool {
-    !gains(ratio) && ratio.high <= GAIN
 }
 
 /// Whether another size certainly changes the requests per second; `None` if the interval allows

@@ -2,7 +2,8 @@
 //! the block layer's queue, and dirty pages. Stage timings of a request and the devices' queue
 //! counters show where requests wait.
 
-use super::{BUSY_PERCENT, Evidence, GAIN, Named};
+use super::evidence::{BUSY_PERCENT, Evidence, Named};
+use crate::case::GAIN;
 use crate::other_target::{OtherTarget, OtherTargetTrial};
 use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};

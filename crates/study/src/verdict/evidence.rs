@@ -1,0 +1,128 @@
+//! What a verdict is based on: a case, its points, and the facts of the target.
+
+use crate::case::{Case, GAIN, Variant};
+use crate::sampler::Entry;
+use machine::{LayerKind, MachineFacts, TargetFacts};
+use measure::stats::Ratio;
+use results::{Bottleneck, Cause, DEEPER_GAIN, Numbers, Point};
+use workload::Workload;
+
+/// A resource busier than this, in percent, is saturated.
+pub(super) const BUSY_PERCENT: f64 = 90.0;
+
+pub(super) struct Evidence<'a> {
+    pub(super) case: &'a Case,
+    pub(super) entries: &'a [Entry],
+    pub(super) points: &'a [Point],
+    pub(super) workload: &'a Workload,
+    pub(super) numbers: &'a Numbers,
+    pub(super) facts: &'a TargetFacts,
+    pub(super) machine: &'a MachineFacts,
+    /// In bytes per second; for a plain write, to stable storage.
+    pub(super) rate: f64,
+    pub(super) peak: Option<f64>,
+    pub(super) copy: Option<f64>,
+}
+
+pub(super) type Named = (Bottleneck, Cause);
+
+pub(super) type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Named>;
+
+/// Whether a ratio is a noticeable and certain gain.
+pub(super) fn gains(ratio: &Ratio) -> bool {
+    ratio.mean >= GAIN && ratio.low > 1.0
+}
+
+/// Whether a change certainly gains almost nothing.
+pub(super) fn is_flat(ratio: &Ratio) -> bool {
+    !gains(ratio) && ratio.high <= GAIN
+}
+
+/// A real rotating disk; a virtual disk's claim to rotate means nothing.
+pub(super) fn turns(facts: &TargetFacts) -> bool {
+    let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
+    let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
+    !virtual_disk && facts.layers.iter().any(turns)
+}
+
+impl Evidence<'_> {
+    pub(super) fn ratio(&self, variant: Variant) -> Option<Ratio> {
+        self.case.ratio(variant, self.entries)
+    }
+
+    /// Whether a change gains noticeably and with certainty; `None` if it was not tried.
+    pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
+        self.ratio(variant).as_ref().map(gains)
+    }
+
+    /// Whether a greater depth gains nothing, by the trial or by other points of the study: those
+    /// with a greater depth, or those with half of it, since if doubling to here gained nothing the
+    /// next doubling will not.
+    pub(super) fn flat(&self) -> Option<bool> {
+        let trial = self.ratio(Variant::Deeper);
+        let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
+            true => Some(false),
+            false => is_flat(ratio).then_some(true),
+        });
+        // A trial that allows the gain of requests that only wait leaves it open, whatever other
+        // points suggest.
+        if by_trial.is_none() && trial.is_some_and(|ratio| ratio.high >= DEEPER_GAIN) {
+            return None;
+        }
+        let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
+        by_trial
+            .or_else(by_more)
+            .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
+    }
+
+    /// The best rate of another point of the operation with at least twice as many bytes
+    /// outstanding.
+    pub(super) fn more_elsewhere(&self) -> Option<f64> {
+        let outstanding =
+            |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
+        let own = outstanding(self.workload);
+        let alike = self.points.iter().filter(|point| {
+            point.workload.read_percent == self.workload.read_percent
+                && point.workload.pattern == self.workload.pattern
+                && point.workload.buffering == self.workload.buffering
+                && outstanding(&point.workload) >= 2 * own
+        });
+        alike.filter_map(Point::rate).max_by(f64::total_cmp)
+    }
+
+    /// Busy share of an issuing thread until the last request returned, in percent; the mean over
+    /// several. It excludes the final flush, in which the kernel's write-back is charged to the
+    /// process.
+    pub(super) fn thread_percent(&self) -> f64 {
+        let whole = || self.busy_processors() * 100.0;
+        self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
+    }
+
+    /// Processors that the process keeps busy on average, the final flush of a plain write
+    /// included.
+    pub(super) fn busy_processors(&self) -> f64 {
+        self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
+    }
+
+    /// Share of its time that an issuing thread was runnable without a processor, in percent; the
+    /// mean over several.
+    pub(super) fn unserved_percent(&self) -> Option<f64> {
+        self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
+    }
+
+    /// Share of the time to stable storage until the last request returned; 1 without a flush.
+    pub(super) fn share_until_return(&self) -> f64 {
+        let writing =
+            self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
+        let flush = self.numbers.achieved.sync_ns.unwrap_or(0.0);
+        if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
+    }
+
+    pub(super) fn threads(&self) -> u32 {
+        (self.workload.threads * self.workload.engine.workers(self.workload.depth)).max(1)
+    }
+
+    pub(super) fn processors_percent(&self) -> f64 {
+        self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
+    }
+}
