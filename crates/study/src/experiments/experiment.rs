@@ -5,23 +5,6 @@ use crate::context::StudyContext;
 use crate::found::Found;
 use crate::grid::{Cell, CurveSet, Grid};
 
-pub(super) mod prelude {
-    pub(in crate::experiments) use super::Experiment;
-    pub(in crate::experiments) use crate::conclusion::{Change, Comparison, Conclusion};
-    pub(in crate::experiments) use crate::context::{OPS, StudyContext};
-    pub(in crate::experiments) use crate::found::{
-        ENOUGH, Effect, Found, Reading, best, smallest, worst,
-    };
-    pub(in crate::experiments) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
-    pub(in crate::experiments) use crate::models;
-    pub(in crate::experiments) use crate::sentences::{
-        UNEVEN, effect, percent, plural, reach, size, statements, times, together,
-    };
-    pub(in crate::experiments) use machine::units::{show_rate, show_size, show_time};
-    pub(in crate::experiments) use results::Axis;
-    pub(in crate::experiments) use workload::{OpKind, Pattern, Workload};
-}
-
 pub(crate) struct Experiment {
     /// Its name in the document and for `--only`.
     pub(crate) id: &'static str,

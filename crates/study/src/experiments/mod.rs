@@ -10,6 +10,7 @@ mod device_cache;
 mod experiment;
 pub(crate) mod location;
 mod memory;
+mod prelude;
 mod random;
 mod streams;
 mod stripe;

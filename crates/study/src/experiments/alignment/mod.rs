@@ -1,6 +1,6 @@
 //! What do requests lose off the boundaries below?
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::TargetFacts;
 use machine::units::MIB;
 

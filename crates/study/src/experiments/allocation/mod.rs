@@ -1,6 +1,6 @@
 //! The cost of writing to unwritten space.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::{Allocation, TargetKind};
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(

@@ -2,7 +2,7 @@
 
 mod phases;
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use super::unbuffered;
 use machine::{Buffering, CacheState, Hint};
 

@@ -1,6 +1,6 @@
 //! The gain from reaping several completions at a time, or from polling.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::{Reap, TargetKind};
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(

@@ -1,6 +1,6 @@
 //! Processor cost per request and per byte.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use super::{buffered, unbuffered};
 use machine::units::significant;
 use machine::units::{MIB, show_size_rounded};

@@ -1,6 +1,6 @@
 //! Request size, depth and I/O engine.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::{Buffering, CacheState, Engine, Hint};
 
 pub(super) static EXPERIMENT: Experiment = Experiment {

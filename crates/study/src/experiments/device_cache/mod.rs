@@ -1,6 +1,6 @@
 //! Effect of the device's own cache.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use results::ServiceMode;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(

@@ -1,6 +1,6 @@
 //! Whether one end of the target is faster than the other.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::units::show_size_rounded;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(

@@ -1,6 +1,6 @@
 //! The speed of memory, and of a file in the page cache.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::MemoryUse;
 use measure::stats::median;
 

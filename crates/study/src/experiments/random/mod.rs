@@ -1,6 +1,6 @@
 //! Small random requests, with a rising number of threads at depth four.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use crate::sentences::per_second;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(

@@ -1,6 +1,6 @@
 //! Competing sequential streams.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "streams",

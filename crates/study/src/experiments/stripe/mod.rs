@@ -1,6 +1,6 @@
 //! Several targets combined as RAID 0.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use crate::found::NOTICEABLE;
 use crate::grid::StripeShape;
 use machine::units::KIB;

@@ -1,6 +1,6 @@
 //! The storage's own rate at depth 1.
 
-use super::experiment::prelude::*;
+use super::prelude::*;
 use machine::Buffering;
 use results::ServiceMode;
 
