@@ -1,8 +1,8 @@
 //! The experiments of a page: figures, tables, notes.
 
-use super::{anchor, column, sweep};
+use super::sweep;
 use crate::format::{
-    axis_value, half_power_interval, half_power_value, median, plural, rate, rate_unit,
+    axis_title, axis_value, half_power_interval, half_power_value, median, plural, rate, rate_unit,
 };
 use crate::plot::scene::Scene;
 use crate::plot::{self, Room};
@@ -187,6 +187,16 @@ fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     }
 }
 
+/// An anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
+pub(super) fn anchor(place: usize, id: &str) -> String {
+    let plain: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .take(40)
+        .collect();
+    format!("f{place}-{plain}")
+}
+
 fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView {
     let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out(figure, points, room));
     let half_power: Vec<HalfView> = figure
@@ -265,8 +275,8 @@ fn describe(figure: &Figure) -> String {
         .collect();
     format!(
         "{} by {}. {}. All values are in the table below the figure.",
-        column(figure.y),
-        column(figure.x),
+        axis_title(figure.y),
+        axis_title(figure.x),
         curves.join("; ")
     )
 }
@@ -293,10 +303,10 @@ fn table(figure: &Figure) -> Table {
         })
         .collect();
     let values = figure.series.iter().map(|series| series.values.len()).sum();
-    let head = std::iter::once(column(figure.x).to_string())
+    let head = std::iter::once(axis_title(figure.x).to_string())
         .chain(figure.series.iter().map(|series| series.name.clone()))
         .collect();
-    Table { size: format!("{}, {}", plural(values, "value"), column(figure.y)), head, rows }
+    Table { size: format!("{}, {}", plural(values, "value"), axis_title(figure.y)), head, rows }
 }
 
 /// Rates without the unit, which is in the table's name; times with theirs, as it varies.

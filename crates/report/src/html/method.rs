@@ -1,7 +1,8 @@
 //! The end of the page: machine, layers under the target, all points, and method.
 
-use super::target_words;
-use crate::format::{cell, duration, grouped, heading, layer_kind, plural, rate, share};
+use crate::format::{
+    cell, duration, grouped, heading, layer_kind, plural, rate, share, target_kind,
+};
 use machine::units::{show_capacity, show_size};
 use results::Point;
 use results::Results;
@@ -56,7 +57,7 @@ pub(super) fn machine(results: &Results) -> MachineView {
 pub(super) fn target(results: &Results) -> Facts {
     let target = &results.target;
     let mut facts = Facts::new();
-    fact(&mut facts, "target", format!("{}: {}", target.name, target_words(results)));
+    fact(&mut facts, "target", format!("{}: {}", target.name, target_kind(target.kind)));
     fact(&mut facts, "size used", show_capacity(target.size_bytes as f64));
     let direct = match (target.direct, &target.direct_refused) {
         (true, _) => {

@@ -12,7 +12,7 @@ mod values;
 pub(crate) use experiments::{ExperimentView, section_view};
 pub(crate) use values::{ShownCurve, figures_json, shown_json};
 
-use crate::format::{axis_title, cell, date, rate_unit, spent, target_kind};
+use crate::format::{cell, date, rate_unit, spent};
 use crate::{Error, plot};
 use machine::text::printable;
 use machine::units::{Units, shown_in};
@@ -137,22 +137,4 @@ fn kind(kind: Kind) -> &'static str {
 /// One line on the machine and the measurements.
 pub(crate) fn about(results: &Results) -> String {
     format!("{} · {}", method::machine(results).line, spent(results))
-}
-
-/// An anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
-fn anchor(place: usize, id: &str) -> String {
-    let plain: String = id
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
-        .take(40)
-        .collect();
-    format!("f{place}-{plain}")
-}
-
-fn column(axis: results::Axis) -> &'static str {
-    axis_title(axis)
-}
-
-fn target_words(results: &Results) -> String {
-    target_kind(results.target.kind).to_string()
 }

@@ -1,6 +1,6 @@
 //! Details shown when the reader points at a value, as JSON within the page.
 
-use super::{anchor, experiments};
+use super::experiments::{self, anchor};
 use crate::Error;
 use crate::format::{axis_place, axis_value, plus_minus, range, rate, short_count};
 use crate::plot;

@@ -7,6 +7,7 @@
 //! case the process is killed.
 
 pub mod journal;
+mod knob;
 mod known;
 mod lock;
 mod mounted;
@@ -15,183 +16,16 @@ mod queue;
 mod session;
 mod system;
 
+pub use knob::HostKnob;
 pub use place::Place;
 pub use session::Session;
 
 use super::facts::{Roots, Under};
-use journal::Entry;
-use known::Values;
-use machine::{Alternative, Keep, Knob};
-use std::path::{Path, PathBuf};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Keeper {
-    /// With the attribute's name below the device's directory.
-    Udev { devices: Vec<String>, attribute: String },
-    /// A kernel parameter (`vm.dirty_ratio`).
-    Sysctl(String),
-    /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
-    Fstab { at: PathBuf, prefix: &'static str },
-    /// A line of tmpfiles.d for each file.
-    Tmpfiles,
-}
-
-/// A knob of this computer, with the places that set it.
-#[derive(Debug, Clone)]
-pub struct HostKnob {
-    /// The part that is independent of the operating system.
-    pub knob: Knob,
-    /// Set to the same value, each with its current value.
-    pub places: Vec<(Place, String)>,
-    keeper: Keeper,
-    risk: fn(present: &str, value: &str) -> Option<String>,
-    /// Written to restore it if the original value cannot be written.
-    undo: Option<(Place, String)>,
-    persistent: bool,
-    /// A file that distinguishes its device from another of the same name.
-    identity: Option<(PathBuf, String)>,
-}
-
-fn safe(_present: &str, _value: &str) -> Option<String> {
-    None
-}
-
-impl HostKnob {
-    /// Without values to try; `None` if no place can be read.
-    fn at(
-        roots: &Roots,
-        name: &str,
-        of: String,
-        about: &str,
-        places: Vec<Place>,
-        keeper: Keeper,
-    ) -> Option<HostKnob> {
-        let places: Vec<(Place, String)> = places
-            .into_iter()
-            .filter_map(|place| place.read(roots).ok().map(|value| (place, value)))
-            .collect();
-        let mut values: Vec<&str> = places.iter().map(|(_, value)| value.as_str()).collect();
-        values.dedup();
-        let knob = Knob {
-            name: name.into(),
-            of,
-            about: about.into(),
-            present: values.join(", "),
-            alternatives: Vec::new(),
-            matters: machine::Matters::Always,
-            resets: Vec::new(),
-        };
-        let found = !places.is_empty();
-        found.then_some(HostKnob {
-            knob,
-            places,
-            keeper,
-            risk: safe,
-            undo: None,
-            persistent: false,
-            identity: None,
-        })
-    }
-
-    /// Leaves out the current one and duplicates.
-    fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
-        for value in values {
-            let known = self.knob.alternatives.iter().any(|one| one.value == value);
-            if value != self.knob.present && !known {
-                self.knob.alternatives.push(self.alternative(&value));
-            }
-        }
-        self
-    }
-
-    /// A value to try, with its risk and the lines that make it permanent.
-    pub fn alternative(&self, value: &str) -> Alternative {
-        let put_back: Vec<String> = match &self.undo {
-            Some((place, before)) => vec![command(place, before)],
-            None => self.places.iter().map(|(place, before)| command(place, before)).collect(),
-        };
-        Alternative {
-            value: value.into(),
-            risk: (self.risk)(&self.knob.present, value),
-            keep: self.keep(value),
-            command: Some(
-                self.places
-                    .iter()
-                    .map(|(place, _)| command(place, value))
-                    .collect::<Vec<_>>()
-                    .join(" && "),
-            ),
-            put_back: Some(put_back.join(" && ")),
-            option: None,
-        }
-    }
-
-    fn keep(&self, value: &str) -> Vec<Keep> {
-        let keep = |place: &str, line: String| Keep { place: place.into(), line };
-        match &self.keeper {
-            Keeper::Udev { devices, attribute } => {
-                let rule = |device: &String| {
-                    let line = format!(
-                        "ACTION==\"add|change\", KERNEL==\"{device}\", ATTR{{{attribute}}}=\"{value}\""
-                    );
-                    keep("/etc/udev/rules.d/60-halfpower.rules", line)
-                };
-                devices.iter().map(rule).collect()
-            }
-            Keeper::Sysctl(name) => {
-                vec![keep("/etc/sysctl.d/60-halfpower.conf", format!("{name} = {value}"))]
-            }
-            Keeper::Fstab { at, prefix } => {
-                let place = format!("/etc/fstab, options of {}", at.display());
-                vec![keep(&place, format!("{prefix}{value}"))]
-            }
-            Keeper::Tmpfiles => {
-                let line = |(place, _): &(Place, String)| {
-                    let line = format!("w {} - - - - {value}", place.path().display());
-                    keep("/etc/tmpfiles.d/halfpower.conf", line)
-                };
-                self.places.iter().map(line).collect()
-            }
-        }
-    }
-
-    fn entries(&self, values: &[String]) -> Vec<Entry> {
-        let entry = |(place, before): &(Place, String)| Entry {
-            knob: self.knob.name.clone(),
-            of: self.knob.of.clone(),
-            place: place.clone(),
-            before: before.clone(),
-            ours: values.to_vec(),
-            reset_by_another: false,
-            undo: self.undo.clone(),
-            persistent: self.persistent,
-            identity: self.identity.clone(),
-        };
-        self.places.iter().map(entry).collect()
-    }
-}
+use std::path::Path;
 
 /// This process may change kernel settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
-fn command(place: &Place, value: &str) -> String {
-    let path = word(&place.path().display().to_string());
-    match place {
-        Place::File(_) => format!("echo {} > {path}", word(value)),
-        Place::Commit(_) => format!("mount -o remount,commit={value} {path}"),
-        Place::Atime(_) | Place::Discard(_) => format!("mount -o remount,{value} {path}"),
-    }
 }
 
 /// Every kernel knob under these paths, with its current value and the values to try.

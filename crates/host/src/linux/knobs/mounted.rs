@@ -1,7 +1,9 @@
 //! Knobs of mounts, set by remount: access times, the commit interval, discard (mount(8), ext4(5),
 //! btrfs(5)).
 
-use super::{HostKnob, Keeper, Place, Values};
+use super::knob::{HostKnob, Keeper, safe};
+use super::known::Values;
+use super::place::Place;
 use crate::linux::facts::{Mount, Roots, mount_of};
 use machine::Matters;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ const ROWS: [Row; 3] = [
         prefix: "",
         matters: Matters::BufferedReads,
         values: &["noatime", "relatime"],
-        risk: super::safe,
+        risk: safe,
     },
     Row {
         name: "commit",
@@ -52,7 +54,7 @@ const ROWS: [Row; 3] = [
         prefix: "",
         matters: Matters::Writes,
         values: &["discard", "nodiscard"],
-        risk: super::safe,
+        risk: safe,
     },
 ];
 

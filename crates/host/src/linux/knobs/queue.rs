@@ -1,7 +1,9 @@
 //! Knobs of block devices: request queues, schedulers and write caches
 //! (Documentation/ABI/stable/sysfs-block).
 
-use super::{HostKnob, Keeper, Place, Values, safe};
+use super::knob::{HostKnob, Keeper, safe};
+use super::known::Values;
+use super::place::Place;
 use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, names, text};
 use machine::Matters;
 use std::path::Path;

@@ -1,5 +1,5 @@
-use super::HostKnob;
 use super::journal::{Entry, Journal, JournalError, put_back};
+use super::knob::HostKnob;
 use crate::linux::facts::Roots;
 use machine::{Error, Result};
 use std::path::Path;

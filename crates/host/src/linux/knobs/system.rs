@@ -1,7 +1,9 @@
 //! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst),
 //! huge pages, CPUs, interrupts.
 
-use super::{HostKnob, Keeper, Place, Values};
+use super::knob::{HostKnob, Keeper, safe};
+use super::known::Values;
+use super::place::Place;
 use crate::linux::facts::{Roots, Under, device_directory, names, text};
 use machine::Matters;
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ const PARAMETERS: [Parameter; 6] = [
         about: "percent of memory that may be dirty before writers are throttled",
         matters: Matters::BufferedWrites,
         values: &["5", "20", "40"],
-        risk: super::safe,
+        risk: safe,
         instead: None,
     },
     Parameter {
@@ -35,7 +37,7 @@ const PARAMETERS: [Parameter; 6] = [
         about: "percent of dirty memory at which background writeback starts",
         matters: Matters::BufferedWrites,
         values: &["1", "5", "10"],
-        risk: super::safe,
+        risk: safe,
         instead: None,
     },
     Parameter {
@@ -43,7 +45,7 @@ const PARAMETERS: [Parameter; 6] = [
         about: "bytes that may be dirty before writers are throttled, instead of a percentage",
         matters: Matters::BufferedWrites,
         values: &["67108864", "1073741824"],
-        risk: super::safe,
+        risk: safe,
         instead: Some("dirty_ratio"),
     },
     Parameter {
@@ -51,7 +53,7 @@ const PARAMETERS: [Parameter; 6] = [
         about: "dirty bytes at which background writeback starts, instead of a percentage",
         matters: Matters::BufferedWrites,
         values: &["16777216", "268435456"],
-        risk: super::safe,
+        risk: safe,
         instead: Some("dirty_background_ratio"),
     },
     Parameter {
@@ -70,7 +72,7 @@ const PARAMETERS: [Parameter; 6] = [
         about: "how readily names and inodes leave memory for file data",
         matters: Matters::Buffered,
         values: &["50", "100", "200"],
-        risk: super::safe,
+        risk: safe,
         instead: None,
     },
 ];
