@@ -1,6 +1,6 @@
 //! A knob: its places, the values to try, and how to keep one.
 
-use super::journal::Entry;
+use super::entry::Entry;
 use super::place::Place;
 use crate::linux::facts::Roots;
 use machine::{Alternative, Keep, Knob};

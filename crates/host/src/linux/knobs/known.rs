@@ -1,46 +1,11 @@
 //! The paths and values that a journal entry may have: only those in the tables, nothing else below
 //! `/sys` and `/proc`.
 
-use super::journal::Entry;
+use super::entry::Entry;
 use super::place::Place;
+use super::values::Values;
 use super::{mounted, queue, system};
 use std::path::Component;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Values {
-    /// From 0, or -1, which the kernel shows for a throttle that is off.
-    Number,
-    Words(&'static [&'static str]),
-    /// From a kernel list: a scheduler, a governor.
-    Name,
-    Processors,
-}
-
-impl Values {
-    fn allow(self, value: &str) -> bool {
-        let only = |more: &str| {
-            !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || more.contains(c))
-        };
-        match self {
-            Values::Number => value == "-1" || value.parse::<u64>().is_ok(),
-            Values::Words(words) => words.contains(&value),
-            Values::Name => {
-                !value.is_empty()
-                    && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-            }
-            Values::Processors => only(",-"),
-        }
-    }
-
-    fn what(self) -> String {
-        match self {
-            Values::Number => "a whole number".into(),
-            Values::Words(words) => format!("one of {}", words.join(", ")),
-            Values::Name => "a name of letters and digits".into(),
-            Values::Processors => "a list of processors".into(),
-        }
-    }
-}
 
 /// `None` if the tables lack the place.
 fn known(place: &Place) -> Option<(String, Values)> {

@@ -6,6 +6,7 @@
 //! of other machines work too. [`Session`] sets and restores knobs; [`journal`] records them in
 //! case the process is killed.
 
+mod entry;
 pub mod journal;
 mod knob;
 mod known;
@@ -15,6 +16,7 @@ mod place;
 mod queue;
 mod session;
 mod system;
+mod values;
 
 pub use knob::HostKnob;
 pub use place::Place;

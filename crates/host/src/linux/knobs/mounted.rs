@@ -2,8 +2,8 @@
 //! btrfs(5)).
 
 use super::knob::{HostKnob, Keeper, safe};
-use super::known::Values;
 use super::place::Place;
+use super::values::Values;
 use crate::linux::facts::{Mount, Roots, mount_of};
 use machine::Matters;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! (Documentation/ABI/stable/sysfs-block).
 
 use super::knob::{HostKnob, Keeper, safe};
-use super::known::Values;
 use super::place::Place;
+use super::values::Values;
 use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, names, text};
 use machine::Matters;
 use std::path::Path;

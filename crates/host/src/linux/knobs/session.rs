@@ -1,4 +1,5 @@
-use super::journal::{Entry, Journal, JournalError, put_back};
+use super::entry::Entry;
+use super::journal::{Journal, JournalError, put_back};
 use super::knob::HostKnob;
 use crate::linux::facts::Roots;
 use machine::{Error, Result};

@@ -2,8 +2,8 @@
 //! huge pages, CPUs, interrupts.
 
 use super::knob::{HostKnob, Keeper, safe};
-use super::known::Values;
 use super::place::Place;
+use super::values::Values;
 use crate::linux::facts::{Roots, Under, device_directory, names, text};
 use machine::Matters;
 use std::path::{Path, PathBuf};
