@@ -9,7 +9,7 @@ pub(crate) struct Layout {
     pub(crate) chunk: u64,
 }
 
-/// A part of a row in which a write covers the same bytes of adjacent chunks: its parity is one
+/// A part of a row in which a request covers the same bytes of adjacent chunks: its parity is one
 /// piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
@@ -19,6 +19,17 @@ pub(crate) struct Band {
     pub(crate) columns: Range<u32>,
     /// Offset of the first chunk in the request's data; the others follow, a chunk apart.
     pub(crate) at: u64,
+}
+
+impl Band {
+    /// Offset of a column's part in the request's data.
+    pub(crate) fn data_of(&self, column: u32, chunk: u64) -> u64 {
+        self.at + u64::from(column - self.columns.start) * chunk
+    }
+
+    pub(crate) fn on_member(&self, chunk: u64) -> u64 {
+        self.row * chunk + self.low
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +58,32 @@ impl Layout {
 
     pub(crate) fn member(self, row: u64, column: u32) -> u32 {
         (self.parity_member(row) + 1 + column) % self.members
+    }
+
+    /// The column of a member's data in a row; parity comes after all data.
+    pub(crate) fn column(self, row: u64, member: u32) -> u32 {
+        (member + self.members - self.parity_member(row) - 1) % self.members
+    }
+
+    /// The members of a band's row whose data or parity the band does not have.
+    pub(crate) fn outside(self, band: &Band) -> impl Iterator<Item = u32> + use<> {
+        let (row, columns) = (band.row, band.columns.clone());
+        (0..self.members)
+            .filter(move |column| !columns.contains(column))
+            .map(move |column| self.member(row, column))
+    }
+
+    /// The bands that hold data of a member, with its column.
+    pub(crate) fn bands_with(
+        self,
+        member: u32,
+        offset: u64,
+        len: u32,
+    ) -> impl Iterator<Item = (Band, u32)> {
+        self.bands(offset, len).filter_map(move |band| {
+            let column = self.column(band.row, member);
+            band.columns.contains(&column).then_some((band, column))
+        })
     }
 
     pub(crate) fn rows(self, offset: u64, len: u32) -> Range<u64> {
@@ -134,6 +171,24 @@ mod tests {
                 prop_assert!(piece.member < members && piece.offset < chunk * rows);
                 prop_assert!(piece.member != layout.parity_member(piece.offset / chunk), "no data where parity is");
                 prop_assert!(seen.insert((piece.member, piece.offset)));
+            }
+        }
+
+        #[test]
+        fn a_read_without_a_member_reads_no_byte_twice(members in 3u32..7, failed in 0u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
+            let (layout, failed) = (Layout { members, chunk }, failed % members);
+            let mut read = HashSet::new();
+            let pieces = layout.pieces(offset, len).filter(|piece| piece.member != failed);
+            let data = pieces.map(|piece| (piece.member, piece.offset, piece.len));
+            let rest = layout.bands_with(failed, offset, len).flat_map(|(band, _)| {
+                let (on_member, width) = (band.on_member(chunk), band.width);
+                layout.outside(&band).map(move |member| (member, on_member, width))
+            });
+            for (member, at, len) in data.chain(rest) {
+                prop_assert!(member != failed);
+                for byte in at..at + u64::from(len) {
+                    prop_assert!(read.insert((member, byte)));
+                }
             }
         }
 

@@ -35,8 +35,8 @@ impl Layout {
         // parity.
         let incomplete = members * (len.min(2 * self.chunk) + 4 * PAGE);
         let whole = rows * self.chunk.next_multiple_of(PAGE);
-        // For a failed member's data, the first other member is read into the buffer itself.
-        let failed = (members - 2) * (len.min(rows * self.chunk) + rows * PAGE);
+        // For a failed member's data, the first other part is read into the buffer itself.
+        let failed = (members - 2) * (len.min(rows * self.chunk) + (rows + 2) * PAGE);
         // A rebuild reads a piece from each of the others.
         let rebuilt = (members - 2) * (len + PAGE);
         (incomplete + whole).max(failed).max(rebuilt).next_multiple_of(PAGE)
@@ -170,23 +170,12 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
                 false
             }
             (true, Op::Write) => {
-                self.read_others(slot, request.offset, (at, request.len), &mut scratch);
+                let failed = self.how.failed.unwrap_or(0);
+                let others = (0..self.layout.members).filter(move |&member| member != failed);
+                self.read_parts(slot, others, request.offset, (at, request.len), &mut scratch);
                 true
             }
-            (false, Op::Read) => {
-                let mut first = false;
-                for piece in self.layout.pieces(request.offset, request.len) {
-                    // SAFETY: the piece is within the request's data.
-                    let at = unsafe { at.add(piece.at as usize) };
-                    if Some(piece.member) == self.how.failed {
-                        self.read_others(slot, piece.offset, (at, piece.len), &mut scratch);
-                        first = true;
-                    } else {
-                        self.piece(slot, Op::Read, piece.member, piece.offset, (at, piece.len));
-                    }
-                }
-                first
-            }
+            (false, Op::Read) => self.read(slot, &mut scratch),
             (false, Op::Write) => self.read_for_parity(slot, &mut scratch),
         };
         if first {
@@ -196,11 +185,33 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
+    /// Reads the data, and for a failed member's data what else its row has: no byte twice.
+    fn read(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
+        let Work { request, at, .. } = self.work[slot as usize];
+        for piece in self.layout.pieces(request.offset, request.len) {
+            if Some(piece.member) != self.how.failed {
+                // SAFETY: the piece is within the request's data.
+                let at = unsafe { at.add(piece.at as usize) };
+                self.piece(slot, Op::Read, piece.member, piece.offset, (at, piece.len));
+            }
+        }
+        let Some(failed) = self.how.failed else { return false };
+        let (layout, mut any) = (self.layout, false);
+        for (band, lost) in layout.bands_with(failed, request.offset, request.len) {
+            // SAFETY: the column's part of the band is within the request's data.
+            let at = unsafe { at.add(band.data_of(lost, layout.chunk) as usize) };
+            let on_member = band.on_member(layout.chunk);
+            self.read_parts(slot, layout.outside(&band), on_member, (at, band.width), scratch);
+            any = true;
+        }
+        any
+    }
+
     fn read_for_parity(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
         let Request { offset, len, .. } = self.work[slot as usize].request;
         let mut any = false;
         for band in self.layout.bands(offset, len) {
-            let (way, on_member) = (self.way(&band), band.row * self.layout.chunk + band.low);
+            let (way, on_member) = (self.way(&band), band.on_member(self.layout.chunk));
             let columns = match way {
                 Way::Whole | Way::None => 0..0,
                 Way::Modify => band.columns.clone(),
@@ -231,14 +242,12 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     /// The way with the smallest number of reads, and without the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
-        let column_of = |member: u32| {
-            (member + self.layout.members - self.layout.parity_member(band.row) - 1)
-                % self.layout.members
-        };
         match self.how.failed {
             Some(failed) if failed == self.layout.parity_member(band.row) => Way::None,
             _ if written == all => Way::Whole,
-            Some(failed) if band.columns.contains(&column_of(failed)) => Way::Rest,
+            Some(failed) if band.columns.contains(&self.layout.column(band.row, failed)) => {
+                Way::Rest
+            }
             Some(_) => Way::Modify,
             None if written < all - written => Way::Modify,
             None => Way::Rest,
@@ -251,12 +260,9 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         let mut scratch = self.scratch_of(slot);
         let chunk = self.layout.chunk;
         for band in self.layout.bands(request.offset, request.len) {
-            let (way, on_member) = (self.way(&band), band.row * chunk + band.low);
-            let first = band.columns.start;
+            let (way, on_member) = (self.way(&band), band.on_member(chunk));
             // SAFETY: the column's part of the band is within the request's data.
-            let data_of = |column: u32| unsafe {
-                at.add((band.at + u64::from(column - first) * chunk) as usize)
-            };
+            let data_of = |column: u32| unsafe { at.add(band.data_of(column, chunk) as usize) };
             let parity = scratch.next(if way == Way::None { 0 } else { band.width });
             if way != Way::None {
                 let mut sum = Sum::new(self.vectors, parity, band.width);
@@ -292,49 +298,56 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
         if self.how.rebuild {
-            self.restore_piece((at, request.len), &mut scratch);
+            let read = self.layout.data();
+            self.restore_part((at, request.len), read, std::iter::empty(), &mut scratch);
             self.next_phase(slot);
             let failed = self.how.failed.unwrap_or(0);
             self.piece(slot, Op::Write, failed, request.offset, (at, request.len));
             return None;
         }
-        for piece in self.layout.pieces(request.offset, request.len) {
-            if Some(piece.member) == self.how.failed {
-                // SAFETY: the piece is within the request's data.
-                let at = unsafe { at.add(piece.at as usize) };
-                self.restore_piece((at, piece.len), &mut scratch);
-            }
+        let (layout, failed) = (self.layout, self.how.failed.unwrap_or(0));
+        for (band, lost) in layout.bands_with(failed, request.offset, request.len) {
+            // SAFETY: the column's part of the band is within the request's data.
+            let data_of =
+                |column: u32| unsafe { at.add(band.data_of(column, layout.chunk) as usize) };
+            let read = layout.members - band.columns.len() as u32;
+            let known = band.columns.clone().filter(|&column| column != lost).map(data_of);
+            self.restore_part((data_of(lost), band.width), read, known, &mut scratch);
         }
         let work = &mut self.work[slot as usize];
         self.busy.give_back(&std::mem::take(&mut work.rows));
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// Uses the reads of [`ParitySession::read_others`].
-    fn restore_piece(&mut self, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
+    /// Uses the `read` parts that [`ParitySession::read_parts`] read, and those already `known`.
+    fn restore_part(
+        &mut self,
+        (at, len): (*mut u8, u32),
+        read: u32,
+        known: impl Iterator<Item = *mut u8>,
+        scratch: &mut Scratch,
+    ) {
         let began = self.time.now();
         let mut sum = Sum::new(self.vectors, at, len);
         sum.add(at);
-        (2..self.layout.members).for_each(|_| sum.add(scratch.next(len)));
+        (1..read).for_each(|_| sum.add(scratch.next(len)));
+        known.for_each(|part| sum.add(part));
         self.parity_bytes += sum.end();
         self.parity_ns += self.time.now() - began;
     }
 
-    /// The first to `at`, the others to the scratch.
-    fn read_others(
+    /// Reads the same part of each member: the first to `at`, the others to the scratch.
+    fn read_parts(
         &mut self,
         slot: u32,
+        members: impl Iterator<Item = u32>,
         offset: u64,
         (at, len): (*mut u8, u32),
         scratch: &mut Scratch,
     ) {
-        let (mut to, failed) = (at, self.how.failed);
-        for member in (0..self.layout.members).filter(|&member| Some(member) != failed) {
-            if to.is_null() {
-                to = scratch.next(len);
-            }
+        for (number, member) in members.enumerate() {
+            let to = if number == 0 { at } else { scratch.next(len) };
             self.piece(slot, Op::Read, member, offset, (to, len));
-            to = std::ptr::null_mut();
         }
     }
 

@@ -292,7 +292,7 @@ fn select_chunk() -> impl Strategy<Value = u64> {
 fn parity_takes_the_fewest_requests() {
     let layout = Layout { members: 5, chunk: 4096 };
     let mut set = Set::new(layout, 3);
-    let pieces = |set: &mut Set, how, asked: TestRequest| {
+    let requests = |set: &mut Set, op, how, asked: TestRequest| {
         let tally = PartCounters::default();
         let arena = Arena::with(
             1,
@@ -314,7 +314,7 @@ fn parity_takes_the_fewest_requests() {
         let mut session = ParitySession::new(inner, setup);
         session.issue(
             0,
-            &Request { op: Op::Write, target: 0, offset: asked.0, len: asked.1, slot: 0 },
+            &Request { op, target: 0, offset: asked.0, len: asked.1, slot: 0 },
             arena.read_place(0),
         );
         let (mut reads, mut writes, mut done) = (0, 0, false);
@@ -325,6 +325,7 @@ fn parity_takes_the_fewest_requests() {
         }
         (reads, writes)
     };
+    let pieces = |set: &mut Set, how, asked: TestRequest| requests(set, Op::Write, how, asked);
     let whole = Raid5::default();
     assert_eq!(
         pieces(&mut set, whole, (0, 4 * 4096, None)),
@@ -349,4 +350,9 @@ fn parity_takes_the_fewest_requests() {
         (2, 2),
         "what has failed is not touched"
     );
+    let read = |set: &mut Set, how, asked: TestRequest| requests(set, Op::Read, how, asked).0;
+    assert_eq!(read(&mut set, failed(0), (0, 4 * 4096, None)), 4, "the rest of the row, once");
+    assert_eq!(read(&mut set, failed(0), (0, 4096, None)), 4, "the rest of the row");
+    assert_eq!(read(&mut set, failed(3), (0, 2 * 4096, None)), 2, "only what is there");
+    assert_eq!(read(&mut set, failed(4), (0, 4 * 4096, None)), 4, "no data is missing");
 }
