@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::places::{Loop, memory_directory};
+use common::places::{Loop, Throttle, memory_directory};
 use common::{halfpower, number, points};
 use std::fs;
 use std::path::Path;
@@ -85,6 +85,25 @@ fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
         );
     }
     assert_eq!(verified(&log, &set, "--failed 1"), Some(0));
+}
+
+/// The data of a lost member come from what a request reads anyway: three survivors of 10 MiB/s
+/// give 30, and would give 20 if each were read twice.
+#[test]
+fn survivors_are_read_once() {
+    const LIMIT: u64 = 10 << 20;
+    let set: Result<Vec<Loop>, String> = (0..4).map(|_| Loop::make(8 << 20)).collect();
+    let set = or_skip!(set);
+    let limit = |member: &Loop| Throttle::set(member, &[("read_bps", LIMIT)]);
+    let throttles: Result<Vec<Throttle>, String> = set.iter().map(limit).collect();
+    let _throttles = or_skip!(throttles);
+    let run = halfpower(&format!(
+        "run {} --raid 5 --chunk 64k --failed 1 --request 192k --depth 8 --runtime 2s --repeats 1 --max-repeats 1 --json",
+        names(&set)
+    ))
+    .good_json();
+    let share = number(&points(&run)[0], "/throughput_bytes_per_s") / (3 * LIMIT) as f64;
+    assert!((0.85..1.15).contains(&share), "{share} of the survivors' rate");
 }
 
 #[test]
