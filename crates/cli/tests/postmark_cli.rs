@@ -632,3 +632,35 @@ fn a_simulated_server_gains_as_published_from_a_ram_cache() {
     assert!((250.0..600.0).contains(&without), "{without} s");
     assert_eq!(names(here.path()), ["run.json", "run.pm"]);
 }
+
+/// A benchmark of a fixed amount of work has one answer: its time.
+#[test]
+fn two_reports_are_compared_by_their_time() {
+    let here = tempfile::tempdir().unwrap();
+    let run = |name: &str, machine: &str| {
+        let commands =
+            format!("set location {machine}\nset number 20000\nset transactions 50000\n");
+        fs::write(here.path().join("run.pm"), format!("{commands}run\nquit\n")).unwrap();
+        let json = format!("{name}.json");
+        let done = halfpower(&["postmark", "run.pm", "--json", &json], here.path(), b"");
+        assert!(done.status.success(), "{}", err(&done));
+        fs::write(here.path().join(format!("{name}.txt")), out(&done)).unwrap();
+    };
+    run("a", "twin:server-2003");
+    run("b", "twin:server-2003,ramcache=256m");
+    for (kind, from) in [("txt", "from single runs"), ("json", "exactly")] {
+        let (a, b) = (format!("a.{kind}"), format!("b.{kind}"));
+        let done = halfpower(&["compare", &a, &b, "--json", "--no-history"], here.path(), b"");
+        assert!(done.status.success(), "{}", err(&done));
+        let compared: Value = serde_json::from_str(&out(&done)).unwrap();
+        let all = compared["differences"].as_array().unwrap();
+        let time = all.iter().find(|one| one["measure"] == "duration").unwrap();
+        let times = ["a", "b"].map(|side| time[side].as_f64().unwrap());
+        assert!(times[1] < times[0] && times[0] > 1e9, "{times:?}");
+        let sentences: Vec<&str> =
+            compared["sentences"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert!(sentences[0].contains(" in total, ") && sentences[0].contains(from));
+        let mean = sentences.iter().any(|one| one.contains("mean over"));
+        assert!(!mean, "no second answer: {sentences:?}");
+    }
+}

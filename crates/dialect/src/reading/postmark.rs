@@ -8,6 +8,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut phase = "";
     for (place, line) in text.lines().map(str::trim).enumerate() {
+        if let Some(seconds) = line.strip_suffix(" seconds total") {
+            let seconds: f64 = seconds
+                .parse()
+                .map_err(|_| format!("line {}: '{seconds}' is not a time", place + 1))?;
+            let time = Reading::value(Measure::Duration, seconds * 1e9);
+            all.push(case("whole run", &[("operation", "whole run".into())], vec![time]));
+            continue;
+        }
         let (what, count) = match line.split_once(':') {
             Some(("Creation alone", rest)) => ("create alone", rest),
             Some(("Deletion alone", rest)) => ("delete alone", rest),

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
+    /// Time of a whole benchmark in nanoseconds.
+    Duration,
     /// Requests per second.
     Iops,
     /// Bytes per second.
@@ -28,8 +30,9 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All measures, rates first.
-    pub const ALL: [Measure; 8] = [
+    /// All measures: the time of everything first, then rates.
+    pub const ALL: [Measure; 9] = [
+        Measure::Duration,
         Measure::Iops,
         Measure::Operations,
         Measure::Throughput,
@@ -43,6 +46,7 @@ impl Measure {
     /// Name in files and options, with its unit.
     pub fn name(self) -> &'static str {
         match self {
+            Measure::Duration => "duration_ns",
             Measure::Iops => "iops",
             Measure::Throughput => "throughput_bytes_per_s",
             Measure::Operations => "operations_per_s",
@@ -57,6 +61,7 @@ impl Measure {
     /// Name for reports.
     pub fn heading(self) -> &'static str {
         match self {
+            Measure::Duration => "total time",
             Measure::Iops => "IOPS",
             Measure::Throughput => "MiB/s",
             Measure::Operations => "operations/s",

@@ -315,6 +315,11 @@ impl Comparison {
         self
     }
 
+    /// Whether the answer is the time of a whole benchmark: its rates are parts of it.
+    pub fn is_of_time(&self) -> bool {
+        self.of(Measure::Duration).next().is_some()
+    }
+
     /// The measure shown in a table: the rate that most questions have, otherwise the first
     /// measure.
     pub fn main_measure(&self) -> Option<Measure> {

@@ -2,14 +2,23 @@
 
 use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
-use machine::units::{show_change, show_change_range, significant};
+use machine::units::{show_change, show_change_range, show_time, significant};
 
-/// The conclusions, the rate first.
+/// The conclusions: the time of a whole benchmark, otherwise the rate, first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said = Vec::new();
     let mains: Vec<Measure> = comparison.main_measure().into_iter().collect();
-    for measure in &mains {
-        said.extend(main(comparison, *measure));
+    let is_of_time = comparison.is_of_time();
+    if is_of_time {
+        said.extend(main(comparison, Measure::Duration));
+    }
+    for &measure in mains.iter().filter(|&&measure| measure != Measure::Duration) {
+        // A mean over the parts of a benchmark would contradict its time.
+        said.extend(if is_of_time {
+            by_kind(comparison, measure).into_iter().collect()
+        } else {
+            main(comparison, measure)
+        });
     }
     // Another rate of the same questions adds nothing.
     let says_more = |measure: &Measure| {
@@ -19,8 +28,10 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
             .map(|one| one.question.as_str())
             .collect();
         !mains.contains(measure)
+            && *measure != Measure::Duration
             && (!measure.is_rate()
-                || comparison.of(*measure).any(|one| !known.contains(&one.question.as_str())))
+                || !is_of_time
+                    && comparison.of(*measure).any(|one| !known.contains(&one.question.as_str())))
     };
     let others: Vec<String> = Measure::ALL
         .into_iter()
@@ -59,15 +70,8 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
         [one] => vec![of_one(comparison, one)],
         _ => vec![of_many(comparison, all)],
     };
-    if !kinds.is_empty() {
-        let each: Vec<String> = kinds
-            .iter()
-            .map(|one| {
-                let mean = show_change(one.geometric_mean_percent);
-                format!("{} {mean}", one.kind.as_deref().unwrap_or_default())
-            })
-            .collect();
-        said.push(format!("By kind: {}.", each.join(", ")));
+    if let Some(each) = by_kind(comparison, measure) {
+        said.push(each);
         let small = |one: &&Summary| one.geometric_mean_percent.abs() < comparison.worth_percent;
         if all.verdict == Verdict::NoDifference && kinds.iter().all(small) {
             said.push(format!(
@@ -94,10 +98,27 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     said
 }
 
+/// The mean change of each kind; `None` without kinds.
+fn by_kind(comparison: &Comparison, measure: Measure) -> Option<String> {
+    let kinds = comparison.summaries.iter().filter(|one| one.measure == measure);
+    let each: Vec<String> = kinds
+        .filter_map(|one| {
+            Some(format!("{} {}", one.kind.as_ref()?, show_change(one.geometric_mean_percent)))
+        })
+        .collect();
+    (!each.is_empty()).then(|| format!("By kind: {}.", each.join(", ")))
+}
+
 /// The sentence for a single question.
 fn of_one(comparison: &Comparison, one: &Difference) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let Some(interval) = one.interval_95_percent else {
+        if one.measure == Measure::Duration {
+            return format!(
+                "{}, from single runs without a confidence interval: repeat them.",
+                times(comparison, one)
+            );
+        }
         return format!(
             "{b} against {a}: {} in {}, from single runs without a confidence interval: repeat them.",
             show_change(one.change_percent),
@@ -123,6 +144,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
                 show_change(one.change_percent)
             )
         }
+        _ if one.measure == Measure::Duration => format!("{} ({more}).", times(comparison, one)),
         Verdict::Changing => format!(
             "{b} against {a}: {}, but a rate changed during its measurement, which may be the whole difference. Measure again when it is steady.",
             show_change(one.change_percent)
@@ -131,6 +153,13 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
             format!("{b} is {} {a} ({more}).", than(one.change_percent, word(one.measure, verdict)))
         }
     }
+}
+
+/// Both times, and the change.
+fn times(comparison: &Comparison, one: &Difference) -> String {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let [time_a, time_b] = [one.a, one.b].map(show_time);
+    format!("{b} takes {time_b} in total, {a} {time_a}: {}", show_change(one.change_percent))
 }
 
 /// The sentence for many questions.

@@ -1,7 +1,7 @@
 //! One side of a comparison.
 
 use super::measure::Measure;
-use crate::document::Results;
+use crate::document::{Kind, Results};
 use crate::operation::OperationRate;
 use crate::point::{Numbers, Point, RunNumbers, folded_warnings};
 use crate::question::Question;
@@ -85,6 +85,9 @@ impl Side {
         let exact = results.machine.simulated;
         let mut asked: Vec<Measurement> =
             results.points.iter().map(|point| of_point(point, exact)).collect();
+        if results.kind == Kind::Postmark {
+            asked.extend(results.rates.iter().filter_map(|rate| whole_run(rate, exact)));
+        }
         asked.extend(results.rates.iter().map(of_rate));
         let mut warnings = results.warnings.clone();
         warnings.extend(
@@ -216,6 +219,13 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
+/// The time of a run of PostMark, which creates files from its beginning to its end.
+fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
+    let whole = rate.operation == "create" && rate.per_s > 0.0;
+    let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);
+    whole.then(|| of_operation("whole run", &rate.settings, vec![Reading { exact, ..time }]))
+}
+
 fn of_rate(rate: &OperationRate) -> Measurement {
     let mut readings = vec![Reading {
         interval_95: rate.interval_95,
@@ -227,18 +237,22 @@ fn of_rate(rate: &OperationRate) -> Measurement {
         readings.push(Reading::value(Measure::LatencyP999, latency.p999 as f64));
     }
     readings.extend(rate.cpu_ns.map(|cpu| Reading::value(Measure::Cpu, cpu)));
+    of_operation(&rate.operation, &rate.settings, readings)
+}
+
+fn of_operation(operation: &str, settings: &str, readings: Vec<Reading>) -> Measurement {
     Measurement {
-        question: format!("{} {}", rate.operation, rate.settings),
-        label: if rate.settings.is_empty() {
-            rate.operation.clone()
+        question: format!("{operation} {settings}"),
+        label: if settings.is_empty() {
+            operation.to_owned()
         } else {
-            format!("{}, {}", rate.operation, rate.settings)
+            format!("{operation}, {settings}")
         },
         keys: vec![
-            ("operation".into(), rate.operation.clone()),
-            ("settings".into(), rate.settings.clone()),
+            ("operation".into(), operation.to_owned()),
+            ("settings".into(), settings.to_owned()),
         ],
-        kind: rate.operation.clone(),
+        kind: operation.to_owned(),
         readings,
         ..Measurement::default()
     }
