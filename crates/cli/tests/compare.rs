@@ -306,9 +306,9 @@ fn reports_of_other_tools() {
              CUMULATIVE DATA:\nthroughput metrics:\nIOs/sec:   {ios}\nMBs/sec:     3.29\nlatency metrics:\nAvg_Latency(ms): 9\n"
         )
     };
-    let postmark = |rate: u32| {
+    let postmark = |seconds: u32, rate: u32| {
         format!(
-            "Time:\n\t20 seconds total\n\t10 seconds of transactions ({rate} per second)\n\nFiles:\n\t764 created (38 per second)\n\
+            "Time:\n\t{seconds} seconds total\n\t10 seconds of transactions ({rate} per second)\n\nFiles:\n\t764 created (38 per second)\n\
              \t\tCreation alone: 500 files (50 per second)\n\t\tMixed with transactions: 264 files (26 per second)\n\t243 read (24 per second)\n\
              \t764 deleted (38 per second)\n\t\tMixed with transactions: 236 files (23 per second)\n\nData:\n\t1.36 megabytes read (69.63 kilobytes per second)\n"
         )
@@ -334,7 +334,7 @@ fn reports_of_other_tools() {
     let cases = [
         ("fio.json", both("fio.json", &fio(1000), &fio(900)), 1, -10.0),
         ("sqlio.txt", both("sqlio.txt", &sqlio("400.00"), &sqlio("300.00")), 1, -25.0),
-        ("postmark.txt", both("postmark.txt", &postmark(50), &postmark(60)), 8, 20.0),
+        ("postmark.txt", both("postmark.txt", &postmark(20, 50), &postmark(16, 60)), 9, -20.0),
         ("iozone.txt", both("iozone.txt", &iozone(2000), &iozone(3000)), 4, 50.0),
         ("diskspd.xml", both("diskspd.xml", &diskspd(1000), &diskspd(2000)), 1, 100.0),
     ];
