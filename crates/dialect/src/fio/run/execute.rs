@@ -345,7 +345,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     let simulated = is_twin(&file.path);
     TargetSpec {
         places: vec![file.path.clone()],
-        destroy: if file.written && !simulated && file.made.is_none() {
+        destroy: if file.lengthened || (file.written && !simulated && file.made.is_none()) {
             vec![file.path.clone()]
         } else {
             Vec::new()
@@ -364,7 +364,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     }
 }
 
-/// Initial length of a file that grows as it is written: the minimum of a test file.
+/// Initial length of a file that grows as it is written.
 const GROWING_BYTES: u64 = 4096;
 /// Length of a file without I/O: such jobs may name sizes that do not fit on any file system.
 const IDLE_BYTES: u64 = 1 << 20;
