@@ -357,7 +357,7 @@ fn arguments_that_fio_takes_are_taken() {
     ] {
         assert!(succeeds(true, at, arguments).contains(word), "{arguments}");
     }
-    for arguments in ["--enghelp=x", "--cmdhelp=x", "--client=x", "--idle-prof=percpu"] {
+    for arguments in ["--enghelp=x", "--cmdhelp=x", "--client=x", "--idle-prof=core"] {
         assert_eq!(run(true, at, arguments).status.code(), Some(2), "{arguments}");
     }
     succeeds(true, at, &format!("{job} --rw=write --buffer_compress_percentage=57%"));
@@ -367,6 +367,20 @@ fn arguments_that_fio_takes_are_taken() {
     let percent = shown.and_then(|line| line.strip_prefix("  system: ")?.strip_suffix('%'));
     let percent: f64 = percent.unwrap_or_else(|| panic!("{idle}")).parse().unwrap();
     assert!((0.0..=100.0).contains(&percent), "{percent}");
+    // The same names as fio's, without its unit of work.
+    let names = |ours: bool| {
+        let words = format!("{job} --rw=read --idle-prof=percpu --thread --output-format=json");
+        let text = succeeds(ours, at, &words);
+        let report: serde_json::Value =
+            serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+        let names = report["cpu_idleness"].as_object().unwrap().keys().cloned();
+        names.filter(|name| !name.starts_with("unit_")).collect::<Vec<_>>()
+    };
+    if fio_is_here() {
+        assert_eq!(names(true), names(false));
+    }
+    let text = succeeds(true, at, &format!("{job} --rw=read --idle-prof=percpu"));
+    assert!(text.contains("  percpu: "), "{text}");
 }
 
 #[test]
