@@ -446,7 +446,7 @@ fn reports_of_other_tools_are_compared_imported_and_made_pages() {
     let damaged =
         file(at, "bad.txt", &fs::read_to_string(&text).unwrap().replace("avg=151.75", "avg=?"));
     let refused = with_history(&format!("history import {json} {damaged}"));
-    assert!(refused.code == Some(2) && refused.stderr.contains("line 8"), "{refused:?}");
+    assert!(refused.code == Some(2) && refused.stderr.contains("line 9"), "{refused:?}");
     let unknown = file(at, "notes.txt", "nothing\n");
     let refused = with_history(&format!("history import {unknown}"));
     assert!(refused.code == Some(2) && refused.stderr.contains("sysbench"), "{refused:?}");
