@@ -175,7 +175,7 @@ fn iozones_throughput_mode_and_tables_for_spreadsheets() {
     assert_eq!(at("write", "64", "8"), Some(1002.0 * 1024.0));
     assert_eq!(at("write", "128", "8"), Some(1003.0 * 1024.0));
     assert_eq!(at("reread", "64", "4"), Some(2001.0 * 1024.0));
-    assert_eq!(sheet.asked.len(), 5, "a size that was skipped is no figure");
+    assert_eq!(sheet.asked.len(), 5, "a skipped size has no figure");
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// Columns of a CSV to compare, if their names do not identify them
     #[arg(long, value_name = "A,B", value_parser = columns, help_heading = "Comparison")]
     columns: Option<Columns>,
-    /// What a column of a CSV holds, if its name does not say: 'bandwidth=MiB/s', 'old=iops', or
+    /// Measure of a CSV column, if its name does not say it: 'bandwidth=MiB/s', 'old=iops', or
     /// 'case=setting'
     #[arg(long, value_name = "COLUMN=MEASURE", value_parser = Meaning::from_str, help_heading = "Comparison")]
     measure: Vec<Meaning>,

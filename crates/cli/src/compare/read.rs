@@ -16,7 +16,7 @@ pub(crate) struct Imported {
     schema: String,
     /// The file's name.
     name: String,
-    /// What the tool printed.
+    /// The tool's output.
     text: String,
 }
 

@@ -14,7 +14,7 @@ pub struct Columns {
     pub b: String,
 }
 
-/// What a column holds, as the user says.
+/// The content of a column, given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,

@@ -178,7 +178,7 @@ fn a_column_that_may_hold_a_measure_is_asked_about() {
         let meanings: Vec<Meaning> = meanings.iter().map(|text| text.parse().unwrap()).collect();
         read_table("x.csv", text, None, &meanings)
     };
-    // The name or the values show that it is no setting.
+    // The name or the values suggest a measure.
     for text in
         ["case,bandwidth,iops\nx,20,5\n", "case,y,iops\nx,20.5,5\n", "Total MB/sec,iops\n7,5\n"]
     {
