@@ -15,7 +15,7 @@ const AUTO_MAX: u64 = 2 * units::GIB;
 /// A test file uses one in this many free bytes, unless its size was given.
 const FREE_SHARE: u64 = 4;
 
-const LARGER: &str = "give at least one request, such as --size 1m";
+const LARGER: &str = "give at least one request, such as 4 KiB";
 
 pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 

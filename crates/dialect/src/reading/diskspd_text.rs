@@ -144,14 +144,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
             if let Some(total) = cells.get(3).filter(|cell| **cell != "N/A") {
                 readings.push(in_ms(measure, number(total, place)?));
             }
-        } else if span.is_none() {
-            if let Some(last) = settings.last_mut() {
-                if line.starts_with("path:") {
-                    last.complete = !last.block.is_empty();
-                }
-                if !last.complete {
-                    last.take(line);
-                }
+        } else if let (None, Some(last)) = (&span, settings.last_mut()) {
+            if line.starts_with("path:") {
+                last.complete = !last.block.is_empty();
+            }
+            if !last.complete {
+                last.take(line);
             }
         }
     }

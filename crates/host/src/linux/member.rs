@@ -120,7 +120,7 @@ impl Member {
         }
         let longer = fill
             .size
-            .filter(|&size| size > there && spec.create && kind == TargetKind::File && named);
+            .filter(|&size| size > there && spec.lengthen && kind == TargetKind::File && named);
         if let Some(size) = longer {
             let to_fill = match spec.new_file {
                 NewFile::Filled => FillTo::End,
