@@ -276,7 +276,7 @@ pub fn tool_report(bytes: &[u8]) -> bool {
 
 /// A table of one or two sides.
 pub fn table(bytes: &[u8]) -> bool {
-    let sides = read(results::compare::read_table("table.csv", &text(bytes), None));
+    let sides = read(results::compare::read_table("table.csv", &text(bytes), None, &[]));
     let Some([a, .., b]) = sides.as_deref() else { return sides.is_some() };
     compared(a, b);
     true

@@ -73,7 +73,7 @@ pub(crate) struct StudyArguments {
 /// Options of `report`.
 #[derive(Args, Clone)]
 pub(crate) struct ReportArguments {
-    /// A results.json that study, sweep or run wrote, or its directory
+    /// A results.json that study, sweep or run wrote, its directory, or a report of another tool
     pub(crate) results: PathBuf,
     /// Directory for report.html and the tables [default: the directory of the results]
     #[arg(long, value_name = "DIR")]

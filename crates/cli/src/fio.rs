@@ -232,7 +232,7 @@ fn fio_on<M: Machine>(
         if machine.facts().simulated { &Nowhere } else { &LinuxStats };
     let began = Began::now(machine);
     let mut result = measured(command, machine, system_stats, plan, arrangement)?;
-    result.shows_idle = command.idle;
+    result.idle = command.idle;
     let document = results(machine, began, &result);
     crate::history::keep(outputs.context, &document);
     report(command, outputs, &result, &document)?;

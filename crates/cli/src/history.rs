@@ -1,5 +1,6 @@
 //! The history: every command stores its result in it, and `halfpower history` shows it.
 
+use crate::compare::Imported;
 use crate::context::{Context, HISTORY_VARIABLE};
 use crate::failure::Failure;
 use crate::output::{self, print, tell};
@@ -97,7 +98,7 @@ fn keep_other<'a>(
     kept(context, |history| {
         let document =
             document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
-        history.keep_other(other(document))
+        history.keep_other(other(document), Vec::new())
     });
 }
 
@@ -112,12 +113,44 @@ impl From<HistoryError> for Failure {
 }
 
 pub(crate) fn open(context: &Context) -> Result<History, Failure> {
-    let path = context.history_file().ok_or_else(|| {
+    Ok(History::open_existing(&file(context)?)?)
+}
+
+fn file(context: &Context) -> Result<PathBuf, Failure> {
+    context.history_file().ok_or_else(|| {
         Failure::Usage(format!(
             "no history: disabled by --no-history or {HISTORY_VARIABLE}=none, or HOME is not set; name a file with --history"
         ))
-    })?;
-    Ok(History::open_existing(&path)?)
+    })
+}
+
+/// Stores reports of other tools, all or none of them.
+fn import(context: &Context, reports: &[PathBuf], target: Option<&str>) -> Result<(), Failure> {
+    let mut read = Vec::new();
+    for path in reports {
+        let imported = Imported::read(path)?;
+        read.push((path, imported.side()?, imported));
+    }
+    let mut history = History::open(&file(context)?)?;
+    let program = crate::context::program();
+    for (path, side, imported) in read {
+        let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let target = absolute(target.unwrap_or(&path.to_string_lossy()));
+        let other = Other {
+            // No tool's report has the time of every run; the file was written at the end.
+            began_unix_s: since.map_or(0, |time| time.as_secs()),
+            kind: "import",
+            target: target.clone(),
+            fingerprint: Fingerprint::default(),
+            program: &program,
+            document: output::json(serde_json::to_string(&imported))?,
+        };
+        let cases = side.asked.len();
+        let id = history.keep_other(other, side.asked)?;
+        print(&format!("entry {id}: {}, {cases} cases of {target}\n", side.name))?;
+    }
+    Ok(())
 }
 
 /// Options of `history`.
@@ -134,7 +167,7 @@ struct ListArguments {
     /// Only of this target
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// Only of this kind: run, sweep, study, check, compare, tune, postmark or metadata
+    /// Only of this kind: run, sweep, study, check, compare, tune, postmark, metadata or import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Show at most the newest N entries
@@ -154,6 +187,17 @@ enum Task {
         /// Print its document as it was stored
         #[arg(long)]
         json: bool,
+    },
+    /// Store reports of other tools: of fio, diskspd, IOzone, PostMark, SQLIO, sysbench, IOR, mdtest
+    /// or elbencho
+    Import {
+        /// Reports, each with one run or several
+        #[arg(required = true, value_name = "FILE")]
+        reports: Vec<PathBuf>,
+        /// The target that they measured, so that trends show them with its other entries [default:
+        /// the file]
+        #[arg(long, value_name = "TARGET")]
+        target: Option<String>,
     },
     /// Show how a target's figures changed over time, and when they changed for good
     Trend {
@@ -192,8 +236,12 @@ enum Task {
 }
 
 pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(Task::Import { reports, target }) = &arguments.command {
+        return import(context, reports, target.as_deref());
+    }
     let mut history = open(context)?;
     match &arguments.command {
+        Some(Task::Import { .. }) => Ok(()),
         None => list(&history, &arguments.list),
         Some(Task::Show { id, json }) => show(&history, *id, *json),
         Some(Task::Trend { target, measure, question, html }) => {
@@ -231,6 +279,11 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
                 output::width(),
                 output::colour(),
             ));
+        }
+        "import" => {
+            let imported: Imported = serde_json::from_str(&document).map_err(unreadable)?;
+            let side = imported.side()?;
+            return print(&report::foreign::terminal(&side, output::width(), output::colour()));
         }
         "tune" => {
             let tuning: Tuning = serde_json::from_str(&document).map_err(unreadable)?;

@@ -1,12 +1,14 @@
 //! `halfpower study`, and `halfpower report`, which recreates a study's report.
 
 use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
+use crate::compare::Imported;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Directory, Form};
 use crate::target::{Where, on_machine, resolve, results_in};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
+use results::compare::Side;
 use std::path::{Path, PathBuf};
 use study::{Effort, Plan};
 use twin::Setup;
@@ -92,6 +94,9 @@ pub(crate) fn study_on<M: Machine>(
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
     arguments.units.choose();
     let path = results_in(&arguments.results);
+    if let Some(imported) = Imported::read(&path).ok().filter(Imported::is_report) {
+        return foreign_report(context, arguments, &path, &imported.side()?);
+    }
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let text = results::DOCUMENT
         .text(&path)
@@ -109,6 +114,30 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
     let report = directory.save_report(&results)?;
     surfaces(&text, &results, &directory)?;
     output::show_study(&results, Some(&report), Form::of(false, arguments.details))
+}
+
+/// Prints another tool's report, and makes a page of it.
+fn foreign_report(
+    context: &Context,
+    arguments: &ReportArguments,
+    path: &Path,
+    side: &Side,
+) -> Result<(), Failure> {
+    if arguments.check {
+        return Err(Failure::Usage(format!(
+            "{}: --check knows the rules of halfpower's documents, and this is another tool's report; leave it out",
+            path.display()
+        )));
+    }
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let directory = arguments.output.as_deref().unwrap_or(beside);
+    let inputs = [path];
+    let directory = Directory::new(context, directory, &inputs, &["report.html"])?;
+    let page = report::foreign::html(side, &crate::context::program())
+        .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+    let saved = directory.save("report.html", &page)?;
+    output::print(&report::foreign::terminal(side, output::width(), output::colour()))?;
+    output::print(&format!("Report: {}\n", saved.display()))
 }
 
 /// Lists the contradictions of a document.

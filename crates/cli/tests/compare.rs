@@ -412,3 +412,54 @@ fn debians_fio_results_are_compared() {
         assert!(measures.contains(&measure), "{measure} in {measures:?}");
     }
 }
+
+const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dialect/tests/data/recordings");
+
+#[test]
+fn reports_of_other_tools_are_compared_imported_and_made_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let history = at.join("history.sqlite");
+    let with_history = |words: &str| {
+        let mut command = command(HALFPOWER, words.split_whitespace());
+        command.env("HALFPOWER_HISTORY", &history);
+        finish(command)
+    };
+    // A CSV of a tool is that tool's, not a table of unknown columns.
+    let elbencho = format!("{RECORDINGS}/elbencho-3.csv");
+    let same = compare(&[&elbencho, &elbencho]);
+    assert!(same.code == Some(0) && same.stdout.contains("No difference"), "{same:?}");
+    let [json, text] = ["json", "txt"].map(|end| format!("{RECORDINGS}/fio-2.1.{end}"));
+    let imported = with_history(&format!("history import {json} {text} --target {}", at.display()));
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let list: Value =
+        serde_json::from_str(&with_history("history --kind import --json").stdout).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 2);
+    assert_eq!(list[0]["target"], fs::canonicalize(at).unwrap().to_str().unwrap());
+    let shown = with_history("history show 1");
+    assert!(shown.stdout.contains("152 us") && shown.stdout.contains("fio-2.1.json"), "{shown:?}");
+    let compared = with_history("compare 1 1");
+    assert!(compared.stdout.contains("+0.0 % in IOPS"), "{compared:?}");
+    let trend = with_history(&format!("history trend {} --measure p99", at.display()));
+    assert!(trend.code == Some(0) && trend.stdout.contains("290"), "{trend:?}");
+    // Damaged: nothing is stored.
+    let damaged =
+        file(at, "bad.txt", &fs::read_to_string(&text).unwrap().replace("avg=151.75", "avg=?"));
+    let refused = with_history(&format!("history import {json} {damaged}"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("line 9"), "{refused:?}");
+    let unknown = file(at, "notes.txt", "nothing\n");
+    let refused = with_history(&format!("history import {unknown}"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("sysbench"), "{refused:?}");
+    let list: Value = serde_json::from_str(&with_history("history --json").stdout).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 2);
+    let mine = file(
+        at,
+        "sysbench.txt",
+        &fs::read_to_string(format!("{RECORDINGS}/sysbench-1.0.20.txt")).unwrap(),
+    );
+    let report = halfpower(&format!("report {mine}"));
+    assert!(report.code == Some(0) && report.stdout.contains("random r/w"), "{report:?}");
+    let page = fs::read_to_string(at.join("report.html")).unwrap();
+    assert!(page.contains("<svg class=\"bars\"") && page.contains("</html>"));
+    assert_eq!(halfpower(&format!("report {mine} --check")).code, Some(2));
+}

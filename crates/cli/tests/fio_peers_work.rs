@@ -5,7 +5,7 @@ mod common;
 
 use common::fio::{FIO, fio_is_here, jobs_of, run, succeeds};
 use common::{HALFPOWER, alone};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -311,6 +311,8 @@ fn files_are_drawn_as_often_as_in_fio() {
         "--file_service_type=pareto:0.2",
         "--file_service_type=gauss:20",
         "--file_service_type=normal",
+        "--file_service_type=random",
+        "--file_service_type=random:4",
     ] {
         for mode in ["read", "randread"] {
             // The shares of the files, in order: fio begins with any file.
@@ -339,6 +341,45 @@ fn files_are_drawn_as_often_as_in_fio() {
 }
 
 #[test]
+fn random_requests_take_turns_between_files_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=randread --size=1m",
+        "--rw=randread --size=1m --file_service_type=roundrobin:4",
+        "--rw=randwrite --size=1m --norandommap",
+        "--rw=randrw --size=1m --ioengine=libaio --iodepth=8 --direct=1",
+        "--rw=randread --size=4m --io_size=1m --file_service_type=roundrobin:3",
+        "--rw=randread --size=1m --loops=2",
+        "--rw=randread --size=1m --file_service_type=sequential",
+    ] {
+        // The file of each request, in order.
+        let requests = |ours: bool| -> Vec<(String, u64)> {
+            let directory = tempfile::tempdir().unwrap();
+            let at = directory.path();
+            let words = format!("--name=j --nrfiles=4 --bs=4k --write_iolog=log {options}");
+            succeeds(ours, at, &words);
+            let log = fs::read_to_string(at.join("log")).unwrap();
+            let request = |line: &str| {
+                let words: Vec<&str> = line.split(' ').skip(1).collect();
+                ["read", "write"]
+                    .contains(words.get(1)?)
+                    .then(|| (words[0].to_string(), words[2].parse().unwrap()))
+            };
+            log.lines().filter_map(request).collect()
+        };
+        let [ours, theirs] = [true, false].map(requests);
+        let files = |all: &[(String, u64)]| all.iter().map(|one| one.0.clone()).collect::<Vec<_>>();
+        assert_eq!(files(&ours), files(&theirs), "{options}");
+        let places = |all: &[(String, u64)]| all.iter().collect::<HashSet<_>>().len();
+        if !options.contains("norandommap") {
+            assert_eq!(places(&ours), places(&theirs), "each place once: {options}");
+        }
+    }
+}
+
+#[test]
 fn arguments_that_fio_takes_are_taken() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
@@ -357,7 +398,7 @@ fn arguments_that_fio_takes_are_taken() {
     ] {
         assert!(succeeds(true, at, arguments).contains(word), "{arguments}");
     }
-    for arguments in ["--enghelp=x", "--cmdhelp=x", "--client=x", "--idle-prof=percpu"] {
+    for arguments in ["--enghelp=x", "--cmdhelp=x", "--client=x", "--idle-prof=core"] {
         assert_eq!(run(true, at, arguments).status.code(), Some(2), "{arguments}");
     }
     succeeds(true, at, &format!("{job} --rw=write --buffer_compress_percentage=57%"));
@@ -367,6 +408,20 @@ fn arguments_that_fio_takes_are_taken() {
     let percent = shown.and_then(|line| line.strip_prefix("  system: ")?.strip_suffix('%'));
     let percent: f64 = percent.unwrap_or_else(|| panic!("{idle}")).parse().unwrap();
     assert!((0.0..=100.0).contains(&percent), "{percent}");
+    // The same names as fio's, without its unit of work.
+    let names = |ours: bool| {
+        let words = format!("{job} --rw=read --idle-prof=percpu --thread --output-format=json");
+        let text = succeeds(ours, at, &words);
+        let report: serde_json::Value =
+            serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+        let names = report["cpu_idleness"].as_object().unwrap().keys().cloned();
+        names.filter(|name| !name.starts_with("unit_")).collect::<Vec<_>>()
+    };
+    if fio_is_here() {
+        assert_eq!(names(true), names(false));
+    }
+    let text = succeeds(true, at, &format!("{job} --rw=read --idle-prof=percpu"));
+    assert!(text.contains("  percpu: "), "{text}");
 }
 
 #[test]

@@ -72,10 +72,13 @@ fn missing_or_unsuitable_targets_are_refused() {
             format!("study {}/more", inside("data")),
             ["data/more", "no such file", "name one that exists"],
         ),
-        (format!("run {}", inside("empty")), ["empty", "0 bytes", "at least 4 KiB"]),
+        (format!("run {}", inside("empty")), ["empty", "0 bytes", "at least one request"]),
         ("run /dev/null".into(), ["/dev/null", "neither a block device", "--size"]),
         (format!("run {} --size 2m", inside("data")), ["data", "--size 2 MiB", "smaller"]),
-        (format!("run {} --size 0", inside("data")), ["data", "--size 0 B", "at least 4 KiB"]),
+        (
+            format!("run {} --size 0", inside("data")),
+            ["data", "--size 0 B", "at least one request"],
+        ),
         (format!("run {} --op write", inside("data")), ["data", "only read", "--destroy-data"]),
         (
             format!("run {} --destroy-data {}", inside("data"), inside("empty")),

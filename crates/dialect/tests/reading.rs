@@ -74,7 +74,7 @@ proptest! {
     fn no_text_makes_a_reader_panic(before in "\\PC{0,40}", mark in prop::sample::select(&MARKS[..]), after in "[\\PC\\n\\t\",<>/{}:\\[\\]0-9.]{0,300}") {
         let text = format!("{before}{mark}{after}");
         let _ = read_report("x", &text);
-        let _ = read_table("x", &text, None);
+        let _ = read_table("x", &text, None, &[]);
     }
 
     #[test]

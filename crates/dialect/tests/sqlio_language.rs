@@ -54,7 +54,7 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-kWR", "-kWR: SQLIO has no such kind: one run reads or writes"),
         ("-k", "-k: it is neither R nor W"),
         ("-m", "-m: it says neither C"),
-        ("-o0", "-o0: it is not a number from 1"),
+        ("-o65537", "-o65537: it is not a number from 0"),
         ("-q", "-q: unknown option"),
         ("-Ux", "-Ux: it takes p or nothing"),
         ("-p-1", "-p-1: it is not a number"),
@@ -151,6 +151,7 @@ fn the_defaults_are_the_originals() {
         (buffering("H", Kind::Write), buffering("S", Kind::Write), buffering("Y", Kind::Write)),
         (Buffering::Direct, Buffering::BufferedDsync, Buffering::Buffered)
     );
+    assert_eq!(options("-o0").outstanding, None, "plain calls");
     let deep = options("-o8 -mC4 -b8 -S3 -fsequential");
     let workload = deep.workload(Kind::Write, deep.access(), 2, &ENGINES);
     assert_eq!(

@@ -15,7 +15,7 @@ const AUTO_MAX: u64 = 2 * units::GIB;
 /// A test file uses one in this many free bytes, unless its size was given.
 const FREE_SHARE: u64 = 4;
 
-pub(crate) const MIN_SIZE: u64 = 4096;
+const LARGER: &str = "give at least one request, such as 4 KiB";
 
 pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
@@ -35,11 +35,7 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
-        (Some(size), _) if size < MIN_SIZE => Err(Error::refused(
-            units::show_size(size),
-            "a test file needs at least 4 KiB",
-            "give a larger --size",
-        )),
+        (Some(0), _) => Err(Error::refused("0 B", "no request fits in it", LARGER)),
         (Some(size), Some(free)) if size > free => {
             let (size, free) = (units::show_size(size), show_free(free));
             let why = format!("a test file of {size} does not fit in the {free} of free space");
@@ -72,11 +68,9 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
 /// The used part of an existing file or device of `there` bytes.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
-        Some(size) if size < MIN_SIZE => Err(Error::refused(
-            format!("{shown}: --size {}", units::show_size(size)),
-            "too little to measure anything",
-            "give at least 4 KiB",
-        )),
+        Some(0) => {
+            Err(Error::refused(format!("{shown}: --size 0 B"), "no request fits in it", LARGER))
+        }
         Some(size) if size > there => Err(Error::refused(
             shown,
             format!(
@@ -155,11 +149,13 @@ mod tests {
         assert_eq!(size(None, Some(100 * units::MIB), "d").unwrap(), 25 * units::MIB);
         assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MAX);
         for (asked, free) in
-            [(Some(100), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))]
+            [(Some(0), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))]
         {
             assert!(size(asked, free, "d").unwrap_err().is_usage(), "{asked:?} {free:?}");
         }
+        assert_eq!(size(Some(1), Some(8192), "d").unwrap(), 1);
         assert_eq!(region(None, 9000, "f").unwrap(), 9000);
+        assert_eq!(region(Some(1), 9000, "f").unwrap(), 1);
         assert!(region(Some(9001), 9000, "f").unwrap_err().to_string().contains("more than its"));
     }
 }

@@ -74,6 +74,9 @@ pub struct TargetSpec {
     pub seed: u64,
     /// Create a missing path as a file.
     pub create: bool,
+    /// Make a file in [`TargetSpec::destroy`] longer if it is shorter
+    /// than the size.
+    pub lengthen: bool,
     /// Leave existing data until a run writes it: no initial fill.
     pub as_is: bool,
     pub new_file: NewFile,

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 const MAX_NAMED: usize = 5;
 
-fn value(measure: Measure, value: f64) -> String {
+pub(crate) fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Iops | Measure::Operations if value < 999.995 => format!("{value:.2}"),
         Measure::Iops | Measure::Operations => grouped(value.round()),

@@ -8,6 +8,7 @@ mod advice;
 mod classic;
 pub mod compare;
 mod doubts;
+pub mod foreign;
 mod format;
 pub mod history;
 mod html;

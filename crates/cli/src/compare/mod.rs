@@ -4,6 +4,8 @@ mod arms;
 pub(crate) mod matrix;
 mod read;
 
+pub(crate) use read::Imported;
+
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -12,7 +14,7 @@ use crate::target::results_in;
 use clap::Args;
 use machine::units::parse_time;
 use results::Output;
-use results::compare::{Columns, Comparison, FailIf, WORTH_PERCENT};
+use results::compare::{Columns, Comparison, FailIf, Meaning, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
@@ -65,6 +67,10 @@ pub(crate) struct Arguments {
     /// Columns of a CSV to compare, if their names do not identify them
     #[arg(long, value_name = "A,B", value_parser = columns, help_heading = "Comparison")]
     columns: Option<Columns>,
+    /// Measure of a CSV column, if its name does not say it: 'bandwidth=MiB/s', 'old=iops', or
+    /// 'case=setting'
+    #[arg(long, value_name = "COLUMN=MEASURE", value_parser = Meaning::from_str, help_heading = "Comparison")]
+    measure: Vec<Meaning>,
     /// Smallest change that matters; smaller ones do not count, even if significant [default: 2%,
     /// or half of --until]
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Comparison")]
@@ -165,7 +171,7 @@ fn read(
         return Ok(kept);
     }
     let worth = arguments.worth.unwrap_or(WORTH_PERCENT);
-    let [a, b] = read::sides(context, results, arguments.columns.as_ref())?;
+    let [a, b] = read::sides(context, results, arguments.columns.as_ref(), &arguments.measure)?;
     Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 

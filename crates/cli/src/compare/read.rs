@@ -4,13 +4,46 @@ use crate::context::Context;
 use crate::failure::Failure;
 use files::Input;
 use results::Results;
-use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
+use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Meaning, Side, read_table};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 const REPORT: Input = Input::new("a report", 64 << 20);
 
+/// Another tool's report as the history stores it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Imported {
+    schema: String,
+    /// The file's name.
+    name: String,
+    /// The tool's output.
+    text: String,
+}
+
+const IMPORT_SCHEMA: &str = "halfpower.import/1";
+
+impl Imported {
+    /// Reads a report from a file.
+    pub(crate) fn read(path: &Path) -> Result<Imported, Failure> {
+        let text = text(&bytes(path)?);
+        Ok(Imported { schema: IMPORT_SCHEMA.into(), name: name(path), text })
+    }
+
+    /// Whether it is a report, and not a document of halfpower.
+    pub(crate) fn is_report(&self) -> bool {
+        dialect::reading::is_report(&self.text)
+            && serde_json::from_str::<Document>(&self.text).is_err()
+    }
+
+    /// Its figures.
+    pub(crate) fn side(&self) -> Result<Side, Failure> {
+        dialect::reading::read_report(&self.name, &self.text)
+            .map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
 /// The fields of a halfpower document that say how to parse the rest.
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 struct Document {
     schema: String,
 }
@@ -20,10 +53,11 @@ pub(super) fn sides(
     context: &Context,
     results: &[PathBuf],
     columns: Option<&Columns>,
+    meanings: &[Meaning],
 ) -> Result<[Side; 2], Failure> {
     let mut sides = Vec::new();
     for result in results {
-        sides.extend(read(context, result, columns)?);
+        sides.extend(read(context, result, columns, meanings)?);
     }
     let count = sides.len();
     let [mut a, mut b]: [Side; 2] = sides.try_into().map_err(|_| {
@@ -79,17 +113,33 @@ fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
 }
 
-fn read(context: &Context, path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
+fn read(
+    context: &Context,
+    path: &Path,
+    columns: Option<&Columns>,
+    meanings: &[Meaning],
+) -> Result<Vec<Side>, Failure> {
     if let Some(id) = entry(path) {
-        let results = crate::history::open(context)?.results(id)?;
+        let history = crate::history::open(context)?;
+        let (entry, document) = history.get(id)?;
+        if entry.kind == "import" {
+            let imported: Imported = serde_json::from_str(&document).map_err(|error| {
+                Failure::Run(format!("entry {id} of the history cannot be read: {error}"))
+            })?;
+            return Ok(vec![imported.side()?]);
+        }
+        let results = history.results(id)?;
         return Ok(vec![Side::of(&named(&format!("entry {id}"), &results), &results)]);
     }
     // Reports of other tools may hold names in any encoding.
-    let text = text(&bytes(path)?);
-    let name = name(path);
+    let imported = Imported::read(path)?;
+    if columns.is_none() && meanings.is_empty() && imported.is_report() {
+        return Ok(vec![imported.side()?]);
+    }
+    let Imported { name, text, .. } = imported;
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    if is_csv(path, &text) || columns.is_some() {
-        return read_table(&name, &text, columns).map_err(|error| usage(&error));
+    if is_csv(path, &text) || columns.is_some() || !meanings.is_empty() {
+        return read_table(&name, &text, columns, meanings).map_err(|error| usage(&error));
     }
     if serde_json::from_str::<Document>(&text).is_ok() {
         let results = results::parse(path, &text).map_err(|error| usage(&error))?;

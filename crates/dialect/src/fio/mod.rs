@@ -11,7 +11,7 @@ mod report;
 mod run;
 
 pub use options::cmdprio::CommandPriority;
-pub use options::command::{Command, Format, command_line};
+pub use options::command::{Command, Format, IdleProfile, command_line};
 pub use options::criterion::Criterion;
 pub use options::error::FioError;
 pub use options::job_options::Options;

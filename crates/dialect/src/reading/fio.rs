@@ -111,7 +111,10 @@ impl Case {
         let sum = |name: &str| figures.iter().filter_map(|one| positive(&one[name])).sum::<f64>();
         let mut readings = vec![
             Reading::value(Measure::Iops, sum("iops")),
-            Reading::value(Measure::Throughput, sum("bw_bytes")),
+            Reading::value(
+                Measure::Throughput,
+                figures.iter().filter_map(|one| bandwidth(one)).sum(),
+            ),
         ];
         readings.extend(mean(&figures).map(|mean| Reading::value(Measure::LatencyMean, mean)));
         for (measure, key) in [
@@ -130,30 +133,49 @@ impl Case {
     }
 }
 
-/// Mean latency over all requests.
+/// Bytes per second. fio before 3.0 only has KiB/s.
+fn bandwidth(one: &Value) -> Option<f64> {
+    positive(&one["bw_bytes"]).or_else(|| Some(positive(&one["bw"])? * 1024.0))
+}
+
+/// A latency field in ns. fio before 2.99 has `clat` in us in place of `clat_ns`.
+fn latency<'a>(one: &'a Value, name: &str) -> (&'a Value, f64) {
+    let ns = &one[format!("{name}_ns").as_str()];
+    if ns.is_null() { (&one[name], 1e3) } else { (ns, 1.0) }
+}
+
+/// Mean latency in ns over all requests.
 fn mean(figures: &[&Value]) -> Option<f64> {
+    let mean = |one: &Value| {
+        let (lat, to_ns) = latency(one, "lat");
+        Some(positive(&lat["mean"])? * to_ns)
+    };
     let [only] = figures else {
         let (mut ns, mut requests) = (0.0, 0.0);
         for one in figures {
             // Every clone must have both.
             let count = positive(&one["total_ios"])?;
-            ns += positive(&one["lat_ns"]["mean"])? * count;
+            ns += mean(one)? * count;
             requests += count;
         }
         return Some(ns / requests);
     };
-    positive(&only["lat_ns"]["mean"])
+    mean(only)
 }
 
 /// A percentile over all requests. Percentiles of several clones can only be combined if the report
 /// has the buckets (`json+`).
 fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
-    ["clat_ns", "lat_ns"].iter().find_map(|name| match figures {
-        [only] => positive(&only[*name]["percentile"][key]),
+    ["clat", "lat"].iter().find_map(|name| match figures {
+        [only] => {
+            let (lat, to_ns) = latency(only, name);
+            Some(positive(&lat["percentile"][key])? * to_ns)
+        }
         several => {
             let mut buckets: Vec<(u64, u64)> = Vec::new();
             for one in several {
-                let counts = one[*name]["bins"].as_object().filter(|bins| !bins.is_empty())?;
+                let counts =
+                    latency(one, name).0["bins"].as_object().filter(|bins| !bins.is_empty())?;
                 for (ns, count) in counts {
                     buckets.push((ns.parse().ok()?, count.as_u64()?));
                 }

@@ -4,7 +4,7 @@ use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
 /// Its tests in column order, with the width of their columns.
-const TESTS: [(&str, usize); 21] = [
+pub(super) const TESTS: [(&str, usize); 21] = [
     ("write", 9),
     ("rewrite", 9),
     ("read", 9),
@@ -31,7 +31,7 @@ const TESTS: [(&str, usize); 21] = [
 const SIZES: [usize; 2] = [16, 8];
 
 /// The unit of a number in the table.
-fn reading(text: &str, value: f64) -> Reading {
+pub(super) fn reading(text: &str, value: f64) -> Reading {
     if text.contains("operations per second") {
         Reading::value(Measure::Iops, value)
     } else if text.contains("Microseconds/op") {

@@ -1,11 +1,22 @@
 //! Reads reports of other tools for comparison. Repeated reports in one file count as several runs.
 
 mod case;
+mod direction;
 mod diskspd;
+mod diskspd_text;
+mod elbencho;
 mod fio;
+mod fio_terse;
+mod fio_text;
+mod ior;
 mod iozone;
+mod iozone_sheet;
+mod iozone_throughput;
+mod lines;
+mod mdtest;
 mod postmark;
 mod sqlio;
+mod sysbench;
 
 use results::compare::{Measurement, Side};
 
@@ -14,8 +25,8 @@ use results::compare::{Measurement, Side};
 pub enum ReadingError {
     /// The format is unknown.
     #[error(
-        "{0}: not a report that can be compared; name a results.json of halfpower, fio's JSON, diskspd's XML, a report of IOzone, PostMark or SQLIO, or \
-         a CSV with named columns"
+        "{0}: not a report that can be compared; name a results.json of halfpower; a report of fio (JSON, terse or normal), diskspd (XML or text), IOzone, PostMark, SQLIO, sysbench fileio \
+         or mdtest; IOR's JSON or elbencho's CSV; or a CSV with named columns"
     )]
     Unknown(String),
     /// A known report without figures, or a damaged one.
@@ -26,22 +37,52 @@ pub enum ReadingError {
 /// Parses a report into cases with figures.
 type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 
+/// A form of report: the tool, whether a text is one, and its parser.
+type Reader = (&'static str, fn(&str) -> bool, Read);
+
+/// The first one that knows a text reads it. A file may hold several forms of the same run, so
+/// those with more figures come first.
+const READERS: [Reader; 15] = [
+    ("fio", |text| text.contains("\"fio version\""), fio::read),
+    ("IOR", ior::is_report, ior::read),
+    (
+        "diskspd",
+        |text| text.trim_start().starts_with('<') && text.contains("<Results>"),
+        diskspd::read,
+    ),
+    ("elbencho", elbencho::is_report, elbencho::read),
+    ("diskspd", |text| text.contains("Results for timespan "), diskspd_text::read),
+    ("IOzone", |text| text.contains(iozone_throughput::MARK), iozone_throughput::read),
+    ("IOzone", |text| text.contains(" reclen "), iozone::read),
+    ("IOzone", iozone_sheet::is_report, iozone_sheet::read),
+    (
+        "IOzone",
+        |text| text.contains("Iozone:") || text.contains("iozone test complete"),
+        iozone::read,
+    ),
+    ("PostMark", |text| text.contains("seconds of transactions"), postmark::read),
+    ("SQLIO", |text| text.contains("IOs/sec:"), sqlio::read),
+    ("sysbench", sysbench::is_report, sysbench::read),
+    ("mdtest", |text| text.contains(mdtest::MARK), mdtest::read),
+    ("fio", |text| text.lines().any(|line| fio_terse::is_terse(line.trim())), fio_terse::read),
+    ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
+];
+
+/// Whether a text is a report of a known tool.
+pub fn is_report(text: &str) -> bool {
+    reader(text).is_some()
+}
+
+fn reader(text: &str) -> Option<&'static Reader> {
+    READERS.iter().find(|(_, is_report, _)| is_report(text))
+}
+
 /// Reads a tool's report.
 ///
 /// # Errors
 /// A text that is not a report of a known tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
-    let (tool, read): (_, Read) = if text.contains("\"fio version\"") {
-        ("fio", fio::read)
-    } else if text.trim_start().starts_with('<') && text.contains("<Results>") {
-        ("diskspd", diskspd::read)
-    } else if text.contains("Iozone:") || text.contains("iozone test complete") {
-        ("IOzone", iozone::read)
-    } else if text.contains("seconds of transactions") {
-        ("PostMark", postmark::read)
-    } else if text.contains("IOs/sec:") {
-        ("SQLIO", sqlio::read)
-    } else {
+    let Some(&(tool, _, read)) = reader(text) else {
         return Err(ReadingError::Unknown(name.into()));
     };
     let damaged = |why: String| ReadingError::Damaged { name: name.into(), tool, why };

@@ -341,8 +341,9 @@ impl Options {
                 })
             }
             'o' => {
-                self.outstanding =
-                    Some(number_of(&spelling, value, 1, u64::from(MAX_DEPTH))? as u32)
+                // 0 asks for plain calls, as without the option.
+                let depth = number_of(&spelling, value, 0, u64::from(MAX_DEPTH))? as u32;
+                self.outstanding = Some(depth).filter(|depth| *depth > 0);
             }
             'b' => self.block_bytes = Some(number_of(&spelling, value, 1, 1 << 20)? as u32 * 1024),
             'i' => self.rows = Some(number_of(&spelling, value, 1, 1 << 24)? as u32),

@@ -38,6 +38,8 @@ pub(crate) struct Member {
 enum FillTo {
     End,
     Time,
+    /// Only lengthen the file, and reserve space if `true`.
+    Longer(bool),
 }
 
 impl Member {
@@ -94,13 +96,13 @@ impl Member {
         } else {
             (TargetKind::File, metadata.len())
         };
-        if there < test_file::MIN_SIZE {
+        if there == 0 {
             let (why, hint) = if device {
-                ("the device is empty".into(), "name one with a medium in it")
+                ("the device is empty", "name one with a medium in it")
             } else {
                 (
-                    format!("the file has only {there} bytes"),
-                    "name a file of at least 4 KiB, or a directory",
+                    "the file has 0 bytes",
+                    "name a file that holds at least one request, or a directory",
                 )
             };
             return Err(Error::refused(shown, why, hint));
@@ -115,6 +117,25 @@ impl Member {
                 why,
                 "remove it, name it again with --destroy-data, or give a smaller size",
             ));
+        }
+        let longer = fill
+            .size
+            .filter(|&size| size > there && spec.lengthen && kind == TargetKind::File && named);
+        if let Some(size) = longer {
+            let to_fill = match spec.new_file {
+                NewFile::Filled => FillTo::End,
+                other => FillTo::Longer(other == NewFile::Reserved),
+            };
+            let to_fill = Some(to_fill);
+            return Ok(Member {
+                path: path.into(),
+                kind,
+                size,
+                writable,
+                file,
+                made: None,
+                to_fill,
+            });
         }
         let size = test_file::region(fill.size, there, &shown)?;
         // Device blocks that were never written may read too fast, so only the filled part of a
@@ -156,7 +177,7 @@ impl Member {
     /// Reuses a kept test file, or recreates it for a larger size or another state. Keeps it again.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
-        let fits = there >= test_file::MIN_SIZE && fill.size.is_none_or(|size| size <= there);
+        let fits = there > 0 && fill.size.is_none_or(|size| size <= there);
         let as_it_is = fits && spec.new_file == NewFile::Filled;
         if spec.create && !as_it_is {
             kept.discard();
@@ -193,6 +214,12 @@ impl Member {
             None => {}
             Some(FillTo::End) => drop(self.write_all(fill, self.size)?),
             Some(FillTo::Time) => self.size = self.write_all(fill, self.size)?,
+            Some(FillTo::Longer(reserve)) => {
+                let file =
+                    reopen(&self.file, true, 0).map_err(Error::io("cannot open", &self.path))?;
+                lengthen(&file, self.size, reserve)
+                    .map_err(Error::io("cannot allocate space for", &self.path))?;
+            }
         }
         Ok(())
     }
@@ -235,25 +262,12 @@ impl Member {
                     member.file.sync_all().map_err(Error::io("cannot sync", &member.path))?;
                 }
             }
-            NewFile::Reserved | NewFile::Sparse => member
-                .lengthen(max, new_file == NewFile::Reserved)
-                .map_err(Error::io("cannot allocate space for", &member.path))?,
+            NewFile::Reserved | NewFile::Sparse => {
+                lengthen(&member.file, max, new_file == NewFile::Reserved)
+                    .map_err(Error::io("cannot allocate space for", &member.path))?
+            }
         }
         Ok(member)
-    }
-
-    /// `reserve` preallocates the space if the file system supports that.
-    fn lengthen(&self, bytes: u64, reserve: bool) -> io::Result<()> {
-        let reserved = if reserve {
-            sys::reserve(&self.file, bytes)
-        } else {
-            Err(io::ErrorKind::Unsupported.into())
-        };
-        match reserved {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.file.set_len(bytes)?,
-            result => result?,
-        }
-        self.file.sync_all()
     }
 
     pub(crate) fn keep(&mut self) {
@@ -324,6 +338,17 @@ impl Member {
             self.path.display()
         )))
     }
+}
+
+/// `reserve` preallocates the space if the file system supports that.
+fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
+    let reserved =
+        if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
+    match reserved {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(bytes)?,
+        result => result?,
+    }
+    file.sync_all()
 }
 
 /// `/dev/null` and `/dev/zero` have no size.

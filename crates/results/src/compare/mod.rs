@@ -19,7 +19,7 @@ pub use csv::comparison_csv;
 pub use fail_if::{FailIf, Failed};
 pub use measure::Measure;
 pub use side::{Measurement, Reading, Side, asked};
-pub use table::{Columns, TableError, read_table};
+pub use table::{Columns, Meaning, TableError, read_table};
 
 use crate::document::Program;
 use crate::point::RunNumbers;

@@ -2,7 +2,9 @@
 
 use super::measure::Measure;
 use super::side::{Measurement, Reading, Side, kind};
+use crate::csv::history_columns;
 use machine::units::MIB;
+use std::str::FromStr;
 use workload::OpKind;
 
 /// The two columns to compare.
@@ -10,6 +12,40 @@ use workload::OpKind;
 pub struct Columns {
     pub a: String,
     pub b: String,
+}
+
+/// The content of a column, given by the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meaning {
+    column: String,
+    /// The measure, and the factor for its values; `None`: a setting.
+    measure: Option<(Measure, f64)>,
+}
+
+/// The word for a column that is part of the question.
+const SETTING: &str = "setting";
+
+impl FromStr for Meaning {
+    type Err = String;
+
+    /// Parses `COLUMN=MEASURE` or `COLUMN=setting`.
+    fn from_str(text: &str) -> Result<Meaning, String> {
+        let wrong = || {
+            let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+            format!(
+                "'{text}' is not COLUMN=MEASURE; a measure is one of {}, or {SETTING}",
+                names.join(", ")
+            )
+        };
+        let (column, name) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let measure = NAMES.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name.trim()));
+        let measure = match measure {
+            Some((_, measure, scale)) => Some((*measure, *scale)),
+            None if name.trim() == SETTING => None,
+            None => return Err(wrong()),
+        };
+        Ok(Meaning { column: column.trim().into(), measure })
+    }
 }
 
 /// Why a table cannot be compared.
@@ -24,6 +60,11 @@ pub enum TableError {
          operations_per_s, latency_p50_ns or latency_p99_ns"
     )]
     NoMeasure { name: String, columns: String },
+    /// A column whose figures could be of any measure.
+    #[error(
+        "{name}: what does the column '{column}' hold? Write --measure '{column}=MEASURE', such as iops, MiB/s or p99_us, or --measure '{column}=setting'"
+    )]
+    Unclear { name: String, column: String },
     #[error("{name}: it has no column '{column}'; its columns are {columns}")]
     NoColumn { name: String, column: String, columns: String },
     /// A cell that is not a positive number.
@@ -74,13 +115,16 @@ struct Source {
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
 /// the same measure (`iops_4KB_unit`, `iops_64KB_unit`) are the two sides, named by the rest.
 /// Columns before the first measure are the question. Rows with the same question are repeats.
+/// `meanings` says what columns hold whose names do not.
 ///
 /// # Errors
-/// The text is not a table, no column holds a measure, or a cell is not a number.
+/// The text is not a table, no column holds a measure, a column of the question could hold one, or
+/// a cell is not a number.
 pub fn read_table(
     name: &str,
     text: &str,
     columns: Option<&Columns>,
+    meanings: &[Meaning],
 ) -> Result<Vec<Side>, TableError> {
     let mut reader =
         ::csv::ReaderBuilder::new().trim(::csv::Trim::All).from_reader(text.as_bytes());
@@ -88,7 +132,13 @@ pub fn read_table(
         |error: ::csv::Error| TableError::Malformed { name: name.into(), why: error.to_string() };
     let header: Vec<String> =
         reader.headers().map_err(malformed)?.iter().map(String::from).collect();
-    let sides = sides(name, &header, columns)?;
+    if let Some(Meaning { column, .. }) =
+        meanings.iter().find(|meaning| !header.contains(&meaning.column))
+    {
+        let columns = header.join(", ");
+        return Err(TableError::NoColumn { name: name.into(), column: column.clone(), columns });
+    }
+    let sides = sides(name, &header, columns, meanings)?;
     let first = sides
         .iter()
         .flat_map(|(_, sources)| sources)
@@ -100,8 +150,23 @@ pub fn read_table(
     let error_column = header.iter().position(|column| column == "error");
     let mut read: Vec<Side> =
         sides.iter().map(|(side, _)| Side { name: side.clone(), ..Side::default() }).collect();
+    let unclear = |place: &usize| {
+        let column = &header[*place];
+        !meanings.iter().any(|meaning| meaning.column == *column)
+            && !history_columns().any(|own| own == column)
+    };
+    let unclear: Vec<usize> = keys.iter().copied().filter(|place| unclear(place)).collect();
     for row in reader.records() {
         let row = row.map_err(malformed)?;
+        // Settings are words and whole numbers.
+        let holds_figures = |place: &&usize| {
+            let cell = row.get(**place).unwrap_or_default();
+            looks_measured(&header[**place]) && cell.parse::<f64>().is_ok()
+                || cell.parse::<f64>().is_ok_and(|value| value.fract() != 0.0)
+        };
+        if let Some(&place) = unclear.iter().find(holds_figures) {
+            return Err(TableError::Unclear { name: name.into(), column: header[place].clone() });
+        }
         let line = row.position().map_or(0, ::csv::Position::line);
         let keys: Vec<(String, String)> = keys
             .iter()
@@ -127,8 +192,41 @@ pub fn read_table(
     Ok(read.into_iter().map(|side| if repeats { side.join_repeats() } else { side }).collect())
 }
 
-/// The measure at the start of a column's name, and the rest of the name.
-fn measured(column: &str) -> Option<(Measure, f64, &str)> {
+/// Whether a column's name has a word of measures.
+fn looks_measured(column: &str) -> bool {
+    const WORDS: [&str; 18] = [
+        "iops",
+        "bandwidth",
+        "throughput",
+        "latency",
+        "lat",
+        "bw",
+        "rate",
+        "ops",
+        "mbps",
+        "mean",
+        "avg",
+        "average",
+        "median",
+        "p50",
+        "p95",
+        "p99",
+        "elapsed",
+        "runtime",
+    ];
+    let lower = column.to_ascii_lowercase();
+    lower.contains("/s")
+        || lower
+            .split(|letter: char| !letter.is_ascii_alphanumeric())
+            .any(|word| WORDS.contains(&word))
+}
+
+/// The measure at the start of a column's name, and the rest of the name; or that which the user
+/// says it holds.
+fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
+    if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
+        return meaning.measure.map(|(measure, scale)| (measure, scale, ""));
+    }
     let lower = column.to_ascii_lowercase();
     let fits = |name: &str| {
         let rest = lower.strip_prefix(name)?;
@@ -144,6 +242,7 @@ fn sides(
     name: &str,
     header: &[String],
     columns: Option<&Columns>,
+    meanings: &[Meaning],
 ) -> Result<Vec<(String, Vec<Source>)>, TableError> {
     let all = || header.join(", ");
     if let Some(Columns { a, b }) = columns {
@@ -151,8 +250,8 @@ fn sides(
             let column = header.iter().position(|column| column == wanted).ok_or_else(|| {
                 TableError::NoColumn { name: name.into(), column: wanted.clone(), columns: all() }
             })?;
-            let (measure, scale) = measured(wanted)
-                .map_or((Measure::Iops, 1.0), |(measure, scale, _)| (measure, scale));
+            let (measure, scale, _) = measured(wanted, meanings)
+                .ok_or_else(|| TableError::Unclear { name: name.into(), column: wanted.clone() })?;
             Ok((wanted.clone(), vec![Source { measure, scale, column, interval: None }]))
         };
         return Ok(vec![side(a)?, side(b)?]);
@@ -161,7 +260,7 @@ fn sides(
         .iter()
         .enumerate()
         .filter_map(|(place, column)| {
-            measured(column).map(|(measure, scale, rest)| (place, measure, scale, rest))
+            measured(column, meanings).map(|(measure, scale, rest)| (place, measure, scale, rest))
         })
         .collect();
     let at = |measure: Measure, rest: &str| {

@@ -7,7 +7,7 @@ fn program() -> Program {
 
 fn published(name: &str) -> Comparison {
     let path = format!("{}/../dialect/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
-    let sides = read_table(name, &fs::read_to_string(path).unwrap(), None).unwrap();
+    let sides = read_table(name, &fs::read_to_string(path).unwrap(), None, &[]).unwrap();
     let [a, b] = &sides[..] else { panic!("two sides: {sides:?}") };
     compare(a, b, program(), WORTH_PERCENT)
 }
@@ -141,29 +141,60 @@ fn only_significant_losses_fail_a_threshold() {
 fn tables_with_one_side_intervals_and_repeats() {
     let ours = "point,op,seed,throughput_bytes_per_s,throughput_bytes_per_s_low_95,throughput_bytes_per_s_high_95,error\r\n\
                 0,read,1,1000,990,1010,\r\n1,write,1,,,,no space\r\n";
-    let sides = read_table("x.csv", ours, None).unwrap();
+    let sides = read_table("x.csv", ours, None, &[]).unwrap();
     let [one] = &sides[..] else { panic!("one side: {sides:?}") };
     assert_eq!(one.asked[0].question, "op=read", "neither its row nor its seed");
     assert_eq!(one.asked[0].readings[0].interval_95, Some([990.0, 1010.0]));
     assert_eq!(one.asked[1].error.as_deref(), Some("no space"));
-    let repeats = read_table("x.csv", "op,IOPS\nread,10\nread,12\n", None).unwrap();
+    let repeats = read_table("x.csv", "op,IOPS\nread,10\nread,12\n", None, &[]).unwrap();
     assert_eq!(repeats[0].asked[0].readings[0].runs, [10.0, 12.0]);
     let columns = Columns { a: "old".into(), b: "new".into() };
-    let named = read_table("x.csv", "case,old,new\nx,10,12\n", Some(&columns)).unwrap();
+    let text = "case,old,new\nx,10,12\n";
+    let error = read_table("x.csv", text, Some(&columns), &[]).unwrap_err().to_string();
+    assert!(error.contains("'old'") && error.contains("--measure"), "{error}");
+    let meanings = ["old=iops", "new=iops"].map(|text| text.parse().unwrap());
+    let named = read_table("x.csv", text, Some(&columns), &meanings).unwrap();
     assert_eq!((named[0].name.as_str(), named[1].asked[0].readings[0].value), ("old", 12.0));
     for (text, words) in [
         ("a,b\n1,2\n", "no column holds"),
         ("op,iops\nread,fast\n", "'fast'"),
         ("a,iops\n1\n", "CSV"),
     ] {
-        let error = read_table("x.csv", text, None).unwrap_err().to_string();
+        let error = read_table("x.csv", text, None, &[]).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
     let missing = Columns { a: "old".into(), b: "gone".into() };
     assert!(
-        read_table("x.csv", "case,old\nx,1\n", Some(&missing))
+        read_table("x.csv", "case,old\nx,1\n", Some(&missing), &meanings[..1])
             .unwrap_err()
             .to_string()
             .contains("'gone'")
     );
+}
+
+#[test]
+fn a_column_that_may_hold_a_measure_is_asked_about() {
+    let read = |text: &str, meanings: &[&str]| {
+        let meanings: Vec<Meaning> = meanings.iter().map(|text| text.parse().unwrap()).collect();
+        read_table("x.csv", text, None, &meanings)
+    };
+    // The name or the values suggest a measure.
+    for text in
+        ["case,bandwidth,iops\nx,20,5\n", "case,y,iops\nx,20.5,5\n", "Total MB/sec,iops\n7,5\n"]
+    {
+        let error = read(text, &[]).unwrap_err().to_string();
+        assert!(error.contains("--measure"), "{error}");
+    }
+    let whole = "case,depth,iops\nx,8,5\n";
+    assert_eq!(read(whole, &[]).unwrap()[0].asked[0].keys.len(), 2);
+    let text = "case,y,iops\nx,20.5,5\n";
+    let as_measure = &read(text, &["y=MiB/s"]).unwrap()[0];
+    assert_eq!(as_measure.asked[0].question, "case=x");
+    let readings: Vec<(Measure, f64)> =
+        as_measure.asked[0].readings.iter().map(|one| (one.measure, one.value)).collect();
+    assert_eq!(readings, [(Measure::Throughput, 20.5 * 1_048_576.0), (Measure::Iops, 5.0)]);
+    let as_setting = &read(text, &["y=setting"]).unwrap()[0];
+    assert_eq!(as_setting.asked[0].question, "case=x y=20.5");
+    assert!(read(text, &["z=iops"]).unwrap_err().to_string().contains("'z'"));
+    assert!("y=fast".parse::<Meaning>().unwrap_err().contains("p99_us"));
 }

@@ -83,7 +83,8 @@ pub struct Entry {
     pub id: i64,
     /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// The command: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`.
+    /// The command: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`,
+    /// `import`.
     pub kind: String,
     pub target: String,
     pub machine: String,
@@ -141,7 +142,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A document without points: a comparison or a tuning.
+/// A document without points: a comparison, a tuning or a report of another tool.
 pub struct Other<'a> {
     /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
@@ -156,7 +157,7 @@ pub struct Other<'a> {
 }
 
 /// Kinds of entries without points.
-pub const WITHOUT_POINTS: [&str; 2] = ["compare", "tune"];
+pub const WITHOUT_POINTS: [&str; 3] = ["compare", "tune", "import"];
 
 /// A new entry.
 struct New<'a> {
@@ -238,13 +239,17 @@ impl History {
         })
     }
 
-    /// Stores a comparison or a tuning; returns its number.
+    /// Stores a comparison, a tuning or a report with its figures; returns its number.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn keep_other(&mut self, other: Other<'_>) -> Result<i64, HistoryError> {
+    pub fn keep_other(
+        &mut self,
+        other: Other<'_>,
+        asked: Vec<Measurement>,
+    ) -> Result<i64, HistoryError> {
         let machine = other.fingerprint.machine().to_owned();
-        self.add(New { other, machine: &machine, asked: Vec::new() })
+        self.add(New { other, machine: &machine, asked })
     }
 
     fn add(&mut self, New { other: new, machine, asked }: New<'_>) -> Result<i64, HistoryError> {

@@ -137,7 +137,7 @@ fn a_comparison_is_stored_with_both_fingerprints() {
             program: &program,
             document,
         };
-        history.keep_other(other).unwrap()
+        history.keep_other(other, Vec::new()).unwrap()
     };
     let same = keep(Fingerprint::of_both(one("128"), one("128")));
     let other = keep(Fingerprint::of_both(one("128"), one("4")));

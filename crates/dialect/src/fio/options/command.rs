@@ -17,6 +17,17 @@ pub enum Format {
     JsonPlus,
 }
 
+/// Idle time that a report has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IdleProfile {
+    #[default]
+    None,
+    /// Of all processors together.
+    System,
+    /// Of each processor, too.
+    Processors,
+}
+
 /// The parsed arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
@@ -50,8 +61,8 @@ pub struct Command {
     pub warnings_fatal: bool,
     pub version: bool,
     pub help: bool,
-    /// `--idle-prof=system`: report the idle time of the processors.
-    pub idle: bool,
+    /// `--idle-prof`.
+    pub idle: IdleProfile,
     /// `--showcmd`: print the jobs as a command line.
     pub show: bool,
     /// `--enghelp` and `--cmdhelp`: an engine or an option to describe; empty: all.
@@ -118,7 +129,7 @@ impl Default for Command {
             warnings_fatal: false,
             version: false,
             help: false,
-            idle: false,
+            idle: IdleProfile::None,
             show: false,
             engine_help: None,
             option_help: None,
@@ -232,12 +243,17 @@ impl Command {
             "json" => self.json = Some(text.into()),
             "destroy-data" => self.destroy.push(text.into()),
             "section" => self.only.push(text),
-            "idle-prof" if text == "system" => self.idle = true,
             "idle-prof" => {
-                return Err(FioError::Usage(format!(
-                    "command line: --idle-prof={}: halfpower counts the idle time of all processors together; use --idle-prof=system",
-                    cut(&text)
-                )));
+                self.idle = match text.as_str() {
+                    "system" => IdleProfile::System,
+                    "percpu" => IdleProfile::Processors,
+                    other => {
+                        return Err(FioError::Usage(format!(
+                            "command line: --idle-prof={}: use --idle-prof=system or --idle-prof=percpu",
+                            cut(other)
+                        )));
+                    }
+                };
             }
             "output-format" => self.formats = formats(&text)?,
             "terse-version" => self.terse_version = terse_version(&text)?,

@@ -29,7 +29,13 @@ pub fn engine_names() -> String {
 pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
-    found.ok_or_else(|| format!("not supported; write one of {}", names()))
+    found.ok_or_else(|| match text {
+        "filecreate" | "filestat" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" => {
+            "it times operations on whole files or directories; use halfpower metadata DIRECTORY --files N".into()
+        }
+        "splice" => "pages moved between pipes are not served; use psync or mmap".into(),
+        _ => format!("not supported; write one of {}", names()),
+    })
 }
 
 /// fio's usual name of an engine.

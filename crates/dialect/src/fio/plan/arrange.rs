@@ -33,8 +33,10 @@ pub enum Found {
 pub struct FilePlan {
     pub path: PathBuf,
     pub bytes: u64,
-    /// How to create it; `None`: it exists already.
+    /// How to create it or make it longer; `None`: it exists already.
     pub made: Option<NewFile>,
+    /// It is a user's file that may be overwritten, and becomes longer.
+    pub lengthened: bool,
     pub written: bool,
     /// Whether no job transfers data to or from it.
     pub idle: bool,
@@ -141,14 +143,15 @@ struct Region {
 }
 
 /// Computes a clone's part of file number `file` of `count`, and the size and number of its
-/// passes; `found` is the existing file.
+/// passes; `found` is the existing file, and whether it may be overwritten.
 fn region(
     job: &Job,
     clone: u32,
     (file, count): (u64, u64),
     path: &Path,
-    found: Found,
+    (found, may_destroy): (Found, bool),
 ) -> Result<Region, FioError> {
+    let lengthens = may_destroy && matches!(found, Found::File(_));
     let options = &job.options;
     let shown = path.display();
     let there = match found {
@@ -218,9 +221,9 @@ fn region(
     }
     let end = start.checked_add(len).ok_or_else(overflow)?;
     match found {
-        Found::File(bytes) | Found::Device(bytes) if end > bytes => {
+        Found::File(bytes) | Found::Device(bytes) if end > bytes && !lengthens => {
             return Err(job.wrong(format!(
-                "size: {shown} has {}, but {} of it are needed; lower size or offset, or remove the file so that it is laid out again",
+                "size: {shown} has {}, but {} of it are needed; lower size or offset, or, if its data may be lost, write --destroy-data={shown} (fio overwrites it without asking)",
                 show_size(bytes),
                 show_size(end)
             )));
@@ -343,7 +346,8 @@ impl Arrangement {
             let seen = laid_out
                 .filter(|_| found == Found::Nothing && job.options.size.is_none())
                 .unwrap_or(found);
-            let region = region(job, clone, (number as u64, count), &path, seen)?;
+            let found_there = (seen, destroy.contains(&path));
+            let region = region(job, clone, (number as u64, count), &path, found_there)?;
             files.push(self.file(job, path, found, region.end));
             parts.push(region);
         }
@@ -376,7 +380,8 @@ impl Arrangement {
         let options = &job.options;
         let fills = options.reads || options.overwrite || options.engine.is_mapped();
         let made = match (found, fills, options.fallocate) {
-            (Found::File(_) | Found::Device(_) | Found::Endless, _, _) => None,
+            (Found::File(bytes), _, _) if bytes >= end => None,
+            (Found::Device(_) | Found::Endless, _, _) => None,
             // The engine makes no I/O.
             _ if !options.engine.does_io() => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
@@ -386,9 +391,9 @@ impl Arrangement {
             (_, false, Fallocate::None) => Some(NewFile::Sparse),
         };
         let bytes = match found {
-            Found::File(bytes) | Found::Device(bytes) => bytes,
+            Found::Device(bytes) => bytes,
             // Only the beginning of an existing file may be used; its length stays.
-            Found::Made(bytes) => bytes.max(end),
+            Found::File(bytes) | Found::Made(bytes) => bytes.max(end),
             Found::Nothing | Found::Endless | Found::Other(_) => end,
         };
         let file = match self.files.iter().position(|file| file.path == path) {
@@ -398,6 +403,7 @@ impl Arrangement {
                     path,
                     bytes,
                     made,
+                    lengthened: false,
                     written: false,
                     idle: true,
                     grows: false,
@@ -408,6 +414,10 @@ impl Arrangement {
         let entry = &mut self.files[file];
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
+        if matches!(found, Found::File(_)) && made.is_some() {
+            entry.lengthened = true;
+            entry.made = entry.made.or(made);
+        }
         entry.grows |= options.fills && made == Some(NewFile::Sparse);
         entry.idle &= !options.engine.does_io();
         if made == Some(NewFile::Filled) {

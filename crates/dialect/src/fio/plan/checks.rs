@@ -240,9 +240,9 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             show_size(job.request_bytes())
         )));
     }
-    if options.service_run > 1 && options.random && job.file_count() > 1 {
+    if options.service_run > 1 && options.random && job.file_count() > 1 && !job.spreads() {
         warnings.push(format!(
-            "{}: file_service_type with a number: random requests change the file one by one",
+            "{}: file_service_type with a number: these random requests change the file one by one",
             job.shown()
         ));
     }

@@ -4,7 +4,7 @@ use super::checks::check;
 use crate::fio::options::error::FioError;
 use crate::fio::options::job_options::Options;
 use crate::fio::options::jobfile::{At, Section, Setting, cut};
-use crate::fio::options::kinds::Distribution;
+use crate::fio::options::kinds::{Distribution, FileService};
 use crate::fio::options::table::canonical;
 use crate::fio::options::trace::{Action, Entry, Trace};
 use crate::fio::options::value::Amount;
@@ -119,13 +119,25 @@ impl Job {
     }
 
     /// Whether offsets are random and requests differ in size, are longer than their alignment, or
-    /// choose their file by a distribution.
+    /// choose their file first.
     fn may_overlap(&self) -> bool {
         let options = &self.options;
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
         // Files that are drawn differ in how much is left of each.
-        let apart = self.file_count() > 1 && options.service.is_skewed();
+        let apart = self.file_count() > 1 && (options.service.is_skewed() || self.takes_turns());
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
+    }
+
+    /// Whether each of several files has random places of its own, and requests choose the file
+    /// first. What is verified keeps one order over all files, which reading back repeats.
+    pub(crate) fn takes_turns(&self) -> bool {
+        let options = &self.options;
+        self.file_count() > 1
+            && options.random
+            && options.service != FileService::Sequential
+            && options.distribution == Distribution::Uniform
+            && options.random_percent == [100; 2]
+            && options.verify.is_none()
     }
 
     /// Whether such offsets are distributed evenly over its files.

@@ -155,9 +155,11 @@ pub fn json(result: &FioResult, plus: bool) -> String {
         global: (!result.plan.global.is_empty()).then(|| strings(&result.plan.global)),
         jobs: result.entries().iter().map(|entry| job(entry, result, plus)).collect(),
         disk_util: disks(result),
-        cpu_idleness: result
-            .idle_percent()
-            .map(|percent| Ordered(vec![("system".to_string(), percent)])),
+        cpu_idleness: result.idle_percent().map(|percent| {
+            let each = result.each_idle().iter();
+            let each = each.map(|(processor, percent)| (format!("cpu-{processor}"), *percent));
+            Ordered([("system".to_string(), percent)].into_iter().chain(each).collect())
+        }),
         halfpower: ours(result),
     };
     serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n"

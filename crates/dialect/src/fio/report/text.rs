@@ -58,6 +58,11 @@ fn write(text: &mut String, result: &FioResult) -> fmt::Result {
     }
     if let Some(percent) = result.idle_percent() {
         writeln!(text, "\nCPU idleness:\n  system: {percent:3.2}%")?;
+        let each: Vec<String> =
+            result.each_idle().iter().map(|(_, percent)| format!("{percent:3.2}%")).collect();
+        if !each.is_empty() {
+            writeln!(text, "  percpu: {}", each.join(", "))?;
+        }
     }
     for group in &result.groups {
         if let Some(ns) = group.usage.sync_ns {

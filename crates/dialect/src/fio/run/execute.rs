@@ -4,12 +4,14 @@ use super::failures::JobError;
 use super::group::{Group, NotRun};
 use super::result::FioResult;
 use super::system_stats::SystemStats;
+use crate::fio::options::command::IdleProfile;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::{ExitWhat, engine_name};
 use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan};
 use crate::fio::plan::jobs::{Job, Plan};
 use crate::fio::plan::translate;
 use crate::parse::is_twin;
+use crate::sqlio::shares;
 use machine::{Buffers, Machine, TargetFacts, TargetKind, TargetSpec};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,6 +103,7 @@ pub fn run<M: Machine>(
         targets.iter().map(|target| machine.target_facts(target)).collect();
     let all = All { machine, plan, asked, targets: &targets, facts: &facts, system_stats };
     let arrangement = &runnable(asked, &not_run, &places);
+    let processors = machine.processors();
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
         groups.push(
@@ -111,6 +114,8 @@ pub fn run<M: Machine>(
             break;
         }
     }
+    let idle = shares(&processors, &machine.processors()).into_iter().map(|[_, _, idle]| idle);
+    let processors_idle = processors.iter().map(|one| one.processor).zip(idle).collect();
     // As in fio, files stay unless a job has `unlink`, and engines without I/O have none. Those of
     // a failed run do not stay.
     let failed = groups.iter().flat_map(|group| &group.jobs).any(|job| job.error.is_some());
@@ -137,7 +142,8 @@ pub fn run<M: Machine>(
         machine: machine.facts(),
         ended_unix_ms: system_stats.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
-        shows_idle: false,
+        idle: IdleProfile::None,
+        processors_idle,
     })
 }
 
@@ -345,7 +351,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     let simulated = is_twin(&file.path);
     TargetSpec {
         places: vec![file.path.clone()],
-        destroy: if file.written && !simulated && file.made.is_none() {
+        destroy: if file.lengthened || (file.written && !simulated && file.made.is_none()) {
             vec![file.path.clone()]
         } else {
             Vec::new()
@@ -353,6 +359,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         destroy_signed,
         as_is: true,
         create: file.made.is_some(),
+        lengthen: file.lengthened,
         new_file: file.made.unwrap_or_default(),
         // A simulated volume gets the size it needs. A file without I/O only needs its name.
         size: Some(match file {
@@ -364,7 +371,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     }
 }
 
-/// Initial length of a file that grows as it is written: the minimum of a test file.
+/// Initial length of a file that grows as it is written.
 const GROWING_BYTES: u64 = 4096;
 /// Length of a file without I/O: such jobs may name sizes that do not fit on any file system.
 const IDLE_BYTES: u64 = 1 << 20;

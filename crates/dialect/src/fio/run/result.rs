@@ -7,6 +7,7 @@ use super::steady::Steady;
 use super::stream_stats::merged;
 use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::system_stats::{Counts, DiskUse};
+use crate::fio::options::command::IdleProfile;
 use crate::fio::options::trace::Entry as TraceEntry;
 use crate::fio::plan::jobs::{Job, Plan};
 use machine::{CpuTimes, MachineFacts, Nanos, TargetFacts, Usage};
@@ -246,8 +247,11 @@ pub struct FioResult {
     pub ended_unix_ms: u64,
     /// Duration of everything, including laying out files.
     pub elapsed_ns: Nanos,
-    /// The report has the idle time of the processors.
-    pub shows_idle: bool,
+    /// Idle time that the report has.
+    pub idle: IdleProfile,
+    /// Number and idle share in percent of each processor during the runs, if the machine counts
+    /// them.
+    pub processors_idle: Vec<(u32, f64)>,
 }
 
 /// One entry of a report: a clone, or a whole reporting group.
@@ -275,8 +279,13 @@ impl FioResult {
         };
         let whole_ns = sum(|usage| usage.elapsed_ns) * f64::from(self.machine.processors);
         let busy_ns = sum(|usage| usage.cpu.machine_ns);
-        (self.shows_idle && whole_ns > 0.0)
+        (self.idle != IdleProfile::None && whole_ns > 0.0)
             .then(|| ((1.0 - busy_ns / whole_ns) * 100.0).clamp(0.0, 100.0))
+    }
+
+    /// Number and idle share of each processor, if the report has it.
+    pub(crate) fn each_idle(&self) -> &[(u32, f64)] {
+        if self.idle == IdleProfile::Processors { &self.processors_idle } else { &[] }
     }
 
     /// Lists every failed job with the reason.

@@ -52,13 +52,14 @@ impl Spread {
 impl FileTurns {
     /// Picks the file of the next request, with free space in it if that matters.
     fn file_of_spread(&self, state: &State, number: u64) -> u64 {
+        let turn = number / self.service_run.max(1);
         let first = match self.service {
-            FileService::RoundRobin => number % self.files,
+            FileService::RoundRobin => turn % self.files,
             FileService::Sequential if state.maps.is_empty() => {
                 state.issued / self.part.1 % self.files
             }
             FileService::Sequential => 0,
-            _ => self.draw.file(self.seed, !number),
+            _ => self.draw.file(self.seed, !turn),
         };
         let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
         (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
