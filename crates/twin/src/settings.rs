@@ -3,7 +3,7 @@
 
 use crate::description::{Description, Drive};
 use crate::ram_cache::WritePolicy;
-use crate::volume::{Kind, Parity};
+use crate::volume::{Kind, Maker};
 use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
 use machine::with_settings;
@@ -25,6 +25,7 @@ pub struct Setup {
     pub wce: bool,
     pub stripe: u64,
     pub volume: Kind,
+    pub maker: Maker,
     pub failed: Option<u32>,
     /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
@@ -59,7 +60,7 @@ impl Given {
 }
 
 /// Applied in this order, whatever the order in a name.
-pub const SETTINGS: [(&str, &str); 20] = [
+pub const SETTINGS: [(&str, &str); 21] = [
     ("drive=NAME", "drive model, one of the machine's"),
     ("disks=N", "how many, as one volume"),
     ("buses=N", "number of buses, filled in disk order"),
@@ -68,6 +69,10 @@ pub const SETTINGS: [(&str, &str); 20] = [
     ("start=SIZE", "offset of files from the start of a row of chunks"),
     ("raid=0|1|5|10", "stripe, mirror, stripe with rotating parity, or stripe over mirrored pairs"),
     ("parity=host|array", "who computes parity: the processor, or an array with buses of its own"),
+    (
+        "striping=host|adapter|array",
+        "who makes the stripe of RAID 0 or 10: the processor, the adapter, or an array with buses of its own",
+    ),
     ("failed=DISK", "a disk of a mirror, of RAID 5 or of RAID 10 has failed (the first is 0)"),
     ("rebuild=on|off", "rebuild the failed disk while the volume is in use"),
     ("ramcache=SIZE", "RAM cache in front of the volume (0: no cache)"),
@@ -133,8 +138,21 @@ fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))
         && raid.value != "5"
     {
-        let reason = format!("{} has no parity; give raid=5, or leave out parity", raid.text());
+        let instead = if raid.value == "1" { "" } else { " (or striping=array)" };
+        let reason =
+            format!("{} has no parity; give raid=5, or leave out parity{instead}", raid.text());
         return Some((parity, reason));
+    }
+    if let Some(striping) = given("striping") {
+        let parity = given("parity").or_else(|| given("raid").filter(|raid| raid.value == "5"));
+        if let Some(parity) = parity {
+            let reason =
+                format!("with {}, parity=host|array says who; leave out striping", parity.text());
+            return Some((striping, reason));
+        }
+        if let Some(mirror) = given("raid").filter(|raid| raid.value == "1") {
+            return Some((striping, format!("{} is no stripe; leave out striping", mirror.text())));
+        }
     }
     if let Some(write) = given("ramwrite") {
         let cache = given("ramcache");
@@ -162,6 +180,7 @@ impl Setup {
             wce: volume.wce,
             stripe: volume.stripe_bytes,
             volume: Kind::Stripe,
+            maker: Maker::Host,
             failed: None,
             rebuild: false,
             start: 0,
@@ -282,12 +301,11 @@ impl Setup {
             "wce" => self.wce = switch()?,
             "stripe" => self.stripe = size()?,
             "raid" => {
-                self.volume = match (value, self.volume) {
-                    ("0", _) => Kind::Stripe,
-                    ("1", _) => Kind::Mirror,
-                    ("5", Kind::Raid5(parity)) => Kind::Raid5(parity),
-                    ("5", _) => Kind::Raid5(Parity::Host),
-                    ("10", _) => Kind::Raid10,
+                self.volume = match value {
+                    "0" => Kind::Stripe,
+                    "1" => Kind::Mirror,
+                    "5" => Kind::Raid5,
+                    "10" => Kind::Raid10,
                     _ => return Err(wrong(setting, "give 0, 1, 5 or 10")),
                 }
             }
@@ -295,11 +313,18 @@ impl Setup {
             "failed" => self.failed = Some(number(0, 63)?),
             "rebuild" => self.rebuild = switch()?,
             "parity" => {
-                self.volume = Kind::Raid5(match value {
-                    "host" => Parity::Host,
-                    "array" => Parity::Array,
+                self.volume = Kind::Raid5;
+                self.maker = match value {
+                    "host" => Maker::Host,
+                    "array" => Maker::Array,
                     _ => return Err(wrong(setting, "give host or array")),
-                });
+                };
+            }
+            "striping" => {
+                self.maker = [Maker::Host, Maker::Adapter, Maker::Array]
+                    .into_iter()
+                    .find(|maker| maker.name() == value)
+                    .ok_or_else(|| wrong(setting, "give host, adapter or array"))?;
             }
             "ramcache" => {
                 let policy = self.ram_cache.map_or(WritePolicy::Back, |(_, policy)| policy);
@@ -365,7 +390,7 @@ impl Setup {
         let raid = match self.volume {
             Kind::Stripe => "raid=0",
             Kind::Mirror => "raid=1",
-            Kind::Raid5(_) => "raid=5",
+            Kind::Raid5 => "raid=5",
             Kind::Raid10 => "raid=10",
         };
         if !self.volume.takes(self.disks) {
@@ -410,11 +435,15 @@ impl Setup {
                 format!("the drive {} has no write cache to switch; leave out wce", self.drive),
             ));
         }
-        if self.volume == Kind::Raid5(Parity::Array) && !on_a_bus {
+        let made = has("parity").or_else(|| has("striping"));
+        if let Some(made) = made.filter(|_| self.maker != Maker::Host && !on_a_bus) {
             return Err(wrong(
-                "parity=array",
-                "this drive has no bus for an array to use; choose a drive on a bus",
+                &made.text(),
+                format!("the drive {} has no bus; choose a drive on a bus", self.drive),
             ));
+        }
+        if let Some(striping) = has("striping").filter(|_| self.disks == 1) {
+            return Err(wrong(&striping.text(), "disks=1 is no stripe; give disks=2 or more"));
         }
         Ok(())
     }
@@ -437,7 +466,7 @@ mod tests {
             (setup.drive.as_str(), setup.disks, setup.buses, setup.wce),
             ("st15150w", 4, 2, false)
         );
-        assert_eq!((setup.stripe, setup.volume), (65536, Kind::Raid5(Parity::Array)));
+        assert_eq!((setup.stripe, setup.volume, setup.maker), (65536, Kind::Raid5, Maker::Array));
     }
 
     #[test]
@@ -479,6 +508,7 @@ mod tests {
             ["drive=st15150w", "latency=200", "wce=on", "memory=8m"],
             ["ramwrite=through", "ramcache=4m", "stripe=8k", "disks=2"],
             ["parity=array", "raid=5", "disks=4", "failed=1"],
+            ["striping=array", "raid=10", "disks=4", "failed=1"],
         ] {
             let parse = |rest: &String| Setup::parse(&format!("gateway-1997{rest}")).unwrap();
             let all: Vec<Setup> = permutations(&settings).iter().map(parse).collect();
@@ -500,6 +530,10 @@ mod tests {
             (["disks=4", "raid=1", "parity=host"], ["parity=host", "raid=1"]),
             (["disks=4", "raid=10", "parity=array"], ["parity=array", "raid=10"]),
             (["disks=1", "ramcache=0", "ramwrite=back"], ["ramwrite=back", "ramcache=0"]),
+            (["disks=4", "raid=5", "striping=array"], ["striping=array", "raid=5"]),
+            (["disks=4", "parity=host", "striping=array"], ["striping=array", "parity=host"]),
+            (["disks=2", "raid=1", "striping=adapter"], ["striping=adapter", "raid=1"]),
+            (["disks=1", "raid=0", "striping=adapter"], ["striping=adapter", "disks=1"]),
             (["disks=2", "raid=0", "failed=1"], ["failed=1", "raid=0"]),
             (["disks=2", "raid=1", "rebuild=on"], ["rebuild=on", "failed=DISK"]),
             (["wce=on", "disks=2", "wce=off"], ["wce=on", "wce=off"]),
@@ -545,6 +579,7 @@ mod tests {
             ("gateway-1997,start=100", "multiple of 512"),
             ("gateway-1997,shape=threads", "engine 'threads'"),
             ("nvme,disks=3,raid=5,parity=array", "no bus"),
+            ("nvme,disks=3,striping=adapter", "no bus"),
             ("gateway-1997,link=200", "buses=N"),
             ("nvme,pci=200", "no I/O bus"),
             ("nvme,processor=0", "from 1 to 10000"),
