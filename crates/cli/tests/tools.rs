@@ -140,6 +140,46 @@ fn sqlio() {
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
 
+/// The published volume: the gains of `twin validate`, from the command of the study.
+#[test]
+fn sqlios_study_of_the_published_volume_has_the_published_gains() {
+    let here = tempfile::tempdir().unwrap();
+    let study = "sqlio --matrix --runtime 5s twin:server-raid10,start=31.5k twin:server-raid10,start=64k --json two.json";
+    let done = halfpower(here.path(), study);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    for column in ["A IOPS", "A MiB/s", "B MiB/s", "A p50", "B p50"] {
+        assert!(
+            text.lines().any(|line| line.starts_with("op ") && line.contains(column)),
+            "{text}"
+        );
+    }
+    let text = std::fs::read_to_string(here.path().join("two.json")).unwrap();
+    let comparison: results::compare::Comparison = serde_json::from_str(&text).unwrap();
+    let mean = |kind: &str| {
+        let of = |one: &&results::compare::Summary| one.kind.as_deref() == Some(kind);
+        comparison.summaries.iter().find(of).unwrap().mean_percent
+    };
+    for (kind, published) in [
+        ("random reads", 22.7),
+        ("random writes", 16.5),
+        ("sequential reads", 5.8),
+        ("sequential writes", 8.0),
+    ] {
+        let gain = mean(kind);
+        assert!((gain - published).abs() < 5.0, "{kind}: {gain}, published {published}");
+    }
+    assert!(mean("random reads") > mean("sequential reads"), "random more than sequential");
+    let validated = halfpower(here.path(), "twin validate --json");
+    let validated: serde_json::Value = serde_json::from_slice(&validated.stdout).unwrap();
+    let gains = validated["alignment"].as_array().unwrap();
+    let reads = gains.iter().filter(|one| one["op"] == "read" && one["random"] == false);
+    let reads: Vec<f64> = reads.map(|one| one["simulated"].as_f64().unwrap()).collect();
+    let validated = reads.iter().sum::<f64>() / reads.len() as f64;
+    let commanded = mean("sequential reads");
+    assert!((commanded - validated).abs() < 1.0, "one study: {commanded} and {validated}");
+}
+
 /// The published alignment study on simulated machines: one file starts 31.5 KiB into a row of
 /// chunks, the other at a row.
 #[test]

@@ -5,6 +5,7 @@
 
 use crate::bus::BusKind;
 use crate::device::{Model, Tunable};
+use crate::volume::Kind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -117,6 +118,9 @@ pub struct FileSystem {
 #[serde(deny_unknown_fields)]
 pub struct Volume {
     pub drive: String,
+    /// `stripe`, `mirror`, `raid5` or `raid10`.
+    #[serde(default)]
+    pub kind: Kind,
     pub disks: u32,
     /// Filled in disk order.
     pub buses: u32,

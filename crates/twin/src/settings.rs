@@ -179,7 +179,7 @@ impl Setup {
             buses: volume.buses,
             wce: volume.wce,
             stripe: volume.stripe_bytes,
-            volume: Kind::Stripe,
+            volume: volume.kind,
             maker: Maker::Host,
             failed: None,
             rebuild: false,

@@ -16,15 +16,15 @@ use workload::OpKind;
 
 /// Without a write cache: in the published sequential writes all outstanding requests together take
 /// one revolution, whatever the depth.
-const VOLUME: &str = "server-2003,disks=4,raid=10,stripe=32k,wce=off";
+const VOLUME: &str = "server-raid10";
 
 /// On a chunk, and at sector 63.
 const STARTS: [&str; 2] = ["64k", "32256"];
 
-/// The published file has 80 GB; these disks hold 70.
+/// The published file has 80 GB; the volume holds 70.
 const FILE_BYTES: u64 = 64 << 30;
 
-/// Virtual time of a point. The published 300 s give the same gains.
+/// Virtual time of a point.
 const RUN: &str = "5s";
 
 /// Tolerance of an average, in percentage points.

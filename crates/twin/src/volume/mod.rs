@@ -31,10 +31,11 @@ impl Maker {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// RAID 0: chunks round robin.
+    #[default]
     Stripe,
     /// RAID 1: each member holds everything.
     Mirror,
