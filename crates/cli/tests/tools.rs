@@ -140,6 +140,35 @@ fn sqlio() {
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
 
+/// The published IOzone write matrix (KB/s): 21 to 37 MB/s from 16 MB on, 164 to 280 with a RAM
+/// cache, and 32 to 41 for a file of twice the cache.
+#[test]
+fn iozones_buffered_writes_run_at_memory_speed_below_the_ram_cache() {
+    let here = tempfile::tempdir().unwrap();
+    let matrix = |machine: &str| -> Vec<(u64, f64)> {
+        let words = "iozone -Ra -i 0 -+n -n 4m -g 512m -y 4m -q 4m -f";
+        let done = halfpower(here.path(), &format!("{words} twin:{machine}"));
+        let text = String::from_utf8(done.stdout).unwrap();
+        let rows = text.lines().map(|line| line.replace('"', "")).filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+        });
+        let rows: Vec<(u64, f64)> = rows.collect();
+        assert_eq!(rows.len(), 8, "{text}");
+        rows
+    };
+    let (without, with) = (matrix("laptop-xp"), matrix("laptop-xp,ramcache=256m"));
+    assert!(without[0].1 > 200_000.0, "4 MB stay in memory: {without:?}");
+    for ((kb, without), (_, with)) in without.into_iter().zip(with).skip(2) {
+        assert!((20_000.0..40_000.0).contains(&without), "{kb} KB: {without}");
+        if kb <= 256 << 10 {
+            assert!((164_000.0..280_000.0).contains(&with), "{kb} KB: {with}");
+        } else {
+            assert!((30_000.0..60_000.0).contains(&with), "the cliff: {with}");
+        }
+    }
+}
+
 /// The published volume: the gains of `twin validate`, from the command of the study.
 #[test]
 fn sqlios_study_of_the_published_volume_has_the_published_gains() {

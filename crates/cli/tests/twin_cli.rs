@@ -202,6 +202,11 @@ fn validate_meets_every_goal() {
         every.lines().count()
     );
     let document = halfpower("twin validate --json").good_json();
+    let count = |which: &str| document[which].as_array().unwrap().len();
+    let (fitted, solved) = (count("fitted"), count("solved"));
+    assert!(solved > 24 && fitted > 0, "{fitted} {solved}");
+    let said = format!("{fitted} fitted numbers and {solved} solved from the figures");
+    assert!(text.contains(&said), "{said}: {text}");
     let bars = document["bars"].as_array().unwrap();
     assert!(bars.len() >= 10);
     for bar in bars {
