@@ -149,7 +149,8 @@ fn iozones_buffered_writes_run_at_memory_speed_below_the_ram_cache() {
         let words = "iozone -Ra -i 0 -+n -n 4m -g 512m -y 4m -q 4m -f";
         let done = halfpower(here.path(), &format!("{words} twin:{machine}"));
         let text = String::from_utf8(done.stdout).unwrap();
-        let rows = text.lines().map(|line| line.replace('"', "")).filter_map(|line| {
+        let quoted = text.lines().filter(|line| line.starts_with('"'));
+        let rows = quoted.map(|line| line.replace('"', "")).filter_map(|line| {
             let mut words = line.split_whitespace();
             Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
         });

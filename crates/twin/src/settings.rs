@@ -151,7 +151,10 @@ fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
             return Some((striping, reason));
         }
         if let Some(mirror) = given("raid").filter(|raid| raid.value == "1") {
-            return Some((striping, format!("{} is no stripe; leave out striping", mirror.text())));
+            return Some((
+                striping,
+                format!("{} has no stripe; leave out striping", mirror.text()),
+            ));
         }
     }
     if let Some(write) = given("ramwrite") {
@@ -159,7 +162,7 @@ fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
         if cache.is_none_or(|cache| parse_size(&cache.value) == Ok(0)) {
             let without = cache.map_or_else(
                 || "there is no RAM cache".into(),
-                |cache| format!("{} is no RAM cache", cache.text()),
+                |cache| format!("{} leaves out the cache", cache.text()),
             );
             let reason = format!("{without}; give ramcache=SIZE, or leave out ramwrite");
             return Some((write, reason));
@@ -443,7 +446,10 @@ impl Setup {
             ));
         }
         if let Some(striping) = has("striping").filter(|_| self.disks == 1) {
-            return Err(wrong(&striping.text(), "disks=1 is no stripe; give disks=2 or more"));
+            return Err(wrong(
+                &striping.text(),
+                "disks=1 has nothing to stripe; give disks=2 or more",
+            ));
         }
         Ok(())
     }
