@@ -141,7 +141,7 @@ pub(crate) struct PointArguments {
     /// Percentage of reads in a mix [default: 70]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99), hide_short_help = true)]
     pub(crate) read_percent: Option<u8>,
-    /// Order of the requests: seq, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA,
+    /// Order of the requests: seq, together, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA,
     /// pareto:H, normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
     #[arg(long, value_delimiter = ',', value_parser = Pattern::from_str, default_value = "seq")]
     pub(crate) pattern: Vec<Pattern>,

@@ -22,9 +22,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use tune::knobs::Scene;
-use tune::{
-    LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted, with_settings,
-};
+use tune::{LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted};
 use twin::Twin;
 use workload::{Stop, Workload};
 
@@ -363,7 +361,7 @@ impl Subject for OnTwin {
             return Err(machine::Error::Interrupted);
         }
         // A used machine has data in its caches; each run starts with a new one.
-        let name = with_settings(&self.spec.places[0].to_string_lossy(), &self.wanted);
+        let name = machine::with_settings(&self.spec.places[0].to_string_lossy(), &self.wanted);
         let machine = Twin::from_name(&name)?;
         let spec = TargetSpec { places: vec![name.into()], ..self.spec.clone() };
         let mut target = machine.open(&spec)?;

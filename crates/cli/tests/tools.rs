@@ -140,6 +140,76 @@ fn sqlio() {
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
 
+/// The published IOzone write matrix (KB/s): 21 to 37 MB/s from 16 MB on, 164 to 280 with a RAM
+/// cache, and 32 to 41 for a file of twice the cache.
+#[test]
+fn iozones_buffered_writes_run_at_memory_speed_below_the_ram_cache() {
+    let here = tempfile::tempdir().unwrap();
+    let matrix = |machine: &str| -> Vec<(u64, f64)> {
+        let words = "iozone -Ra -i 0 -+n -n 4m -g 512m -y 4m -q 4m -f";
+        let done = halfpower(here.path(), &format!("{words} twin:{machine}"));
+        let text = String::from_utf8(done.stdout).unwrap();
+        let quoted = text.lines().filter(|line| line.starts_with('"'));
+        let rows = quoted.map(|line| line.replace('"', "")).filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+        });
+        let rows: Vec<(u64, f64)> = rows.collect();
+        assert_eq!(rows.len(), 8, "{text}");
+        rows
+    };
+    let (without, with) = (matrix("laptop-xp"), matrix("laptop-xp,ramcache=256m"));
+    assert!(without[0].1 > 200_000.0, "4 MB stay in memory: {without:?}");
+    for ((kb, without), (_, with)) in without.into_iter().zip(with).skip(2) {
+        assert!((20_000.0..40_000.0).contains(&without), "{kb} KB: {without}");
+        if kb <= 256 << 10 {
+            assert!((164_000.0..280_000.0).contains(&with), "{kb} KB: {with}");
+        } else {
+            assert!((30_000.0..60_000.0).contains(&with), "the cliff: {with}");
+        }
+    }
+}
+
+/// The published volume: the gains of `twin validate`, from the command of the study.
+#[test]
+fn sqlios_study_of_the_published_volume_has_the_published_gains() {
+    let here = tempfile::tempdir().unwrap();
+    let study = "sqlio --matrix --runtime 5s twin:server-raid10,start=31.5k twin:server-raid10,start=64k --json two.json";
+    let done = halfpower(here.path(), study);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    for column in ["A IOPS", "A MiB/s", "B MiB/s", "A p50", "B p50"] {
+        assert!(
+            text.lines().any(|line| line.starts_with("op ") && line.contains(column)),
+            "{text}"
+        );
+    }
+    let text = std::fs::read_to_string(here.path().join("two.json")).unwrap();
+    let comparison: results::compare::Comparison = serde_json::from_str(&text).unwrap();
+    let mean = |kind: &str| {
+        let of = |one: &&results::compare::Summary| one.kind.as_deref() == Some(kind);
+        comparison.summaries.iter().find(of).unwrap().mean_percent
+    };
+    for (kind, published) in [
+        ("random reads", 22.7),
+        ("random writes", 16.5),
+        ("sequential reads", 5.8),
+        ("sequential writes", 8.0),
+    ] {
+        let gain = mean(kind);
+        assert!((gain - published).abs() < 5.0, "{kind}: {gain}, published {published}");
+    }
+    assert!(mean("random reads") > mean("sequential reads"), "random more than sequential");
+    let validated = halfpower(here.path(), "twin validate --json");
+    let validated: serde_json::Value = serde_json::from_slice(&validated.stdout).unwrap();
+    let gains = validated["alignment"].as_array().unwrap();
+    let reads = gains.iter().filter(|one| one["op"] == "read" && one["random"] == false);
+    let reads: Vec<f64> = reads.map(|one| one["simulated"].as_f64().unwrap()).collect();
+    let validated = reads.iter().sum::<f64>() / reads.len() as f64;
+    let commanded = mean("sequential reads");
+    assert!((commanded - validated).abs() < 1.0, "one study: {commanded} and {validated}");
+}
+
 /// The published alignment study on simulated machines: one file starts 31.5 KiB into a row of
 /// chunks, the other at a row.
 #[test]

@@ -202,6 +202,11 @@ fn validate_meets_every_goal() {
         every.lines().count()
     );
     let document = halfpower("twin validate --json").good_json();
+    let count = |which: &str| document[which].as_array().unwrap().len();
+    let (fitted, solved) = (count("fitted"), count("solved"));
+    assert!(solved > 24 && fitted > 0, "{fitted} {solved}");
+    let said = format!("{fitted} fitted numbers and {solved} solved from the figures");
+    assert!(text.contains(&said), "{said}: {text}");
     let bars = document["bars"].as_array().unwrap();
     assert!(bars.len() >= 10);
     for bar in bars {
@@ -537,6 +542,26 @@ fn the_sweep_of_the_published_machine() {
         halfpower(&words).good_json()["points"],
         "the same on every run"
     );
+}
+
+/// Figures 15 and 16 of the 1997 study compare stripes made by the host, the adapter and an array.
+#[test]
+fn the_processor_pays_only_for_the_stripe_that_the_host_makes() {
+    let at = |start: &str, by: &str, request: &str| {
+        let words = format!(
+            "sweep twin:gateway-1997,drive=st34371w,disks=4,buses=2,start={start},striping={by} --op read --request {request} --depth 3 --bytes 32M --json"
+        );
+        let document = halfpower(&words).good_json();
+        let value = |path: &str| number(&points(&document)[0], path);
+        (value("/cpu_ns_per_request/system"), value("/throughput_bytes_per_s"))
+    };
+    let [host, adapter, array] = ["host", "adapter", "array"].map(|by| at("12k", by, "192k"));
+    assert!(host.0 > 1.5 * adapter.0, "four pieces against one request: {host:?} {adapter:?}");
+    assert!(near(adapter.0, array.0, 0.02), "{adapter:?} {array:?}");
+    assert!(near(host.1, adapter.1, 0.03), "the same disk buses: {host:?} {adapter:?}");
+    assert!(array.1 < 0.95 * adapter.1, "two disk buses, one bus to an array: {array:?}");
+    let whole = ["host", "adapter", "array"].map(|by| at("0", by, "64k").0);
+    assert!(whole.iter().all(|one| near(*one, whole[0], 0.02)), "one chunk each: {whole:?}");
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn the_defaults_are_the_originals() {
     assert_eq!(options("-o0").outstanding, None, "plain calls");
     let deep = options("-o8 -mC4 -b8 -S3 -fsequential");
     let workload = deep.workload(Kind::Write, deep.access(), 2, &ENGINES);
+    assert_eq!(workload.pattern, Pattern::Together, "the threads share one position");
     assert_eq!(
         (workload.depth, workload.engine, workload.request_bytes, workload.region_start_bytes),
         (8, Engine::IoUring, 32 << 10, 24 << 10)

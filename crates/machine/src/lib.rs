@@ -12,6 +12,7 @@ pub mod files;
 mod knob;
 mod layer;
 pub mod mark;
+mod name;
 mod run;
 mod source;
 pub mod text;
@@ -33,6 +34,7 @@ pub use layer::{
     ArrayFacts, BurstFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share,
     ThrottleFacts,
 };
+pub use name::with_settings;
 pub use run::{
     Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling,
     Start,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use workload::{Cursor, Filler, Stop, Workload};
+use workload::{Cursor, Filler, Pattern, Stop, Workload};
 
 /// Fast requests are bursty if at least this fraction of the slices has no completion.
 const BURSTY_SHARE: f64 = 0.6;
@@ -272,7 +272,7 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
 }
 
 /// The sources of a workload: one per stream or, for an engine with one request outstanding, one
-/// per unit of depth with a shared cursor.
+/// per unit of depth with a shared cursor. All share it with [`Pattern::Together`].
 ///
 /// # Errors
 /// The workload does not fit the target.
@@ -281,10 +281,15 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     let together = workload.engine.workers(workload.depth);
     let filler = Filler::new(workload);
     let mut streams = Vec::with_capacity((workload.threads * together) as usize);
+    let whole = workload.pattern == Pattern::Together;
+    let alone = together == 1 && (!whole || workload.threads == 1);
+    let mut shared = Arc::new(AtomicU64::new(0));
     for index in 0..workload.threads {
-        let shared = Arc::new(AtomicU64::new(0));
+        if !whole {
+            shared = Arc::new(AtomicU64::new(0));
+        }
         for hand in 0..together {
-            let cursor = if together > 1 { Cursor::Shared(shared.clone()) } else { Cursor::Own };
+            let cursor = if alone { Cursor::Own } else { Cursor::Shared(shared.clone()) };
             let filler = filler.fork(streams.len() as u64);
             streams.push(Stream::new(workload, region, (index, hand), cursor, filler, ramp)?);
         }

@@ -8,7 +8,7 @@
 use crate::histogram::Histogram;
 use crate::slices::Slices;
 use machine::{Allocation, CacheState, Completion, Nanos, Next, Op, Request, RequestSource};
-use workload::{Cursor, Filler, Sequence, Stop, Workload};
+use workload::{Cursor, Filler, Pattern, Sequence, Stop, Workload};
 
 /// Width of the time slices in which completions are counted.
 pub(crate) const SLICE_NS: Nanos = 5_000_000;
@@ -148,7 +148,12 @@ impl Stream {
             } else {
                 sequence.len_blocks()
             };
-            budget = budget.min(part_of(pass, u64::from(hand), together).saturating_mul(unit));
+            let part = if workload.pattern == Pattern::Together {
+                part_of(pass, source, sources)
+            } else {
+                part_of(pass, u64::from(hand), together)
+            };
+            budget = budget.min(part.saturating_mul(unit));
         }
         let pace = workload.rate_iops.map(|rate| {
             let interval = (sources as f64 / rate * 1e9 * 65536.0) as u64;

@@ -5,7 +5,7 @@ use crate::html::environment;
 use crate::terminal::{Tone, paint, table, wrap};
 use crate::{Error, plot};
 use machine::text::printable;
-use machine::units::{show_change, show_change_range, show_time};
+use machine::units::{parse_size, show_change, show_change_range, show_time};
 use minijinja::context;
 use minijinja::value::Value;
 use results::compare::{Comparison, Difference, Measure, Method, Verdict};
@@ -77,7 +77,16 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     if reported {
         head.extend(["95 % interval".into(), String::new()]);
     }
-    let row = |one: &&Difference| {
+    let mut more = Vec::new();
+    if measure == Measure::Iops {
+        more = differences.iter().map(|one| beside(comparison, one)).collect();
+        if more.iter().all(Vec::is_empty) {
+            more.clear();
+        } else {
+            head.extend(["A MiB/s", "B MiB/s", "A p50", "B p50"].map(str::to_owned));
+        }
+    }
+    let row = |(place, one): (usize, &&Difference)| {
         let mut cells: Vec<String> = match keys.is_empty() {
             true => vec![printable(&one.label)],
             false => keys
@@ -98,9 +107,25 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
         if reported {
             cells.extend([interval(one.interval_95_percent), word(one)]);
         }
+        cells.extend(more.get(place).into_iter().flatten().cloned());
         cells
     };
-    (head, differences.iter().map(row).collect(), left)
+    (head, differences.iter().enumerate().map(row).collect(), left)
+}
+
+/// Both sides' bytes per second and median latency, if the size of the requests is known.
+fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
+    let request = one.keys.iter().find(|(key, _)| key == "request");
+    let Some(bytes) = request.and_then(|(_, text)| parse_size(&text.replace(' ', "")).ok()) else {
+        return Vec::new();
+    };
+    let rate = |iops: f64| value(Measure::Throughput, iops * bytes as f64);
+    let mut latencies = comparison.of(Measure::LatencyP50);
+    let latency = latencies.find(|other| other.question == one.question);
+    let median = |of: fn(&Difference) -> f64| {
+        latency.map_or_else(String::new, |other| value(Measure::LatencyP50, of(other)))
+    };
+    vec![rate(one.a), rate(one.b), median(|other| other.a), median(|other| other.b)]
 }
 
 /// How the two sides were measured, in a sentence.

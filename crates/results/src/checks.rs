@@ -255,7 +255,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating
-        || !matches!(workload.pattern, Pattern::Seq | Pattern::Backward)
+        || !(workload.pattern.is_sequential() || workload.pattern == Pattern::Backward)
         || facts.size_bytes == 0
     {
         return 0.0;

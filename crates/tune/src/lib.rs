@@ -21,5 +21,5 @@ pub use document::{
 pub use making::{STRIPE_UNIT, stripe_unit, stripe_unit_of};
 pub use plan::{Change, Plan, Scope, Trial, Wanted};
 pub use profile::{PROFILES, Profile};
-pub use prove::{Target, with_settings};
+pub use prove::Target;
 pub use tuning::{Limits, Subject, tune};

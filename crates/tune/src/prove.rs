@@ -3,6 +3,7 @@
 use crate::knobs::Scene;
 use crate::plan::{Change, Plan, Trial};
 use crate::tuning::changed;
+use machine::with_settings;
 
 /// The target as named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +18,6 @@ impl Target {
     /// Display name.
     pub fn name(&self) -> String {
         self.places.join(", ")
-    }
-}
-
-/// Adds settings (`,wce=on`) to a simulated machine's name, before any file name.
-pub fn with_settings(place: &str, added: &str) -> String {
-    match place.split_once('#') {
-        Some((machine, file)) if !added.is_empty() => format!("{machine}{added}#{file}"),
-        _ => format!("{place}{added}"),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::bus::BusKind;
 use crate::device::{Model, Tunable};
+use crate::volume::Kind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -106,6 +107,10 @@ pub struct FileSystem {
     /// From the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
     pub writeback_period_ms: f64,
+    /// A writer at the dirty limit waits for the first pass of the lazy writer instead of starting
+    /// it.
+    #[serde(default)]
+    pub writers_wait_for_pass: bool,
     /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
     /// A write-through also writes the file-system log.
@@ -117,6 +122,9 @@ pub struct FileSystem {
 #[serde(deny_unknown_fields)]
 pub struct Volume {
     pub drive: String,
+    /// `stripe`, `mirror`, `raid5` or `raid10`.
+    #[serde(default)]
+    pub kind: Kind,
     pub disks: u32,
     /// Filled in disk order.
     pub buses: u32,

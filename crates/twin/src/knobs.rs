@@ -1,6 +1,7 @@
 //! A simulated machine's settings as knobs: what could be bought or configured.
 
 use crate::Shape;
+use crate::description::Drive;
 use crate::settings::Setup;
 use crate::volume::Kind;
 use machine::units::show_size;
@@ -29,7 +30,10 @@ const ROWS: [Row; 8] = [
         about: "the drives' write caches: a power failure loses their contents, unless a battery protects them",
         matters: Matters::Writes,
         present: |setup| if setup.wce { "on".into() } else { "off".into() },
-        values: |_| vec!["on".into(), "off".into()],
+        values: |setup| {
+            let disk = matches!(setup.drive(), Drive::Disk(_));
+            if disk { vec!["on".into(), "off".into()] } else { Vec::new() }
+        },
     },
     Row {
         name: "disks",
@@ -44,7 +48,8 @@ const ROWS: [Row; 8] = [
         matters: Matters::Always,
         present: |setup| setup.buses.to_string(),
         values: |setup| {
-            let possible = setup.buses * 2 <= setup.disks.min(16);
+            let possible =
+                setup.drive().model().bus().is_some() && setup.buses * 2 <= setup.disks.min(16);
             possible.then(|| (setup.buses * 2).to_string()).into_iter().collect()
         },
     },
@@ -119,6 +124,7 @@ pub fn alternative(setting: &str, value: &str) -> Alternative {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use machine::with_settings;
 
     #[test]
     fn every_value_is_a_setting_that_the_machine_takes() {
@@ -128,8 +134,7 @@ mod tests {
             assert!(knobs.iter().any(|knob| !knob.alternatives.is_empty()), "{name}");
             for knob in knobs {
                 for to in &knob.alternatives {
-                    let changed =
-                        Setup::parse(&format!("{name},{}={}", knob.name, to.value)).unwrap();
+                    let changed = Setup::parse(&with_settings(name, &to.keep[0].line)).unwrap();
                     let row = ROWS.iter().find(|row| row.name == knob.name).unwrap();
                     assert_eq!((row.present)(&changed), to.value, "{name}: {}", knob.name);
                 }

@@ -2,7 +2,7 @@
 
 use crate::device::Drives;
 use crate::settings::Setup;
-use crate::volume::{Kind, Layout, Parity};
+use crate::volume::{Kind, Layout, Maker};
 use machine::units::show_rate;
 use machine::{Layer, LayerKind};
 
@@ -53,8 +53,13 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
             Kind::Stripe => "stripe",
             Kind::Mirror => "mirror",
             Kind::Raid10 => "RAID 10",
-            Kind::Raid5(Parity::Host) => "RAID 5 by the host",
-            Kind::Raid5(Parity::Array) => "RAID 5 by an array",
+            Kind::Raid5 => "RAID 5",
+        };
+        let name = match setup.maker {
+            Maker::Host if layout.kind == Kind::Raid5 => format!("{name} by the host"),
+            Maker::Host => name.to_owned(),
+            Maker::Adapter => format!("{name} by the adapter"),
+            Maker::Array => format!("{name} by an array"),
         };
         let mut volume = layer(LayerKind::Volume, name, None);
         set(&mut volume, "members", layout.members);

@@ -8,9 +8,11 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const PRESETS: [(&str, &str); 9] = [
+const PRESETS: [(&str, &str); 11] = [
     ("gateway-1997", include_str!("../presets/gateway-1997.toml")),
     ("server-2003", include_str!("../presets/server-2003.toml")),
+    ("laptop-xp", include_str!("../presets/laptop-xp.toml")),
+    ("server-raid10", include_str!("../presets/server-raid10.toml")),
     ("nvme", include_str!("../presets/nvme.toml")),
     ("sata-ssd", include_str!("../presets/sata-ssd.toml")),
     ("hdd-20tb", include_str!("../presets/hdd-20tb.toml")),
@@ -67,11 +69,47 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
             None => Ok(()),
         },
     )?;
-    let description: Description =
-        toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
+    let description: Description = match based(table.get_ref(), text) {
+        None => toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?,
+        Some(whole) => whole
+            .map_err(|reason| at(find(table.get_ref(), BASE), reason))?
+            .try_into()
+            .map_err(|e: toml::de::Error| at(None, e.message().to_owned()))?,
+    };
     match check(&description) {
         Some((path, reason)) => Err(at(find(table.get_ref(), &path), format!("{path}: {reason}"))),
         None => Ok(description),
+    }
+}
+
+/// The key of a machine file that names a built-in machine; the file gives only what differs.
+const BASE: &str = "base";
+
+/// A file's machine with what its base adds; `None` without a base.
+fn based(table: &DeTable<'_>, text: &str) -> Option<std::result::Result<toml::Table, String>> {
+    let base = table.get(BASE)?.get_ref().as_str().unwrap_or_default();
+    let whole = || {
+        let known = || names().collect::<Vec<_>>().join(", ");
+        let from =
+            self::text(base).ok_or_else(|| format!("no such machine; name one of {}", known()))?;
+        let read = |text: &str| toml::from_str::<toml::Table>(text).map_err(|e| e.to_string());
+        let (mut all, mut own) = (read(from)?, read(text)?);
+        if all.contains_key(BASE) {
+            return Err(format!("{base} has a base itself; name that one"));
+        }
+        own.remove(BASE);
+        merge(&mut all, own);
+        Ok(all)
+    };
+    Some(whole())
+}
+
+fn merge(all: &mut toml::Table, own: toml::Table) {
+    for (key, value) in own {
+        match (all.get_mut(&key), value) {
+            (Some(toml::Value::Table(all)), toml::Value::Table(own)) => merge(all, own),
+            (_, value) => drop(all.insert(key, value)),
+        }
     }
 }
 
@@ -80,8 +118,24 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
 pub struct Sourced {
     pub path: String,
     pub value: f64,
-    /// `fitted` for a calibrated number.
+    /// Starts with `fitted` for a calibrated number, with `solved` for one computed from a figure.
     pub source: Option<String>,
+}
+
+impl Sourced {
+    fn came(&self, how: &str) -> bool {
+        self.source.as_deref().is_some_and(|source| source.starts_with(how))
+    }
+
+    /// Calibrated to several figures at once.
+    pub fn is_fitted(&self) -> bool {
+        self.came("fitted")
+    }
+
+    /// Computed from a published figure, so that the figure is no test of it.
+    pub fn is_solved(&self) -> bool {
+        self.came("solved")
+    }
 }
 
 /// Every number of a machine file.
@@ -96,12 +150,15 @@ pub struct Sourced {
 /// # Ok::<(), twin::Error>(())
 /// ```
 pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
+    let wrong = |reason: String| Error::Description { file: file.to_owned(), line: 1, reason };
     let sources = parse(file, text)?.sources;
-    let table = DeTable::parse(text).map_err(|e| Error::Description {
-        file: file.to_owned(),
-        line: 1,
-        reason: e.message().to_owned(),
-    })?;
+    let read = |text| DeTable::parse(text).map_err(|e| wrong(e.message().to_owned()));
+    let mut table = read(text)?;
+    let whole;
+    if let Some(all) = based(table.get_ref(), text) {
+        whole = all.map_err(wrong)?.to_string();
+        table = read(&whole)?;
+    }
     let mut numbers = Vec::new();
     each_number(table.get_ref(), &mut String::new(), &mut |path, value, _| {
         // Match the number itself, else the nearest enclosing table.
@@ -256,6 +313,9 @@ pub fn check(d: &Description) -> Option<(String, String)> {
     if d.adapter.as_ref().is_some_and(|adapter| adapter.buses == 0) {
         return problem("adapter.buses", "an adapter without a bus moves nothing; give 1 or more");
     }
+    if !d.volume.kind.takes(d.volume.disks) {
+        return problem("volume.kind", "needs more disks; give volume.disks");
+    }
     if d.volume.buses > d.volume.disks {
         return problem("volume.buses", "more buses than disks");
     }
@@ -293,10 +353,7 @@ mod tests {
             for number in &numbers {
                 assert!(number.source.is_some(), "{name}: {} has no source", number.path);
             }
-            let fitted: Vec<_> = numbers
-                .iter()
-                .filter(|n| n.source.as_deref().is_some_and(|s| s.starts_with("fitted")))
-                .collect();
+            let fitted: Vec<_> = numbers.iter().filter(|n| n.is_fitted()).collect();
             assert!(fitted.len() <= 25, "{name} has {} fitted numbers: {fitted:?}", fitted.len());
             let description = load(name).unwrap();
             assert_eq!(description.name, name);
@@ -307,6 +364,43 @@ mod tests {
                         || n.path.starts_with(&format!("{key}["))),
                     "{name}: source of nothing: {key}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_base_gives_only_what_differs_and_its_sources() {
+        for name in names() {
+            let own = DeTable::parse(text(name).unwrap()).unwrap();
+            let Some(all) = based(own.get_ref(), text(name).unwrap()) else { continue };
+            assert!(all.is_ok(), "{name}");
+            let sources = own.get_ref()["sources"].get_ref().as_table().unwrap();
+            let mut check = |path: &str, _, _| {
+                let covers = |key: &str| {
+                    path.strip_prefix(key)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+                };
+                let given = sources.keys().any(|key| covers(key.get_ref()));
+                assert!(given, "{name}: {path} has the source of the base's number");
+                Ok(())
+            };
+            each_number(own.get_ref(), &mut String::new(), &mut check).unwrap();
+        }
+        let (base, raid10) = (load("server-2003").unwrap(), load("server-raid10").unwrap());
+        assert_eq!(raid10.drives, base.drives);
+        assert_ne!(raid10.volume, base.volume);
+        for (text, line, word) in [
+            ("base = \"server-1999\"\n", 1, "server-2003"),
+            ("name = \"mine\"\nbase = \"server-raid10\"\n", 2, "a base itself"),
+            ("base = \"nvme\"\n[volume]\ndisks = 0\n", 3, "zero"),
+            ("base = \"nvme\"\n[volume]\nkind = \"raid10\"\n", 3, "more disks"),
+            ("base = \"nvme\"\n[volume]\ncolour = 1\n", 1, "colour"),
+        ] {
+            match parse("mine.toml", text).unwrap_err() {
+                Error::Description { line: at, reason, .. } => {
+                    assert!(at == line && reason.contains(word), "{text}: {at}: {reason}");
+                }
+                other => panic!("{other}"),
             }
         }
     }

@@ -3,9 +3,10 @@
 
 use crate::description::{Description, Drive};
 use crate::ram_cache::WritePolicy;
-use crate::volume::{Kind, Parity};
+use crate::volume::{Kind, Maker};
 use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
+use machine::with_settings;
 
 /// ```
 /// let setup = twin::Setup::parse("gateway-1997,drive=st15150w,disks=4,wce=off")?;
@@ -24,6 +25,7 @@ pub struct Setup {
     pub wce: bool,
     pub stripe: u64,
     pub volume: Kind,
+    pub maker: Maker,
     pub failed: Option<u32>,
     /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
@@ -34,9 +36,31 @@ pub struct Setup {
     pub temporary: bool,
     /// How a program with several requests outstanding per thread learns of completions.
     pub shape: Shape,
+    given: Vec<Given>,
 }
 
-pub const SETTINGS: [(&str, &str); 20] = [
+/// A setting as given.
+#[derive(Debug, Clone, PartialEq)]
+struct Given {
+    key: &'static str,
+    value: String,
+}
+
+impl Given {
+    fn text(&self) -> String {
+        format!("{}={}", self.key, self.value)
+    }
+
+    /// The percentage, if the setting is one.
+    fn percent(&self) -> Option<f64> {
+        let scales =
+            SETTINGS.iter().any(|(form, _)| form.strip_prefix(self.key) == Some("=PERCENT"));
+        self.value.parse().ok().filter(|_| scales)
+    }
+}
+
+/// Applied in this order, whatever the order in a name.
+pub const SETTINGS: [(&str, &str); 21] = [
     ("drive=NAME", "drive model, one of the machine's"),
     ("disks=N", "how many, as one volume"),
     ("buses=N", "number of buses, filled in disk order"),
@@ -45,6 +69,10 @@ pub const SETTINGS: [(&str, &str); 20] = [
     ("start=SIZE", "offset of files from the start of a row of chunks"),
     ("raid=0|1|5|10", "stripe, mirror, stripe with rotating parity, or stripe over mirrored pairs"),
     ("parity=host|array", "who computes parity: the processor, or an array with buses of its own"),
+    (
+        "striping=host|adapter|array",
+        "who makes the stripe of RAID 0 or 10: the processor, the adapter, or an array with buses of its own",
+    ),
     ("failed=DISK", "a disk of a mirror, of RAID 5 or of RAID 10 has failed (the first is 0)"),
     ("rebuild=on|off", "rebuild the failed disk while the volume is in use"),
     ("ramcache=SIZE", "RAM cache in front of the volume (0: no cache)"),
@@ -75,6 +103,74 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
     Error::Setting { setting: setting.to_owned(), reason: reason.into() }
 }
 
+fn keys() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().filter_map(|(form, _)| Some(form.split_once('=')?.0))
+}
+
+fn row(key: &str) -> Option<usize> {
+    keys().position(|known| known == key)
+}
+
+fn unknown(setting: &str) -> Error {
+    let known: Vec<&str> = SETTINGS.iter().map(|(form, _)| *form).collect();
+    wrong(setting, format!("no such setting; there are {}", known.join(", ")))
+}
+
+fn split(settings: &str) -> Result<Vec<Given>> {
+    let mut all: Vec<Given> = Vec::new();
+    for setting in settings.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
+        let (key, value) =
+            setting.split_once('=').ok_or_else(|| wrong(setting, "write it as setting=value"))?;
+        let key = keys().find(|known| *known == key.trim()).ok_or_else(|| unknown(setting))?;
+        let one = Given { key, value: value.trim().to_owned() };
+        if let Some(other) = all.iter().find(|other| other.key == key) {
+            let reason = format!("{} is given too; leave out one of them", other.text());
+            return Err(wrong(setting, reason));
+        }
+        all.push(one);
+    }
+    Ok(all)
+}
+
+/// A setting without effect, and the one that takes it away.
+fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
+    let given = |key: &str| all.iter().find(|one| one.key == key);
+    if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))
+        && raid.value != "5"
+    {
+        let instead = if raid.value == "1" { "" } else { " (or striping=array)" };
+        let reason =
+            format!("{} has no parity; give raid=5, or leave out parity{instead}", raid.text());
+        return Some((parity, reason));
+    }
+    if let Some(striping) = given("striping") {
+        let parity = given("parity").or_else(|| given("raid").filter(|raid| raid.value == "5"));
+        if let Some(parity) = parity {
+            let reason =
+                format!("with {}, parity=host|array says who; leave out striping", parity.text());
+            return Some((striping, reason));
+        }
+        if let Some(mirror) = given("raid").filter(|raid| raid.value == "1") {
+            return Some((
+                striping,
+                format!("{} has no stripe; leave out striping", mirror.text()),
+            ));
+        }
+    }
+    if let Some(write) = given("ramwrite") {
+        let cache = given("ramcache");
+        if cache.is_none_or(|cache| parse_size(&cache.value) == Ok(0)) {
+            let without = cache.map_or_else(
+                || "there is no RAM cache".into(),
+                |cache| format!("{} leaves out the cache", cache.text()),
+            );
+            let reason = format!("{without}; give ramcache=SIZE, or leave out ramwrite");
+            return Some((write, reason));
+        }
+    }
+    None
+}
+
 impl Setup {
     /// A machine with its default settings.
     pub fn of(description: Description) -> Self {
@@ -86,13 +182,15 @@ impl Setup {
             buses: volume.buses,
             wce: volume.wce,
             stripe: volume.stripe_bytes,
-            volume: Kind::Stripe,
+            volume: volume.kind,
+            maker: Maker::Host,
             failed: None,
             rebuild: false,
             start: 0,
             ram_cache: None,
             temporary: false,
             shape: Shape::default(),
+            given: Vec::new(),
             description,
         }
     }
@@ -110,18 +208,68 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Applies `SETTING=VALUE[,SETTING=VALUE]...`.
+    /// Applies `SETTING=VALUE[,SETTING=VALUE]...` in any order. A setting given before takes its new
+    /// value; percentages are of the original.
+    ///
+    /// # Errors
+    /// A value out of range, a setting given twice in `settings`, or settings that contradict each
+    /// other or those given before.
     pub fn apply(&mut self, settings: &str) -> Result<()> {
-        for setting in settings.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
-            let (key, value) = setting
-                .split_once('=')
-                .ok_or_else(|| wrong(setting, "write it as setting=value"))?;
-            self.set(setting, key.trim(), value.trim())?;
+        let added = split(settings)?;
+        let replaced = |old: &Given| added.iter().any(|new| new.key == old.key);
+        let mut all = added.clone();
+        all.extend(self.given.iter().filter(|old| !replaced(old)).cloned());
+        all.sort_by_key(|one| row(one.key));
+        if let Some((one, reason)) = contradiction(&all) {
+            return Err(wrong(&one.text(), reason));
         }
-        if !settings.is_empty() {
-            self.name = format!("{},{settings}", self.name);
+        // The drive's percentages follow it to another drive.
+        for old in std::mem::take(&mut self.given) {
+            if let Some(percent) = old.percent() {
+                self.scale(&old.text(), old.key, 100.0 / percent)?;
+            }
+        }
+        for one in &all {
+            let changed = added.iter().any(|new| new.key == one.key);
+            if changed || one.percent().is_some() {
+                self.set(&one.text(), one.key, &one.value)?;
+            }
+        }
+        self.given = all;
+        if !added.is_empty() {
+            self.name = with_settings(&self.name, settings);
         }
         self.check()
+    }
+
+    fn scale(&mut self, setting: &str, key: &str, by: f64) -> Result<()> {
+        let drive = self.description.drives.get_mut(&self.drive);
+        match key {
+            "latency" => {
+                if let Some(drive) = drive {
+                    drive.model_mut().scale_latency(by);
+                }
+            }
+            "pci" => {
+                let Some(rate) = &mut self.description.pci_bytes_per_s else {
+                    return Err(wrong(setting, "this machine has no I/O bus limit"));
+                };
+                *rate *= by;
+            }
+            "link" => {
+                let numbers = drive.map(Drive::tunable).unwrap_or_default();
+                let Some(link) = numbers.into_iter().find(|one| one.name == "link_bytes_per_s")
+                else {
+                    let drive = &self.drive;
+                    let reason =
+                        format!("the drive {drive} has no link; see buses=N and pci=PERCENT");
+                    return Err(wrong(setting, reason));
+                };
+                *link.value *= by;
+            }
+            _ => self.description.processor.speed_up(by),
+        }
+        Ok(())
     }
 
     fn set(&mut self, setting: &str, key: &str, value: &str) -> Result<()> {
@@ -156,12 +304,11 @@ impl Setup {
             "wce" => self.wce = switch()?,
             "stripe" => self.stripe = size()?,
             "raid" => {
-                self.volume = match (value, self.volume) {
-                    ("0", _) => Kind::Stripe,
-                    ("1", _) => Kind::Mirror,
-                    ("5", Kind::Raid5(parity)) => Kind::Raid5(parity),
-                    ("5", _) => Kind::Raid5(Parity::Host),
-                    ("10", _) => Kind::Raid10,
+                self.volume = match value {
+                    "0" => Kind::Stripe,
+                    "1" => Kind::Mirror,
+                    "5" => Kind::Raid5,
+                    "10" => Kind::Raid10,
                     _ => return Err(wrong(setting, "give 0, 1, 5 or 10")),
                 }
             }
@@ -169,11 +316,18 @@ impl Setup {
             "failed" => self.failed = Some(number(0, 63)?),
             "rebuild" => self.rebuild = switch()?,
             "parity" => {
-                self.volume = Kind::Raid5(match value {
-                    "host" => Parity::Host,
-                    "array" => Parity::Array,
+                self.volume = Kind::Raid5;
+                self.maker = match value {
+                    "host" => Maker::Host,
+                    "array" => Maker::Array,
                     _ => return Err(wrong(setting, "give host or array")),
-                });
+                };
+            }
+            "striping" => {
+                self.maker = [Maker::Host, Maker::Adapter, Maker::Array]
+                    .into_iter()
+                    .find(|maker| maker.name() == value)
+                    .ok_or_else(|| wrong(setting, "give host, adapter or array"))?;
             }
             "ramcache" => {
                 let policy = self.ram_cache.map_or(WritePolicy::Back, |(_, policy)| policy);
@@ -185,10 +339,9 @@ impl Setup {
                     "through" => WritePolicy::Through,
                     _ => return Err(wrong(setting, "give back or through")),
                 };
-                let Some((bytes, _)) = self.ram_cache else {
-                    return Err(wrong(setting, "give ramcache=SIZE before it"));
-                };
-                self.ram_cache = Some((bytes, policy));
+                if let Some(cache) = &mut self.ram_cache {
+                    cache.1 = policy;
+                }
             }
             "temporary" => self.temporary = switch()?,
             "shape" => {
@@ -196,33 +349,8 @@ impl Setup {
                     "give events, routines or port; threads that wait are the engine 'threads'";
                 self.shape = Shape::named(value).ok_or_else(|| wrong(setting, reason))?;
             }
-            "latency" => {
-                let by = f64::from(number(1, 10_000)?) / 100.0;
-                if let Some(drive) = self.description.drives.get_mut(&self.drive) {
-                    drive.model_mut().scale_latency(by);
-                }
-            }
-            "pci" => {
-                let Some(rate) = &mut self.description.pci_bytes_per_s else {
-                    return Err(wrong(setting, "this machine has no I/O bus limit"));
-                };
-                *rate *= f64::from(number(1, 10_000)?) / 100.0;
-            }
-            "processor" => {
-                self.description.processor.speed_up(f64::from(number(1, 10_000)?) / 100.0)
-            }
-            "link" => {
-                let by = f64::from(number(1, 10_000)?) / 100.0;
-                let drive = self.description.drives.get_mut(&self.drive);
-                let numbers = drive.map(Drive::tunable).unwrap_or_default();
-                let Some(link) = numbers.into_iter().find(|one| one.name == "link_bytes_per_s")
-                else {
-                    return Err(wrong(
-                        setting,
-                        "this drive has no link of its own; see buses=N and pci=PERCENT",
-                    ));
-                };
-                *link.value *= by;
+            "latency" | "pci" | "processor" | "link" => {
+                self.scale(setting, key, f64::from(number(1, 10_000)?) / 100.0)?;
             }
             "memory" => {
                 let fs = &mut self.description.file_system;
@@ -238,13 +366,7 @@ impl Setup {
                 fs.dirty_bytes = ((bytes as f64 * dirty) as u64).max(fs.unit_bytes);
             }
             "readahead" => self.description.file_system.read_ahead_units = number(0, 4096)?,
-            _ => {
-                let known: Vec<&str> = SETTINGS.iter().map(|(form, _)| *form).collect();
-                return Err(wrong(
-                    setting,
-                    format!("no such setting; there are {}", known.join(", ")),
-                ));
-            }
+            _ => return Err(unknown(setting)),
         }
         Ok(())
     }
@@ -271,7 +393,7 @@ impl Setup {
         let raid = match self.volume {
             Kind::Stripe => "raid=0",
             Kind::Mirror => "raid=1",
-            Kind::Raid5(_) => "raid=5",
+            Kind::Raid5 => "raid=5",
             Kind::Raid10 => "raid=10",
         };
         if !self.volume.takes(self.disks) {
@@ -296,17 +418,37 @@ impl Setup {
             if self.volume == Kind::Stripe {
                 return Err(wrong(
                     &setting,
-                    "a stripe without a disk has lost its data; give raid=1, raid=5 or raid=10 too",
+                    "a stripe (raid=0) without a disk has lost its data; give raid=1, raid=5 or raid=10",
                 ));
             }
         } else if self.rebuild {
             return Err(wrong("rebuild=on", "no disk has failed; give failed=DISK too"));
         }
         let on_a_bus = self.drive().model().bus().is_some();
-        if self.volume == Kind::Raid5(Parity::Array) && !on_a_bus {
+        let has = |key: &str| self.given.iter().find(|one| one.key == key);
+        if let Some(buses) = has("buses").filter(|_| !on_a_bus) {
             return Err(wrong(
-                "parity=array",
-                "this drive has no bus for an array to use; choose a drive on a bus",
+                &buses.text(),
+                format!("the drive {} has no bus; leave out buses", self.drive),
+            ));
+        }
+        if let Some(wce) = has("wce").filter(|_| !matches!(self.drive(), Drive::Disk(_))) {
+            return Err(wrong(
+                &wce.text(),
+                format!("the drive {} has no write cache to switch; leave out wce", self.drive),
+            ));
+        }
+        let made = has("parity").or_else(|| has("striping"));
+        if let Some(made) = made.filter(|_| self.maker != Maker::Host && !on_a_bus) {
+            return Err(wrong(
+                &made.text(),
+                format!("the drive {} has no bus; choose a drive on a bus", self.drive),
+            ));
+        }
+        if let Some(striping) = has("striping").filter(|_| self.disks == 1) {
+            return Err(wrong(
+                &striping.text(),
+                "disks=1 has nothing to stripe; give disks=2 or more",
             ));
         }
         Ok(())
@@ -330,7 +472,7 @@ mod tests {
             (setup.drive.as_str(), setup.disks, setup.buses, setup.wce),
             ("st15150w", 4, 2, false)
         );
-        assert_eq!((setup.stripe, setup.volume), (65536, Kind::Raid5(Parity::Array)));
+        assert_eq!((setup.stripe, setup.volume, setup.maker), (65536, Kind::Raid5, Maker::Array));
     }
 
     #[test]
@@ -354,9 +496,80 @@ mod tests {
         assert_eq!((own.cores, own.before_percent), (fast.cores, fast.before_percent));
     }
 
+    fn permutations(settings: &[&str]) -> Vec<String> {
+        if settings.is_empty() {
+            return vec![String::new()];
+        }
+        let with = |at: usize| {
+            let mut rest = settings.to_vec();
+            let first = rest.remove(at);
+            permutations(&rest).into_iter().map(move |rest| format!(",{first}{rest}"))
+        };
+        (0..settings.len()).flat_map(with).collect()
+    }
+
+    #[test]
+    fn the_order_of_settings_has_no_effect() {
+        for settings in [
+            ["drive=st15150w", "latency=200", "wce=on", "memory=8m"],
+            ["ramwrite=through", "ramcache=4m", "stripe=8k", "disks=2"],
+            ["parity=array", "raid=5", "disks=4", "failed=1"],
+            ["striping=array", "raid=10", "disks=4", "failed=1"],
+        ] {
+            let parse = |rest: &String| Setup::parse(&format!("gateway-1997{rest}")).unwrap();
+            let all: Vec<Setup> = permutations(&settings).iter().map(parse).collect();
+            let first = &all[0];
+            for other in &all {
+                assert_eq!(Setup { name: first.name.clone(), ..other.clone() }, *first);
+            }
+        }
+        let drives = Setup::parse("gateway-1997,latency=200,drive=st34371w").unwrap().description;
+        let own = Setup::parse("gateway-1997").unwrap().description;
+        assert_eq!(drives.drives["st15150w"], own.drives["st15150w"], "the drive that is not used");
+        assert_ne!(drives.drives["st34371w"], own.drives["st34371w"]);
+    }
+
+    #[test]
+    fn contradictions_name_both_settings_in_any_order() {
+        for (settings, words) in [
+            (["disks=4", "raid=0", "parity=array"], ["parity=array", "raid=0"]),
+            (["disks=4", "raid=1", "parity=host"], ["parity=host", "raid=1"]),
+            (["disks=4", "raid=10", "parity=array"], ["parity=array", "raid=10"]),
+            (["disks=1", "ramcache=0", "ramwrite=back"], ["ramwrite=back", "ramcache=0"]),
+            (["disks=4", "raid=5", "striping=array"], ["striping=array", "raid=5"]),
+            (["disks=4", "parity=host", "striping=array"], ["striping=array", "parity=host"]),
+            (["disks=2", "raid=1", "striping=adapter"], ["striping=adapter", "raid=1"]),
+            (["disks=1", "raid=0", "striping=adapter"], ["striping=adapter", "disks=1"]),
+            (["disks=2", "raid=0", "failed=1"], ["failed=1", "raid=0"]),
+            (["disks=2", "raid=1", "rebuild=on"], ["rebuild=on", "failed=DISK"]),
+            (["wce=on", "disks=2", "wce=off"], ["wce=on", "wce=off"]),
+            (["pci=200", "pci=200", "disks=2"], ["pci=200", "leave out one"]),
+        ] {
+            for order in permutations(&settings) {
+                let error = Setup::parse(&format!("gateway-1997{order}")).unwrap_err().to_string();
+                assert!(words.iter().all(|word| error.contains(word)), "{order}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn settings_that_are_applied_later_replace_those_of_the_name() {
+        let mut setup = Setup::parse("gateway-1997,latency=200,disks=2,processor=50").unwrap();
+        setup.apply("drive=st34371w,disks=4,processor=200").unwrap();
+        assert_eq!(setup.name, "gateway-1997,latency=200,disks=4,processor=200,drive=st34371w");
+        assert_eq!(setup, Setup::parse(&setup.name).unwrap());
+        assert!(setup.apply("parity=array,raid=0").is_err());
+        let mut array = Setup::parse("gateway-1997,disks=4,parity=array").unwrap();
+        let error = array.apply("raid=0").unwrap_err().to_string();
+        assert!(error.contains("parity=array") && error.contains("raid=0"), "{error}");
+    }
+
     #[test]
     fn bad_settings_name_the_value_and_the_fix() {
         for (text, word) in [
+            ("nvme,disks=2,buses=2", "ssd has no bus"),
+            ("nvme,wce=off", "no write cache to switch"),
+            ("gateway-1997,ramwrite=through", "give ramcache=SIZE"),
             ("gateway-1998", "gateway-1997"),
             ("gateway-1997,drive=st9", "st15150w"),
             ("gateway-1997,disks=0", "from 1 to 64"),
@@ -372,6 +585,7 @@ mod tests {
             ("gateway-1997,start=100", "multiple of 512"),
             ("gateway-1997,shape=threads", "engine 'threads'"),
             ("nvme,disks=3,raid=5,parity=array", "no bus"),
+            ("nvme,disks=3,striping=adapter", "no bus"),
             ("gateway-1997,link=200", "buses=N"),
             ("nvme,pci=200", "no I/O bus"),
             ("nvme,processor=0", "from 1 to 10000"),

@@ -9,7 +9,7 @@ use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
 use crate::utilisation;
-use crate::volume::{Kind, Layout, Parity};
+use crate::volume::{Layout, Maker};
 use crate::world::array::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
@@ -226,7 +226,8 @@ pub(crate) fn world(setup: &Setup) -> World {
     world.temporary = setup.temporary;
     world.shape = setup.shape;
     world.rebuilds = setup.rebuild;
-    world.array = kind.filter(|_| setup.volume == Kind::Raid5(Parity::Array)).map(Controller::new);
+    world.array = kind.filter(|_| setup.maker == Maker::Array).map(Controller::new);
+    world.maker = setup.maker;
     world
 }
 

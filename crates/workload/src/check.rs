@@ -56,7 +56,11 @@ impl Workload {
             );
         }
         match self.pattern {
-            Pattern::Seq | Pattern::Random | Pattern::Uniform | Pattern::Backward => Ok(()),
+            Pattern::Seq
+            | Pattern::Together
+            | Pattern::Random
+            | Pattern::Uniform
+            | Pattern::Backward => Ok(()),
             Pattern::Stride(bytes) if bytes == 0 || !bytes.is_multiple_of(u64::from(request)) => {
                 refuse(
                     format!("stride {}", show_size(bytes)),

@@ -19,6 +19,7 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pattern::Seq => f.pad("seq"),
+            Pattern::Together => f.pad("together"),
             Pattern::Random => f.pad("random"),
             Pattern::Uniform => f.pad("uniform"),
             Pattern::Backward => f.pad("backward"),
@@ -52,6 +53,7 @@ impl FromStr for Pattern {
         let name = parts.next().unwrap_or_default();
         match (name, parts.collect::<Vec<_>>().as_slice()) {
             ("seq", []) => Ok(Pattern::Seq),
+            ("together", []) => Ok(Pattern::Together),
             ("random", []) => Ok(Pattern::Random),
             ("uniform", []) => Ok(Pattern::Uniform),
             ("backward", []) => Ok(Pattern::Backward),
@@ -77,7 +79,7 @@ impl FromStr for Pattern {
                 access_percent: number(access, "a whole percentage; write hotcold:10:90")?,
             }),
             _ => Err(format!(
-                "'{text}' is no pattern; write one of seq, random, uniform, backward, stride:1m, columns:64, zipf:1.1, pareto:0.2, normal:20, \
+                "'{text}' is no pattern; write one of seq, together, random, uniform, backward, stride:1m, columns:64, zipf:1.1, pareto:0.2, normal:20, \
                  scattered-normal:20, hotcold:10:90"
             )),
         }

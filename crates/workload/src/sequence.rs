@@ -32,7 +32,8 @@ pub enum Cursor {
 /// index.
 ///
 /// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
-/// contiguous part of the region, with [`Pattern::Columns`] some of the columns. With other
+/// contiguous part of the region, with [`Pattern::Columns`] some of the columns. With
+/// [`Pattern::Together`] the streams need one shared cursor. With other
 /// patterns each visits the whole region in its own order. A remainder too small for a request is
 /// not visited.
 ///
@@ -173,6 +174,11 @@ fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
 }
 
 impl Pattern {
+    /// From start to end.
+    pub fn is_sequential(&self) -> bool {
+        matches!(self, Pattern::Seq | Pattern::Together)
+    }
+
     /// Each stream has its own part of the region.
     pub fn is_divided(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Backward | Pattern::Stride(_))
@@ -391,7 +397,7 @@ impl Sequence {
 impl Order {
     fn new(workload: &Workload, blocks: u64, seed: u64) -> Result<Self, Error> {
         Ok(match workload.pattern {
-            Pattern::Seq => Order::Forward,
+            Pattern::Seq | Pattern::Together => Order::Forward,
             Pattern::Backward => Order::Backward,
             Pattern::Uniform => Order::Uniform,
             Pattern::Random => Order::Random(Permutation::new(blocks, seed)),

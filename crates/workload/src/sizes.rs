@@ -203,7 +203,10 @@ impl Workload {
         if !self.varies() {
             return Ok(());
         }
-        if matches!(self.pattern, Pattern::Backward | Pattern::Stride(_) | Pattern::Columns(_)) {
+        if matches!(
+            self.pattern,
+            Pattern::Together | Pattern::Backward | Pattern::Stride(_) | Pattern::Columns(_)
+        ) {
             let what = format!("sizes or places that differ with the pattern {}", self.pattern);
             return Err(Error::refused(
                 what,

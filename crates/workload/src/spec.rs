@@ -13,6 +13,8 @@ use std::fmt;
 pub enum Pattern {
     /// From start to end; each of several streams has a separate part of the region.
     Seq,
+    /// From start to end; all streams share one position.
+    Together,
     /// Every block once in random order, then again in another: uniform, without repetition.
     Random,
     /// Each request goes to a random block: uniform, with repetition.

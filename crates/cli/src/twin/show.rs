@@ -99,6 +99,7 @@ struct Shown {
     stripe_bytes: u64,
     layers: Vec<Layer>,
     fitted: usize,
+    solved: usize,
     numbers: Vec<Sourced>,
 }
 
@@ -124,10 +125,6 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     }
 }
 
-fn is_fitted(number: &Sourced) -> bool {
-    number.source.as_deref().is_some_and(|source| source.starts_with("fitted"))
-}
-
 fn describe(setup: Setup, numbers: Vec<Sourced>) -> Shown {
     let twin = Twin::new(setup);
     let setup = twin.setup();
@@ -145,7 +142,8 @@ fn describe(setup: Setup, numbers: Vec<Sourced>) -> Shown {
         write_cache: setup.wce,
         stripe_bytes: setup.stripe,
         layers: facts.layers,
-        fitted: numbers.iter().filter(|number| is_fitted(number)).count(),
+        fitted: numbers.iter().filter(|number| number.is_fitted()).count(),
+        solved: numbers.iter().filter(|number| number.is_solved()).count(),
         numbers,
     }
 }
@@ -175,7 +173,8 @@ fn describe_in_words(shown: &Shown) -> String {
     };
     let numbers: Vec<_> = shown.numbers.iter().map(number).collect();
     text += &format!("\n{}", table(&["number", "value", "from"], &numbers, 3));
-    text + &format!("\n{} numbers, {} of them fitted\n", shown.numbers.len(), shown.fitted)
+    let (all, fitted, solved) = (shown.numbers.len(), shown.fitted, shown.solved);
+    text + &format!("\n{all} numbers, {fitted} of them fitted, {solved} solved from figures\n")
 }
 
 fn several(shown: &Shown) -> String {

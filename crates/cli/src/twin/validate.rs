@@ -75,8 +75,9 @@ fn sentence(validation: &Validation) -> String {
         .map(|group| format!("{} within {}", group.name, percent(group.mean_error)))
         .collect();
     format!(
-        "{points} published values, all of which were given, simulated with {} fitted numbers; {} on average; {held} of {} bars held",
+        "{points} published values, all of which were given, simulated with {} fitted numbers and {} solved from the figures; {} on average; {held} of {} bars held",
         validation.fitted.len(),
+        validation.solved.len(),
         within.join(", "),
         validation.bars.len()
     )
@@ -212,11 +213,10 @@ fn as_table(title: &str, (head, rows): (Vec<&'static str>, Vec<Vec<String>>)) ->
 }
 
 fn page(validation: &Validation) -> Page {
-    let fitted = validation
-        .fitted
-        .iter()
-        .map(|(path, value)| vec![path.clone(), significant(*value, 4)])
-        .collect();
+    let numbers = |numbers: &[(String, f64)]| {
+        let row = |(path, value): &(String, f64)| vec![path.clone(), significant(*value, 4)];
+        (vec!["number", "value"], numbers.iter().map(row).collect())
+    };
     let mut sections = vec![Section {
         title: "How far off".into(),
         question: "How far is each figure of the study from the simulation?".into(),
@@ -226,7 +226,8 @@ fn page(validation: &Validation) -> Page {
             as_table("Accuracy goals of the model", bars(validation)),
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
-            as_table("Numbers that were fitted", (vec!["number", "value"], fitted)),
+            as_table("Numbers that were fitted", numbers(&validation.fitted)),
+            as_table("Numbers solved from the figures", numbers(&validation.solved)),
         ],
     }];
     sections.extend(validation.figures.iter().map(|figure| Section {

@@ -148,6 +148,8 @@ pub struct Validation {
     /// The limits the model must meet.
     pub bars: Vec<Bar>,
     pub fitted: Vec<(String, f64)>,
+    /// Computed from a published figure, so that the figure is no test of them.
+    pub solved: Vec<(String, f64)>,
 }
 
 impl Validation {
@@ -198,14 +200,11 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
         str::to_owned,
     );
     let numbers = preset::numbers(machine, &text)?;
-    let is_fitted = |source: &Option<String>| {
-        source.as_deref().is_some_and(|source| source.starts_with("fitted"))
+    let those = |which: fn(&preset::Sourced) -> bool| -> Vec<(String, f64)> {
+        let chosen = numbers.iter().filter(|number| which(number));
+        chosen.map(|number| (number.path.clone(), number.value)).collect()
     };
-    let fitted: Vec<(String, f64)> = numbers
-        .into_iter()
-        .filter(|number| is_fitted(&number.source))
-        .map(|number| (number.path, number.value))
-        .collect();
+    let (fitted, solved) = (those(preset::Sourced::is_fitted), those(preset::Sourced::is_solved));
     let groups = vec![
         Group::new("throughput", &figures, "MB/s"),
         Group::new("processor time per MB", &figures, "CPU ms/MB"),
@@ -213,7 +212,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     let alignment = alignment::gains()?;
     let mut bars = bars(&figures, &groups, fitted.len());
     bars.extend(alignment::bars(&alignment));
-    Ok(Validation { machine: machine.to_owned(), figures, groups, alignment, bars, fitted })
+    Ok(Validation { machine: machine.to_owned(), figures, groups, alignment, bars, fitted, solved })
 }
 
 fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {

@@ -68,7 +68,7 @@ impl Reading {
 /// Operation and pattern: `random reads`, `sequential writes`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
-        "seq" => "sequential",
+        "seq" | "together" => "sequential",
         other => other.split(':').next().unwrap_or(other),
     };
     let does = match op {

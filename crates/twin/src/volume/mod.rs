@@ -8,24 +8,41 @@ mod stripe;
 use machine::Op;
 use std::ops::Range;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+/// What makes one volume of the disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Parity {
+pub enum Maker {
+    /// The host's volume manager: its processor sends a command for each piece.
+    #[default]
     Host,
+    /// The adapter sends a request's pieces over its disk buses.
+    Adapter,
+    /// An array with buses of its own and one bus to the host.
     Array,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+impl Maker {
+    pub fn name(self) -> &'static str {
+        match self {
+            Maker::Host => "host",
+            Maker::Adapter => "adapter",
+            Maker::Array => "array",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// RAID 0: chunks round robin.
+    #[default]
     Stripe,
     /// RAID 1: each member holds everything.
     Mirror,
     /// RAID 10: chunks round robin over mirrored pairs.
     Raid10,
     /// RAID 5: chunks and rotating parity.
-    Raid5(Parity),
+    Raid5,
 }
 
 impl Kind {
@@ -33,7 +50,7 @@ impl Kind {
         match self {
             Kind::Stripe => 1,
             Kind::Mirror => 2,
-            Kind::Raid5(_) => 3,
+            Kind::Raid5 => 3,
             Kind::Raid10 => 4,
         }
     }
@@ -80,7 +97,7 @@ impl Layout {
             Kind::Stripe => u64::from(self.members),
             Kind::Mirror => 1,
             Kind::Raid10 => u64::from(self.members) / 2,
-            Kind::Raid5(_) => u64::from(self.members) - 1,
+            Kind::Raid5 => u64::from(self.members) - 1,
         }
     }
 
@@ -108,13 +125,13 @@ impl Layout {
             Kind::Stripe => stripe::plan(self, op, offset, bytes, plan),
             Kind::Mirror => mirror::plan(self, op, offset, bytes, plan),
             Kind::Raid10 => raid10::plan(self, op, offset, bytes, plan),
-            Kind::Raid5(_) => raid5::plan(self, op, offset, bytes, plan),
+            Kind::Raid5 => raid5::plan(self, op, offset, bytes, plan),
         }
     }
 
     /// Rows to lock: concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
-        if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5(_)) {
+        if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5) {
             return None;
         }
         let begin = offset + self.start;
@@ -153,7 +170,7 @@ impl Layout {
         match self.kind {
             Kind::Mirror => plan.first.extend(whole.next()),
             Kind::Raid10 => plan.first.push(piece(raid10::partner(failed), Op::Read)),
-            Kind::Stripe | Kind::Raid5(_) => {
+            Kind::Stripe | Kind::Raid5 => {
                 plan.first.extend(whole);
                 plan.parity_bytes = bytes * u64::from(self.members - 1);
             }
@@ -178,7 +195,7 @@ mod tests {
         plan
     }
 
-    const RAID5: Kind = Kind::Raid5(Parity::Host);
+    const RAID5: Kind = Kind::Raid5;
 
     #[test]
     fn twelve_kilobytes_off_the_chunk_every_request_splits() {

@@ -21,7 +21,7 @@ use crate::kernel::Kernel;
 use crate::ram_cache::{self, RamCache};
 use crate::shape::Shape;
 use crate::slab::Slab;
-use crate::volume::{Kind, Layout, Parity, Plan};
+use crate::volume::{Layout, Maker, Plan};
 use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -217,6 +217,7 @@ pub(crate) struct World {
     plan: Plan,
     /// The controller of a hardware array, between host and members.
     pub array: Option<array::Controller>,
+    pub maker: Maker,
     /// Parity updates in flight, and those that wait for them.
     rows: rows::Rows,
     /// The replacement is rebuilt while the volume is in use.
@@ -256,6 +257,7 @@ impl World {
             commands: Slab::default(),
             plan: Plan::default(),
             array: None,
+            maker: Maker::Host,
             rows: rows::Rows::default(),
             rebuilds: false,
             accesses: Vec::new(),
@@ -407,8 +409,7 @@ impl World {
                 }
                 let (_, after) = self.costs.request(self.more_calls(&request), bytes);
                 // A parity update ends in a system thread.
-                let updates = request.op == Op::Write
-                    && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
+                let updates = request.op == Op::Write && self.host_parity(offset);
                 let at = if updates {
                     self.cpu.work(Work::Uncharged, self.now(), after)
                 } else {

@@ -4,7 +4,7 @@ use super::{Owner, Transfer, World};
 use crate::cpu::Work;
 use crate::device::{Command, Host, Outcome};
 use crate::event::{Event, Wake};
-use crate::volume::{Kind, Parity, Piece, Plan};
+use crate::volume::{Kind, Maker, Piece, Plan};
 use machine::{Nanos, Op};
 
 impl World {
@@ -80,7 +80,7 @@ impl World {
     /// Computes a transfer's parity, once; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true)
-            || !self.host_parity(number)
+            || !self.host_parity(self.transfers[number].offset)
         {
             return None;
         }
@@ -93,18 +93,20 @@ impl World {
         Some(self.cpu.work(Work::Uncharged, self.now(), cost - charged))
     }
 
-    fn host_parity(&self, number: u32) -> bool {
-        self.files.of(self.transfers[number].offset).layout.kind == Kind::Raid5(Parity::Host)
+    /// The host computes the parity of the file at this address.
+    pub(super) fn host_parity(&self, offset: u64) -> bool {
+        self.maker == Maker::Host && self.files.of(offset).layout.kind == Kind::Raid5
     }
 
     /// Host CPU time for the pieces after the first: each passes through the drivers separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
-        if self.array.is_some() || pieces.len() < 2 {
+        if self.maker != Maker::Host || pieces.len() < 2 {
             return;
         }
         let more = pieces.len() as u64 - 1;
+        let Transfer { op, offset, .. } = self.transfers[number];
         // Internal work of a parity volume is charged to no program.
-        let what = if self.transfers[number].op == Op::Write && self.host_parity(number) {
+        let what = if op == Op::Write && self.host_parity(offset) {
             Work::Uncharged
         } else {
             Work::System
@@ -231,7 +233,7 @@ impl World {
     fn pieces_done(&mut self, number: u32) {
         let Transfer { op, second, owner, offset, .. } = self.transfers[number];
         let (mut more, mut parity_bytes) = (false, 0);
-        if owner == Owner::Rebuild || matches!(self.files.of(offset).layout.kind, Kind::Raid5(_)) {
+        if owner == Owner::Rebuild || matches!(self.files.of(offset).layout.kind, Kind::Raid5) {
             let mut plan = std::mem::take(&mut self.plan);
             self.plan_transfer(number, &mut plan);
             (more, parity_bytes) = (!plan.second.is_empty() && !second, plan.parity_bytes);

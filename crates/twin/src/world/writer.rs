@@ -55,13 +55,13 @@ impl World {
         }
     }
 
-    /// Throttled writers keep the lazy writer working from its first pass on; above the background
-    /// limit write-back does not wait for a pass.
+    /// A throttled writer starts the lazy writer, or keeps it working from its first pass on; above
+    /// the background limit write-back does not wait for a pass.
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let much = self.cache.dirty_bytes > self.fs.background_bytes;
         let flushing = |&unit: &u64| self.files.of(unit * self.fs.unit_bytes).flushing;
-        (!w.throttled.is_empty() && (w.active || much))
+        (!w.throttled.is_empty() && (w.active || much || !self.fs.writers_wait_for_pass))
             || (!self.temporary
                 && (w.quota > 0 || much || self.cache.dirty_queue.front().is_some_and(flushing)))
     }

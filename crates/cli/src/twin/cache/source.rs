@@ -9,6 +9,8 @@ use predict::trace::{Pace, Record, read};
 use std::io::BufReader;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use twin::{Setup, Twin};
 use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 
@@ -148,8 +150,13 @@ impl Source {
             let why = format!("{requests} requests; give --bytes for 1 to {MAX_REQUESTS} of them");
             return Err(Failure::Usage(format!("a workload of {why}")));
         }
+        let shared = Arc::new(AtomicU64::new(0));
+        let cursor = || match workload.pattern {
+            Pattern::Together => Cursor::Shared(shared.clone()),
+            _ => Cursor::Own,
+        };
         let streams = (0..workload.threads)
-            .map(|stream| Sequence::new(&workload, workload.region(size), stream, Cursor::Own));
+            .map(|stream| Sequence::new(&workload, workload.region(size), stream, cursor()));
         let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
         let count = streams.len() as u64;
         let mut next = |index: u64| -> (Op, u64, u32) { streams[(index % count) as usize].next() };

@@ -1,0 +1,23 @@
+//! Names of simulated machines.
+
+/// Sets `KEY=VALUE[,KEY=VALUE]...` in a simulated machine's name `NAME[,KEY=VALUE]...[#FILE]`: a
+/// value replaces the one that the name has for its key.
+///
+/// ```
+/// let name = machine::with_settings("twin:cloud,disks=2#log", "wce=on,disks=4");
+/// assert_eq!(name, "twin:cloud,disks=4,wce=on#log");
+/// ```
+pub fn with_settings(name: &str, settings: &str) -> String {
+    fn key(setting: &str) -> &str {
+        setting.split('=').next().unwrap_or_default().trim()
+    }
+    let (machine, file) = name.split_at(name.find('#').unwrap_or(name.len()));
+    let mut parts: Vec<&str> = machine.split(',').collect();
+    for setting in settings.split(',').filter(|setting| !setting.trim().is_empty()) {
+        match parts[1..].iter_mut().find(|part| key(part) == key(setting)) {
+            Some(part) => *part = setting,
+            None => parts.push(setting),
+        }
+    }
+    parts.join(",") + file
+}
