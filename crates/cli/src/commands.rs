@@ -28,7 +28,8 @@ pub(crate) struct Cli {
     )]
     pub(crate) no_history: bool,
     /// File of the history
-    /// [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    /// [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or
+    /// ~/.local/share; without a home, history.sqlite in $HALFPOWER_STATE or /var/lib/halfpower]
     #[arg(
         long,
         global = true,

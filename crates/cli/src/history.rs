@@ -1,6 +1,6 @@
 //! The history: every command stores its result in it, and `halfpower history` shows it.
 
-use crate::context::{Context, HISTORY_VARIABLE};
+use crate::context::{Context, NoHistory};
 use crate::failure::Failure;
 use crate::output::{self, print, tell};
 use clap::{Args, Subcommand};
@@ -24,9 +24,15 @@ const MAX_TRENDS: usize = 12;
 
 /// Stores an entry. A history that cannot be written causes a warning, not an error.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
-    let Some(path) = context.history_file() else { return };
-    if let Err(error) = History::open(&path).and_then(|mut history| keep(&mut history)) {
-        tell(&format!("warning: this result is not in the history: {error}"));
+    let result = match context.history_file() {
+        Ok(path) => History::open(&path)
+            .and_then(|mut history| keep(&mut history))
+            .map_err(|error| error.to_string()),
+        Err(NoHistory::Disabled) => return,
+        Err(why) => Err(why.to_string()),
+    };
+    if let Err(why) = result {
+        tell(&format!("warning: this result is not in the history: {why}"));
     }
 }
 
@@ -112,11 +118,8 @@ impl From<HistoryError> for Failure {
 }
 
 pub(crate) fn open(context: &Context) -> Result<History, Failure> {
-    let path = context.history_file().ok_or_else(|| {
-        Failure::Usage(format!(
-            "no history: disabled by --no-history or {HISTORY_VARIABLE}=none, or HOME is not set; name a file with --history"
-        ))
-    })?;
+    let path =
+        context.history_file().map_err(|why| Failure::Usage(format!("no history: {why}")))?;
     Ok(History::open_existing(&path)?)
 }
 

@@ -6,6 +6,8 @@ use common::places::Mount;
 use common::{Ended, HALFPOWER, command, ended, finish, wait_until};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 /// A separate history.
@@ -309,4 +311,59 @@ fn killed_writers_leave_a_history_that_opens() {
     let entries = history.good("history --json --max 1000");
     let kept = serde_json::from_str::<Vec<Value>>(&entries).unwrap().len();
     assert!(kept >= finished, "{kept} of {finished} finished runs are kept");
+}
+
+/// A service has no HOME; other homes cannot hold a file.
+#[test]
+fn without_a_home_results_go_to_the_state_directory() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().join("state");
+    let in_state = |home: Option<&str>, words: &str| {
+        let mut command = command(HALFPOWER, words.split_whitespace());
+        command.current_dir(place.path()).env("HALFPOWER_STATE", &state);
+        for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HALFPOWER_HISTORY"] {
+            command.env_remove(name);
+        }
+        command.envs(home.map(|home| ("HOME", home)));
+        finish(command)
+    };
+    for (number, home) in [None, Some(""), Some("relative")].into_iter().enumerate() {
+        let run = in_state(home, RUN);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{home:?}");
+        let listed = in_state(home, "history --json");
+        let entries: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
+        assert_eq!(entries.len(), number + 1, "{home:?}");
+    }
+    assert!(state.join("history.sqlite").is_file());
+    assert!(!place.path().join("relative").exists());
+    let unwritable = in_state(Some("/proc/none"), RUN);
+    assert_eq!(unwritable.code, Some(0));
+    assert!(unwritable.stderr.contains("not in the history"), "{}", unwritable.stderr);
+}
+
+/// Root always has a state directory; another user needs a home for it.
+#[test]
+fn a_user_without_a_home_is_warned_that_nothing_is_kept() {
+    if !host::knobs::may_set() {
+        return common::skip("only root can become another user");
+    }
+    // Another user may not read the build's directory.
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("halfpower");
+    fs::copy(HALFPOWER, &program).unwrap();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(place.path(), open).unwrap();
+    for (words, code) in [(RUN, 0), ("history", 2)] {
+        let mut command = command(program.to_str().unwrap(), words.split_whitespace());
+        for name in
+            ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HALFPOWER_HISTORY", "HALFPOWER_STATE"]
+        {
+            command.env_remove(name);
+        }
+        command.uid(65534).gid(65534);
+        let ended = finish(command);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stderr.contains("HOME is not set"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("--history"), "{}", ended.stderr);
+    }
 }
