@@ -135,6 +135,19 @@ pub(crate) struct TargetArguments {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct PointArguments {
+    /// The workloads of a typical program, instead of the options below; several run by themselves,
+    /// then all at once. docs/presets.md has their sizes and sources
+    #[arg(
+        long,
+        alias = "profile",
+        value_name = "NAME",
+        value_parser = PossibleValuesParser::new(tune::PROFILES.map(|profile| profile.name)),
+        conflicts_with_all = [
+            "op", "read_percent", "pattern", "request", "depth", "threads", "engine", "direct", "buffered", "dsync",
+            "allocate", "offset", "hint", "cache", "limit", "rate", "reap", "think", "end_fdatasync", "verify",
+        ],
+    )]
+    pub(crate) workload: Option<String>,
     /// Operation
     #[arg(long, value_delimiter = ',', value_parser = ["read", "write", "mix"], default_value = "read")]
     pub(crate) op: Vec<String>,
@@ -277,6 +290,11 @@ pub(crate) struct PointArguments {
 }
 
 impl PointArguments {
+    /// The preset of `--workload`.
+    pub(crate) fn profile(&self) -> Option<&'static tune::Profile> {
+        self.workload.as_deref().and_then(tune::Profile::named)
+    }
+
     /// The parser of `run` or `sweep` by itself.
     pub(crate) fn command(name: &str) -> clap::Command {
         Self::augment_args(

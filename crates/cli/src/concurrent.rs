@@ -99,12 +99,15 @@ fn measured<M: Machine>(
 ) -> Result<(), Failure> {
     let engines = machine.capabilities().engines;
     let mut workloads: Vec<Workload> = Vec::new();
-    for (number, arguments) in std::iter::once(arguments).chain(others).enumerate() {
+    for arguments in std::iter::once(arguments).chain(others) {
         check_grid(arguments)?;
         workloads.extend(grid(arguments, &engines));
+    }
+    let (seed, stop) = (workloads[0].seed, workloads[0].stop);
+    for (number, workload) in workloads.iter_mut().enumerate() {
         // Give random workloads different sequences.
-        workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
-        workloads[number].stop = workloads[0].stop;
+        workload.seed = seed.wrapping_add(number as u64);
+        workload.stop = stop;
     }
     let part = |target| {
         workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() })

@@ -367,3 +367,24 @@ fn a_user_without_a_home_is_warned_that_nothing_is_kept() {
         assert!(ended.stderr.contains("--history"), "{}", ended.stderr);
     }
 }
+
+/// A later run may be slower already: it must not become the baseline of a preset.
+#[test]
+fn a_check_of_a_preset_compares_with_its_first_run() {
+    let history = History::new();
+    history.run("check twin:nvme --workload log").refused(&["no history"]);
+    history.good(RUN);
+    history.run("check twin:nvme --workload log").refused(&["--workload log", "holds no run"]);
+    history.good("run twin:nvme --workload log --runtime 50ms");
+    history.good("run twin:nvme --workload log --runtime 50ms");
+    let checked = history.good("check twin:nvme --workload log");
+    assert!(checked.contains("entry 2"), "{checked}");
+    let other = history.good("check twin:nvme --workload log --baseline 3");
+    assert!(other.contains("entry 3"), "{other}");
+    history
+        .run("check twin:nvme --workload log --baseline 1")
+        .refused(&["entry 1", "holds no run"]);
+    history.good("run twin:nvme --workload etcd --runtime 50ms");
+    let bar = history.good("check twin:nvme --workload etcd");
+    assert!(bar.contains("it holds"), "{bar}");
+}
