@@ -65,6 +65,9 @@ pub(crate) struct StudyArguments {
     /// Units of rates and capacities; request sizes stay in KiB and MiB
     #[arg(long, value_enum, default_value = "binary")]
     pub(crate) units: ShownUnits,
+    /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Print the results as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -284,6 +287,14 @@ pub(crate) struct PointArguments {
     /// Units of rates and capacities; request sizes stay in KiB and MiB
     #[arg(long, value_enum, default_value = "binary", help_heading = "Precision and output")]
     pub(crate) units: ShownUnits,
+    /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Precision and output",
+        hide_short_help = true
+    )]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Print the results as JSON on standard output
     #[arg(long, help_heading = "Precision and output")]
     pub(crate) json: bool,

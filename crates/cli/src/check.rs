@@ -5,7 +5,7 @@ use crate::compare::FAILED;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::load::LoadArguments;
-use crate::output;
+use crate::output::{self, Metrics};
 use crate::target::{Where, on_machine, resolve};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -15,7 +15,7 @@ use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use results::{Began, Kind, Point, Question, Results, measure_points};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     /// Time for all of it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "50s")]
     budget: u64,
+    /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
+    #[arg(long, value_name = "FILE", conflicts_with = "set_baseline")]
+    openmetrics: Option<PathBuf>,
     /// Print one line for each target
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
@@ -85,10 +88,14 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
     if let Some(id) = arguments.set_baseline {
         return planned.iter().try_for_each(|one| set_baseline(history, one, id));
     }
+    let places: Vec<&Path> =
+        planned.iter().flat_map(|one| &one.spec.places).map(PathBuf::as_path).collect();
+    let mut metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &places)?;
     let mut slower = false;
     for (one, planned) in checks.iter().zip(planned) {
-        slower |= check_one(context, one, planned, &limit)?;
+        slower |= check_one(context, one, planned, &limit, metrics.as_mut())?;
     }
+    metrics.map_or(Ok(()), |metrics| metrics.save())?;
     if slower { Err(Failure::Printed(FAILED)) } else { Ok(()) }
 }
 
@@ -161,6 +168,7 @@ fn check_one(
     arguments: &Arguments,
     planned: Planned,
     limit: &FailIf,
+    metrics: Option<&mut Metrics>,
 ) -> Result<bool, Failure> {
     let Planned { place, spec, name, id, baseline, chosen, preset } = planned;
     let on_host = matches!(place, Where::Host(_));
@@ -181,6 +189,10 @@ fn check_one(
         comparison.sentences.extend(bar.map(|goal| goal.sentence + "."));
     }
     let slower = limit.failed(&comparison);
+    if let Some(metrics) = metrics {
+        metrics.gauges.add(&results);
+        metrics.gauges.add_check(&results, &comparison, !slower.is_empty());
+    }
     if arguments.json {
         output::print(&output::json(comparison.to_json())?)?;
     } else if arguments.quiet {

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use files::MadeDirectory;
 use host::facts::Roots;
 use machine::text::printable;
+use report::openmetrics::OpenMetrics;
 use results::{Output, OutputError, Results};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -151,6 +152,29 @@ pub(crate) fn save_late(
         Ok(file) => save(&file, text),
         Err(Failure::Usage(why) | Failure::Run(why)) => Err(kept_elsewhere(&why, path, text)),
         Err(other) => Err(other),
+    }
+}
+
+/// The file of `--openmetrics`, opened before the measurement starts.
+pub(crate) struct Metrics {
+    file: Output,
+    pub(crate) gauges: OpenMetrics,
+}
+
+impl Metrics {
+    pub(crate) fn open(
+        context: &Context,
+        path: Option<&Path>,
+        targets: &[&Path],
+    ) -> Result<Option<Metrics>, Failure> {
+        let file = optional(context, "--openmetrics", path, targets)?;
+        Ok(file.map(|file| Metrics { file, gauges: OpenMetrics::default() }))
+    }
+
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        let text = self.gauges.text();
+        let text = text.map_err(|error| Failure::Run(format!("cannot write metrics: {error}")))?;
+        save(&self.file, &text)
     }
 }
 

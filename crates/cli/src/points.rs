@@ -3,6 +3,7 @@
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::Metrics;
 use crate::target::{Where, on_machine, resolve};
 use machine::{Buffering, Engine, Machine, Memory, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
@@ -10,6 +11,7 @@ use results::{
     Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_rate_within_p99,
     measure_within_p99, meets_published_p99, points_of,
 };
+use std::path::{Path, PathBuf};
 use workload::{Data, Stop, Workload};
 
 const MIXED_READS: u8 = 70;
@@ -172,6 +174,8 @@ fn points_on<M: Machine>(
     arguments: &PointArguments,
     kind: Kind,
 ) -> Result<(), Failure> {
+    let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
     let workloads = grid(arguments, &machine.capabilities().engines);
     let repeats = repeats(arguments);
     let request = RunRequest::in_turn(spec, &workloads, repeats);
@@ -231,8 +235,13 @@ fn points_on<M: Machine>(
     drop(runner);
     crate::history::keep(context, &results);
     crate::output::show_points(&results, arguments.json)?;
+    // The last complete results stay: an interrupted run says nothing about the target.
     if interrupted {
         return Err(Failure::Interrupted);
+    }
+    if let Some(mut metrics) = metrics {
+        metrics.gauges.add(&results);
+        metrics.save()?;
     }
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
@@ -247,6 +256,17 @@ pub(crate) fn published_bar(
     noisy: bool,
 ) -> Option<LatencyGoal> {
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
+}
+
+/// Refuses metrics in a command that writes none.
+pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
+    match &arguments.openmetrics {
+        Some(path) => Err(Failure::Usage(format!(
+            "--openmetrics {}: only run, sweep, study and check write metrics; leave it out",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// How often each workload runs.

@@ -57,6 +57,7 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
     }
     crate::concurrent::refuse(&arguments.workload)?;
+    crate::points::no_metrics(&arguments.workload)?;
     let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;

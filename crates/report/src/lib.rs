@@ -11,6 +11,7 @@ mod doubts;
 mod format;
 pub mod history;
 mod html;
+pub mod openmetrics;
 mod pipeline;
 mod plain;
 mod plot;

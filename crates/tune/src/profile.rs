@@ -8,7 +8,7 @@ pub struct Profile {
     /// Name on the command line.
     pub name: &'static str,
     pub about: &'static str,
-    /// Where its sizes and mix come from.
+    /// Source of its sizes and mix.
     pub source: &'static str,
     /// The published bar for the 99th percentile of its latency; only for a single workload.
     pub p99_ns: Option<Nanos>,
