@@ -3,6 +3,7 @@
 use crate::load::LoadArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
+use clap_complete::engine::ArgValueCompleter;
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use results::SearchBy;
@@ -101,7 +102,7 @@ pub(crate) struct AutoSize(pub(crate) Option<u64>);
 pub(crate) struct TargetArguments {
     /// A directory (halfpower creates a test file in it), a file, a block device, several of these
     /// (a stripe), or twin:NAME [default: .]
-    #[arg(value_name = "TARGET", help_heading = "Arguments")]
+    #[arg(value_name = "TARGET", help_heading = "Arguments", add = ArgValueCompleter::new(crate::shell::Targets))]
     pub(crate) targets: Vec<PathBuf>,
     /// Size of the test file, or how much of an existing file or device to use
     #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
