@@ -140,6 +140,9 @@ struct ListArguments {
     /// Only of this kind: run, sweep, study, check, compare, tune, postmark or metadata
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
+    /// Only those with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
     /// Show at most the newest N entries
     #[arg(long, value_name = "N", default_value_t = 50)]
     max: u32,
@@ -157,6 +160,27 @@ enum Task {
         /// Print its document as it was stored
         #[arg(long)]
         json: bool,
+        /// Write its report to this file instead
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        html: Option<PathBuf>,
+    },
+    /// Write a note about an entry, as 'new firmware'; without TEXT, remove it
+    Note {
+        /// Its number
+        id: i64,
+        /// The note
+        text: Vec<String>,
+    },
+    /// Give an entry tags, for `history --tag`
+    Tag {
+        /// Its number
+        id: i64,
+        /// Words
+        #[arg(required = true, value_parser = tag)]
+        tags: Vec<String>,
+        /// Take these tags away instead
+        #[arg(long)]
+        remove: bool,
     },
     /// Show how a target's figures changed over time, and when they changed for good
     Trend {
@@ -198,7 +222,12 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
     let mut history = open(context)?;
     match &arguments.command {
         None => list(&history, &arguments.list),
-        Some(Task::Show { id, json }) => show(&history, *id, *json),
+        Some(Task::Show { id, html: Some(file), .. }) => page(context, &history, *id, file),
+        Some(Task::Show { id, json, .. }) => show(&history, *id, *json),
+        Some(Task::Note { id, text }) => Ok(history.set_note(*id, text.join(" ").trim())?),
+        Some(Task::Tag { id, tags, remove }) => {
+            Ok(tags.iter().try_for_each(|tag| history.set_tag(*id, tag, !remove))?)
+        }
         Some(Task::Trend { target, measure, question, html }) => {
             trend(context, &history, target, measure, question.as_deref(), html.as_ref())
         }
@@ -209,10 +238,17 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
     }
 }
 
+fn tag(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(|one: char| one.is_whitespace() || one.is_control()) {
+        return Err(format!("'{text}': a tag is one word; history note writes a sentence"));
+    }
+    Ok(text.to_owned())
+}
+
 fn list(history: &History, arguments: &ListArguments) -> Result<(), Failure> {
-    let ListArguments { target, kind, max, json } = arguments.clone();
+    let ListArguments { target, kind, tag, max, json } = arguments.clone();
     let target = target.map(|target| absolute(&target));
-    let entries = history.list(&Filter { target, kind, max: Some(max) })?;
+    let entries = history.list(&Filter { target, kind, tag, max: Some(max) })?;
     if json {
         return print(&(output::json(serde_json::to_string_pretty(&entries))? + "\n"));
     }
@@ -247,6 +283,11 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
     } else {
         output::show_points(&results, false)
     }
+}
+
+fn page(context: &Context, history: &History, id: i64, file: &Path) -> Result<(), Failure> {
+    let page = output::output(context, "--html", file, &[])?;
+    output::save(&page, &output::report_page(&history.results(id)?)?)
 }
 
 fn measure(name: &str) -> Measure {

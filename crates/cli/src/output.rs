@@ -194,6 +194,10 @@ pub(crate) fn surface_page(
         .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
 }
 
+pub(crate) fn report_page(results: &Results) -> Result<String, Failure> {
+    report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
+}
+
 /// Prints a study: the answer on one screen, then the path of the report. With `details`,
 /// everything else comes first, so that the answer stays on the screen.
 pub(crate) fn show_study(
@@ -290,9 +294,7 @@ impl<'a> Directory<'a> {
     /// # Errors
     /// Returns the first failure, after trying all files.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
-        let html = report::html(results)
-            .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
-        let report = self.save("report.html", &html);
+        let report = self.save("report.html", &report_page(results)?);
         let tables: Vec<_> =
             results::csv(results).iter().map(|(name, text)| self.save(name, text)).collect();
         tables.into_iter().collect::<Result<Vec<_>, Failure>>().and(report)

@@ -388,3 +388,59 @@ fn a_check_of_a_preset_compares_with_its_first_run() {
     let bar = history.good("check twin:nvme --workload etcd");
     assert!(bar.contains("it holds"), "{bar}");
 }
+
+#[test]
+fn the_list_shows_the_best_rate_and_what_the_user_wrote() {
+    let history = History::new();
+    history.good("sweep twin:nvme --pattern random --request 4k --depth 1,32");
+    history.good(RUN);
+    let document: Value = serde_json::from_str(&history.good("history show 1 --json")).unwrap();
+    let points = document["points"].as_array().unwrap();
+    let rate = |point: &Value| point["throughput_bytes_per_s"].as_f64().unwrap();
+    let best = points.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
+    let entry = &history.entries()[1];
+    assert_eq!(entry["best_bytes_per_s"].as_f64().unwrap(), rate(best));
+    assert_eq!(entry["best_p99_ns"].as_f64(), best["latency_ns"]["p99"].as_f64());
+    assert_eq!((&entry["note"], &entry["tags"]), (&Value::Null, &Value::Array(Vec::new())));
+
+    history.good("history note 1 before the new firmware");
+    history.good("history tag 1 nightly rack-7");
+    history.good("history tag 1 nightly");
+    let listed = history.good("history");
+    assert!(listed.contains("[nightly] [rack-7]"), "{listed}");
+    let tagged: Vec<Value> =
+        serde_json::from_str(&history.good("history --tag nightly --json")).unwrap();
+    assert_eq!(tagged.len(), 1);
+    assert_eq!(tagged[0]["note"], "before the new firmware");
+    assert_eq!(tagged[0]["tags"], serde_json::json!(["nightly", "rack-7"]));
+
+    history.good("history tag 1 nightly --remove");
+    history.good("history note 1");
+    let entry = &history.entries()[1];
+    assert_eq!((&entry["note"], &entry["tags"]), (&Value::Null, &serde_json::json!(["rack-7"])));
+    history.run("history note 9 x").refused(&["no entry 9"]);
+    history.run("history tag 9 x").refused(&["no entry 9"]);
+    let mut sentence = history.prepared("history tag 1");
+    sentence.arg("two words");
+    finish(sentence).refused(&["'two words'", "one word"]);
+    // Notes and tags go with their entry.
+    history.good("history prune 1");
+    assert_eq!(history.entries().len(), 1);
+}
+
+#[test]
+fn an_entry_becomes_a_page() {
+    let history = History::new();
+    history.good(RUN);
+    let page = history.directory.path().join("page.html");
+    history.good(&format!("history show 1 --html {}", page.display()));
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(
+        text.starts_with("<!doctype html>") || text.starts_with("<!DOCTYPE html>"),
+        "{text:.99}"
+    );
+    assert!(text.contains("twin:nvme"), "{text:.99}");
+    fs::write(&page, "mine").unwrap();
+    history.run(&format!("history show 1 --html {}", page.display())).refused(&["--html"]);
+    history.run("history show 9 --html other.html").refused(&["no entry 9"]);
+}
