@@ -235,7 +235,7 @@ fn points_on<M: Machine>(
     drop(runner);
     crate::history::keep(context, &results);
     crate::output::show_points(&results, arguments.json)?;
-    // The last complete results stay: an interrupted run says nothing about the target.
+    // Keep the last complete metrics: an interrupted run has too few points.
     if interrupted {
         return Err(Failure::Interrupted);
     }

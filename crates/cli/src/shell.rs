@@ -1,4 +1,4 @@
-//! What a shell and `man` know of the program, made from the table of commands.
+//! Completion scripts and manual pages, made from the table of commands.
 
 use crate::commands::Cli;
 use crate::context::Context;

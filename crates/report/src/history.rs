@@ -35,7 +35,7 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     table(&head, &rows, head.len(), width.max(40), colour)
 }
 
-/// What the user wrote about an entry, else its command.
+/// Tags and note of an entry; without a note, its command.
 fn remark(one: &Entry) -> String {
     let tags: String = one.tags.iter().map(|tag| format!("[{tag}] ")).collect();
     tags + one.note.as_ref().unwrap_or(&one.command)

@@ -9,8 +9,8 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// What is exported. Only gauges: the collector's parser knows no newer type, and a file that one
-/// command writes counts nothing.
+/// The exported metrics. All are gauges: the collector's parser lacks newer types, and a single
+/// command has no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,
@@ -97,7 +97,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Adds what a command measured: of a study the peaks, of others every point.
+    /// Adds the results of a command: the peaks of a study, every point of others.
     pub fn add(&mut self, results: &Results) {
         let target = vec![("target", results.target.name.clone())];
         let shown: Vec<&Point> = match &results.answer {
@@ -131,7 +131,7 @@ impl OpenMetrics {
         self.set(Finished, &target, ended);
     }
 
-    /// Adds what a check of `results` found.
+    /// Adds the verdict of a check.
     pub fn add_check(&mut self, results: &Results, comparison: &Comparison, slower: bool) {
         let target = vec![("target", results.target.name.clone())];
         self.set(Slower, &target, f64::from(u8::from(slower)));

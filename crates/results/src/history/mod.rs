@@ -98,7 +98,7 @@ pub struct Entry {
     pub best_bytes_per_s: Option<f64>,
     /// The 99th percentile of the latency at that rate.
     pub best_p99_ns: Option<f64>,
-    /// What the user wrote about it.
+    /// The user's note.
     pub note: Option<String>,
     /// In alphabetical order.
     pub tags: Vec<String>,
