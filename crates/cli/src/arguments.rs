@@ -3,6 +3,7 @@
 use crate::load::LoadArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
+use clap_complete::engine::ArgValueCompleter;
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use results::SearchBy;
@@ -65,6 +66,9 @@ pub(crate) struct StudyArguments {
     /// Units of rates and capacities; request sizes stay in KiB and MiB
     #[arg(long, value_enum, default_value = "binary")]
     pub(crate) units: ShownUnits,
+    /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Print the results as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -98,7 +102,7 @@ pub(crate) struct AutoSize(pub(crate) Option<u64>);
 pub(crate) struct TargetArguments {
     /// A directory (halfpower creates a test file in it), a file, a block device, several of these
     /// (a stripe), or twin:NAME [default: .]
-    #[arg(value_name = "TARGET", help_heading = "Arguments")]
+    #[arg(value_name = "TARGET", help_heading = "Arguments", add = ArgValueCompleter::new(crate::shell::Targets))]
     pub(crate) targets: Vec<PathBuf>,
     /// Size of the test file, or how much of an existing file or device to use
     #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
@@ -135,6 +139,19 @@ pub(crate) struct TargetArguments {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct PointArguments {
+    /// The workloads of a typical program, instead of the options below; several run by themselves,
+    /// then all at once. docs/presets.md has their sizes and sources
+    #[arg(
+        long,
+        alias = "profile",
+        value_name = "NAME",
+        value_parser = PossibleValuesParser::new(tune::PROFILES.map(|profile| profile.name)),
+        conflicts_with_all = [
+            "op", "read_percent", "pattern", "request", "depth", "threads", "engine", "direct", "buffered", "dsync",
+            "allocate", "offset", "hint", "cache", "limit", "rate", "reap", "think", "end_fdatasync", "verify",
+        ],
+    )]
+    pub(crate) workload: Option<String>,
     /// Operation
     #[arg(long, value_delimiter = ',', value_parser = ["read", "write", "mix"], default_value = "read")]
     pub(crate) op: Vec<String>,
@@ -271,12 +288,25 @@ pub(crate) struct PointArguments {
     /// Units of rates and capacities; request sizes stay in KiB and MiB
     #[arg(long, value_enum, default_value = "binary", help_heading = "Precision and output")]
     pub(crate) units: ShownUnits,
+    /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Precision and output",
+        hide_short_help = true
+    )]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Print the results as JSON on standard output
     #[arg(long, help_heading = "Precision and output")]
     pub(crate) json: bool,
 }
 
 impl PointArguments {
+    /// The preset of `--workload`.
+    pub(crate) fn profile(&self) -> Option<&'static tune::Profile> {
+        self.workload.as_deref().and_then(tune::Profile::named)
+    }
+
     /// The parser of `run` or `sweep` by itself.
     pub(crate) fn command(name: &str) -> clap::Command {
         Self::augment_args(

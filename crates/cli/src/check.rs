@@ -5,16 +5,17 @@ use crate::compare::FAILED;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::load::LoadArguments;
-use crate::output;
+use crate::output::{self, Metrics};
 use crate::target::{Where, on_machine, resolve};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use machine::units::parse_time;
-use machine::{Machine, TargetSpec};
+use machine::{Engine, Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use results::{Began, Kind, Point, Question, Results, measure_points};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -41,6 +42,10 @@ pub(crate) struct Arguments {
     /// check would take
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, conflicts_with = "baseline")]
     set_baseline: Option<Option<i64>>,
+    /// Repeat this preset instead, and compare with the first `halfpower run --workload NAME` of the
+    /// target
+    #[arg(long, alias = "profile", value_name = "NAME", value_parser = PossibleValuesParser::new(tune::PROFILES.map(|profile| profile.name)), conflicts_with = "set_baseline")]
+    workload: Option<String>,
     /// Several targets are not a stripe: check each by itself
     #[arg(long)]
     each: bool,
@@ -52,6 +57,9 @@ pub(crate) struct Arguments {
     /// Time for all of it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "50s")]
     budget: u64,
+    /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
+    #[arg(long, value_name = "FILE", conflicts_with = "set_baseline")]
+    openmetrics: Option<PathBuf>,
     /// Print one line for each target
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
@@ -80,10 +88,14 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
     if let Some(id) = arguments.set_baseline {
         return planned.iter().try_for_each(|one| set_baseline(history, one, id));
     }
+    let places: Vec<&Path> =
+        planned.iter().flat_map(|one| &one.spec.places).map(PathBuf::as_path).collect();
+    let mut metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &places)?;
     let mut slower = false;
     for (one, planned) in checks.iter().zip(planned) {
-        slower |= check_one(context, one, planned, &limit)?;
+        slower |= check_one(context, one, planned, &limit, metrics.as_mut())?;
     }
+    metrics.map_or(Ok(()), |metrics| metrics.save())?;
     if slower { Err(Failure::Printed(FAILED)) } else { Ok(()) }
 }
 
@@ -95,6 +107,7 @@ struct Planned {
     id: i64,
     baseline: Results,
     chosen: Vec<Point>,
+    preset: Option<&'static tune::Profile>,
 }
 
 fn planned(history: &History, arguments: &Arguments) -> Result<Planned, Failure> {
@@ -106,7 +119,19 @@ fn planned(history: &History, arguments: &Arguments) -> Result<Planned, Failure>
         .collect::<Vec<_>>()
         .join(", ");
     let named = arguments.baseline.or(arguments.set_baseline.flatten());
-    let (id, baseline) = baseline(history, &name, named)?;
+    let preset = arguments.workload.as_deref().and_then(tune::Profile::named);
+    let (id, baseline, of_preset) = match preset {
+        Some(preset) => {
+            let workloads = preset.workloads(Engine::asynchronous(&place.engines()));
+            let (id, baseline, points) =
+                baseline_of_preset(history, &name, named, (preset.name, &workloads))?;
+            (id, baseline, Some(points))
+        }
+        None => {
+            let (id, baseline) = baseline(history, &name, named)?;
+            (id, baseline, None)
+        }
+    };
     // To a cache or a rotating disk, another size is a different test.
     let whole = match &place {
         Where::Twin(machine) if spec.size.is_none() => {
@@ -122,13 +147,13 @@ fn planned(history: &History, arguments: &Arguments) -> Result<Planned, Failure>
         baseline.target.kind,
         machine::TargetKind::TestFile | machine::TargetKind::Simulated
     ) || !spec.destroy.is_empty();
-    let chosen = chosen(&baseline, writes);
+    let chosen = of_preset.unwrap_or_else(|| chosen(&baseline, writes));
     if chosen.is_empty() {
         return Err(Failure::Usage(format!(
             "entry {id} of the history holds no point that can be measured again; name another one with --baseline"
         )));
     }
-    Ok(Planned { place, spec, name, id, baseline, chosen })
+    Ok(Planned { place, spec, name, id, baseline, chosen, preset })
 }
 
 fn set_baseline(history: &mut History, of: &Planned, named: Option<i64>) -> Result<(), Failure> {
@@ -143,8 +168,9 @@ fn check_one(
     arguments: &Arguments,
     planned: Planned,
     limit: &FailIf,
+    metrics: Option<&mut Metrics>,
 ) -> Result<bool, Failure> {
-    let Planned { place, spec, name, id, baseline, chosen } = planned;
+    let Planned { place, spec, name, id, baseline, chosen, preset } = planned;
     let on_host = matches!(place, Where::Host(_));
     let busy = if on_host { arguments.load.look()? } else { None };
     busy.iter().for_each(|warning| output::tell(warning));
@@ -158,7 +184,15 @@ fn check_one(
             .sentences
             .push(format!("Also changed since entry {id}: {}.", changed.join("; ")));
     }
+    if let (Some(preset), [point]) = (preset, results.points.as_slice()) {
+        let bar = crate::points::published_bar(preset, point, on_host);
+        comparison.sentences.extend(bar.map(|goal| goal.sentence + "."));
+    }
     let slower = limit.failed(&comparison);
+    if let Some(metrics) = metrics {
+        metrics.gauges.add(&results);
+        metrics.gauges.add_check(&results, &comparison, !slower.is_empty());
+    }
     if arguments.json {
         output::print(&output::json(comparison.to_json())?)?;
     } else if arguments.quiet {
@@ -201,6 +235,47 @@ fn baseline(
         ))
     })?;
     Ok((id, history.results(id)?))
+}
+
+/// The baseline of a preset with its number and points: the named entry, else the first run of the
+/// preset. A later one may be slower already.
+fn baseline_of_preset(
+    history: &History,
+    target: &str,
+    named: Option<i64>,
+    (preset, workloads): (&str, &[Workload]),
+) -> Result<(i64, Results, Vec<Point>), Failure> {
+    let target_name = crate::history::absolute(target);
+    let entries = match named {
+        Some(id) => vec![id],
+        None => {
+            let of_target = Filter { target: Some(target_name), ..Filter::default() };
+            let entries = history.list(&of_target)?;
+            let may = entries.iter().rev().filter(|entry| {
+                ["run", "sweep"].contains(&entry.kind.as_str()) && entry.readings > 0
+            });
+            may.map(|entry| entry.id).collect()
+        }
+    };
+    for id in entries {
+        let results = history.results(id)?;
+        let of = |wanted: &Workload| {
+            let asked = Question::of(wanted);
+            let same =
+                |point: &&Point| point.numbers.is_some() && Question::of(&point.workload) == asked;
+            results.points.iter().find(same).cloned()
+        };
+        if let Some(points) = workloads.iter().map(of).collect::<Option<Vec<Point>>>() {
+            return Ok((id, results, points));
+        }
+    }
+    let missing = match named {
+        Some(id) => format!("entry {id} of the history holds no run of {preset}"),
+        None => format!("{target}: the history holds no run of {preset} on it"),
+    };
+    Err(Failure::Usage(format!(
+        "--workload {preset}: {missing}; measure one with halfpower run {target} --workload {preset}"
+    )))
 }
 
 /// Chooses representative points: the fastest of each operation and pattern, direct I/O first.

@@ -4,8 +4,8 @@ use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArgu
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, stack, studies, tools, tune, twin,
-    verify,
+    check, compare, fio, history, metadata, points, postmark, shell, stack, studies, tools, tune,
+    twin, verify,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ pub(crate) struct Cli {
     )]
     pub(crate) no_history: bool,
     /// File of the history
-    /// [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    /// [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or
+    /// ~/.local/share; without a home, history.sqlite in $HALFPOWER_STATE or /var/lib/halfpower]
     #[arg(
         long,
         global = true,
@@ -95,6 +96,12 @@ pub(crate) enum Command {
     Metadata(metadata::Arguments),
     /// List, check, change and fit simulated machines
     Twin(twin::Arguments),
+    /// Print the completion script of a shell
+    #[command(hide = true)]
+    Completions(shell::CompletionsArguments),
+    /// Write the manual pages
+    #[command(hide = true)]
+    Man(shell::ManArguments),
 }
 
 impl Cli {
@@ -119,6 +126,8 @@ impl Cli {
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),
+            Command::Completions(arguments) => shell::completions(&arguments),
+            Command::Man(arguments) => shell::man(context, &arguments),
         }
     }
 }

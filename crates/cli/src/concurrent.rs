@@ -3,6 +3,7 @@
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::Metrics;
 use crate::points::{check_grid, grid, lists_in, repeats};
 use crate::target::{Where, machine_of, on_machine, resolve};
 use machine::{Machine, TargetFacts, TargetSpec};
@@ -30,6 +31,11 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
+/// The targets of the command, for the checks of its outputs.
+fn paths(specs: &[TargetSpec]) -> Vec<&Path> {
+    specs.iter().flat_map(|spec| &spec.places).map(PathBuf::as_path).collect()
+}
+
 /// Refuses concurrent workloads in a command that cannot run them.
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
@@ -51,6 +57,7 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.bytes.is_some() || other.runtime.is_some(), "--runtime or --bytes"),
         (other.each || !other.beside.is_empty(), "--each or --beside"),
         (other.verify || other.p99.is_some(), "--verify or --p99"),
+        (other.openmetrics.is_some(), "--openmetrics"),
     ] {
         if given {
             return Err(wrong(format!(
@@ -99,12 +106,15 @@ fn measured<M: Machine>(
 ) -> Result<(), Failure> {
     let engines = machine.capabilities().engines;
     let mut workloads: Vec<Workload> = Vec::new();
-    for (number, arguments) in std::iter::once(arguments).chain(others).enumerate() {
+    for arguments in std::iter::once(arguments).chain(others) {
         check_grid(arguments)?;
         workloads.extend(grid(arguments, &engines));
+    }
+    let (seed, stop) = (workloads[0].seed, workloads[0].stop);
+    for (number, workload) in workloads.iter_mut().enumerate() {
         // Give random workloads different sequences.
-        workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
-        workloads[number].stop = workloads[0].stop;
+        workload.seed = seed.wrapping_add(number as u64);
+        workload.stop = stop;
     }
     let part = |target| {
         workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() })
@@ -115,6 +125,7 @@ fn measured<M: Machine>(
         arrangement: Arrangement::Concurrent,
         repeats: repeats(arguments),
     };
+    let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &paths(specs))?;
     let began = Began::now(machine);
     let mut runner = Runner::open(machine, &request)?;
     let facts = runner.facts().to_vec();
@@ -160,6 +171,10 @@ fn measured<M: Machine>(
         crate::history::keep(context, &results);
     }
     crate::output::show_points(&results, arguments.json)?;
+    if let Some(mut metrics) = metrics {
+        metrics.gauges.add(&results);
+        metrics.save()?;
+    }
     failed.map_or(Ok(()), |why| {
         Err(Failure::Run(format!("not all could be measured at once: {why}")))
     })

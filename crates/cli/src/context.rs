@@ -1,6 +1,8 @@
 //! The options of the whole program, passed down to every command.
 
+use host::knobs::journal::{STATE_VARIABLE, state_directory};
 use results::Program;
+use std::fmt;
 use std::path::PathBuf;
 
 /// Names the history file instead of `--history`; `none` disables the history.
@@ -58,23 +60,46 @@ impl Context {
         rest
     }
 
-    /// The history file; `None` if the history is disabled or there is no home directory.
-    pub(crate) fn history_file(&self) -> Option<PathBuf> {
+    /// The history file, in the state directory if there is no home.
+    pub(crate) fn history_file(&self) -> Result<PathBuf, NoHistory> {
         match &self.history {
-            HistoryChoice::Nowhere => return None,
-            HistoryChoice::File(path) => return Some(path.clone()),
+            HistoryChoice::Nowhere => return Err(NoHistory::Disabled),
+            HistoryChoice::File(path) => return Ok(path.clone()),
             HistoryChoice::Usual => {}
         }
         match std::env::var_os(HISTORY_VARIABLE) {
-            Some(name) if name == "none" => return None,
-            Some(name) if !name.is_empty() => return Some(PathBuf::from(name)),
+            Some(name) if name == "none" => return Err(NoHistory::Disabled),
+            Some(name) if !name.is_empty() => return Ok(PathBuf::from(name)),
             _ => {}
         }
         let named =
             |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let data = named("XDG_DATA_HOME")
-            .or_else(|| named("HOME").map(|home| home.join(".local/share")))?;
-        Some(data.join("halfpower/history.sqlite"))
+            .or_else(|| named("HOME").map(|home| home.join(".local/share")))
+            .map(|data| data.join("halfpower"));
+        let directory = data.or_else(state_directory).ok_or(NoHistory::NoPlace)?;
+        Ok(directory.join("history.sqlite"))
+    }
+}
+
+/// Why nothing is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoHistory {
+    Disabled,
+    NoPlace,
+}
+
+impl fmt::Display for NoHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoHistory::Disabled => {
+                write!(f, "--no-history or {HISTORY_VARIABLE}=none turned it off; leave that out")
+            }
+            NoHistory::NoPlace => write!(
+                f,
+                "HOME is not set to an absolute path; name a file with --history, or a directory with {STATE_VARIABLE}"
+            ),
+        }
     }
 }
 

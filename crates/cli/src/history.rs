@@ -1,7 +1,7 @@
 //! The history: every command stores its result in it, and `halfpower history` shows it.
 
 use crate::compare::Imported;
-use crate::context::{Context, HISTORY_VARIABLE};
+use crate::context::{Context, NoHistory};
 use crate::failure::Failure;
 use crate::output::{self, print, tell};
 use clap::{Args, Subcommand};
@@ -25,9 +25,15 @@ const MAX_TRENDS: usize = 12;
 
 /// Stores an entry. A history that cannot be written causes a warning, not an error.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
-    let Some(path) = context.history_file() else { return };
-    if let Err(error) = History::open(&path).and_then(|mut history| keep(&mut history)) {
-        tell(&format!("warning: this result is not in the history: {error}"));
+    let result = match context.history_file() {
+        Ok(path) => History::open(&path)
+            .and_then(|mut history| keep(&mut history))
+            .map_err(|error| error.to_string()),
+        Err(NoHistory::Disabled) => return,
+        Err(why) => Err(why.to_string()),
+    };
+    if let Err(why) = result {
+        tell(&format!("warning: this result is not in the history: {why}"));
     }
 }
 
@@ -117,11 +123,7 @@ pub(crate) fn open(context: &Context) -> Result<History, Failure> {
 }
 
 fn file(context: &Context) -> Result<PathBuf, Failure> {
-    context.history_file().ok_or_else(|| {
-        Failure::Usage(format!(
-            "no history: disabled by --no-history or {HISTORY_VARIABLE}=none, or HOME is not set; name a file with --history"
-        ))
-    })
+    context.history_file().map_err(|why| Failure::Usage(format!("no history: {why}")))
 }
 
 /// Stores reports of other tools, all or none of them.
@@ -170,6 +172,9 @@ struct ListArguments {
     /// Only of this kind: run, sweep, study, check, compare, tune, postmark, metadata or import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
+    /// Only those with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
     /// Show at most the newest N entries
     #[arg(long, value_name = "N", default_value_t = 50)]
     max: u32,
@@ -187,6 +192,27 @@ enum Task {
         /// Print its document as it was stored
         #[arg(long)]
         json: bool,
+        /// Write its report to this file instead
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        html: Option<PathBuf>,
+    },
+    /// Write a note about an entry, as 'new firmware'; without TEXT, remove it
+    Note {
+        /// Its number
+        id: i64,
+        /// The note
+        text: Vec<String>,
+    },
+    /// Give an entry tags, for `history --tag`
+    Tag {
+        /// Its number
+        id: i64,
+        /// Words
+        #[arg(required = true, value_parser = tag)]
+        tags: Vec<String>,
+        /// Take these tags away instead
+        #[arg(long)]
+        remove: bool,
     },
     /// Store reports of other tools: of fio, diskspd, IOzone, PostMark, SQLIO, sysbench, IOR, mdtest
     /// or elbencho
@@ -243,7 +269,12 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
     match &arguments.command {
         Some(Task::Import { .. }) => Ok(()),
         None => list(&history, &arguments.list),
-        Some(Task::Show { id, json }) => show(&history, *id, *json),
+        Some(Task::Show { id, html: Some(file), .. }) => page(context, &history, *id, file),
+        Some(Task::Show { id, json, .. }) => show(&history, *id, *json),
+        Some(Task::Note { id, text }) => Ok(history.set_note(*id, text.join(" ").trim())?),
+        Some(Task::Tag { id, tags, remove }) => {
+            Ok(tags.iter().try_for_each(|tag| history.set_tag(*id, tag, !remove))?)
+        }
         Some(Task::Trend { target, measure, question, html }) => {
             trend(context, &history, target, measure, question.as_deref(), html.as_ref())
         }
@@ -254,10 +285,17 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
     }
 }
 
+fn tag(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(|one: char| one.is_whitespace() || one.is_control()) {
+        return Err(format!("'{text}': a tag is one word; history note writes a sentence"));
+    }
+    Ok(text.to_owned())
+}
+
 fn list(history: &History, arguments: &ListArguments) -> Result<(), Failure> {
-    let ListArguments { target, kind, max, json } = arguments.clone();
+    let ListArguments { target, kind, tag, max, json } = arguments.clone();
     let target = target.map(|target| absolute(&target));
-    let entries = history.list(&Filter { target, kind, max: Some(max) })?;
+    let entries = history.list(&Filter { target, kind, tag, max: Some(max) })?;
     if json {
         return print(&(output::json(serde_json::to_string_pretty(&entries))? + "\n"));
     }
@@ -297,6 +335,11 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
     } else {
         output::show_points(&results, false)
     }
+}
+
+fn page(context: &Context, history: &History, id: i64, file: &Path) -> Result<(), Failure> {
+    let page = output::output(context, "--html", file, &[])?;
+    output::save(&page, &output::report_page(&history.results(id)?)?)
 }
 
 fn measure(name: &str) -> Measure {

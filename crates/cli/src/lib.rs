@@ -18,6 +18,7 @@ mod output;
 mod points;
 mod postmark;
 mod progress;
+mod shell;
 mod stack;
 mod studies;
 mod target;
@@ -70,6 +71,7 @@ fn run() -> ExitCode {
         ));
         return ExitCode::from(2);
     }
+    shell::complete();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An error repeats the arguments, which may hold unprintable characters.

@@ -5,10 +5,7 @@ use std::ffi::OsString;
 
 /// Names of fio, diskspd, CrystalDiskMark, elbencho and dd, and what to write instead.
 const NAMES: [(&[&str], &str); 20] = [
-    (
-        &["--rw", "--readwrite", "--workload"],
-        "--op read, write or mix, with --pattern seq or random",
-    ),
+    (&["--rw", "--readwrite"], "--op read, write or mix, with --pattern seq or random"),
     (&["--randread", "--randwrite", "--random"], "--pattern random, with --op read or write"),
     (&["--bs", "--blocksize", "--block-size", "--block", "--request-size", "-b"], "--request SIZE"),
     (&["--qd", "--iodepth", "--queue-depth", "--queuedepth", "-q", "-o"], "--depth N"),

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use files::MadeDirectory;
 use host::facts::Roots;
 use machine::text::printable;
+use report::openmetrics::OpenMetrics;
 use results::{Output, OutputError, Results};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -154,6 +155,29 @@ pub(crate) fn save_late(
     }
 }
 
+/// The file of `--openmetrics`, opened before the measurement starts.
+pub(crate) struct Metrics {
+    file: Output,
+    pub(crate) gauges: OpenMetrics,
+}
+
+impl Metrics {
+    pub(crate) fn open(
+        context: &Context,
+        path: Option<&Path>,
+        targets: &[&Path],
+    ) -> Result<Option<Metrics>, Failure> {
+        let file = optional(context, "--openmetrics", path, targets)?;
+        Ok(file.map(|file| Metrics { file, gauges: OpenMetrics::default() }))
+    }
+
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        let text = self.gauges.text();
+        let text = text.map_err(|error| Failure::Run(format!("cannot write metrics: {error}")))?;
+        save(&self.file, &text)
+    }
+}
+
 pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> {
     if json {
         return print(&self::json(results::to_json(results))?);
@@ -168,6 +192,10 @@ pub(crate) fn surface_page(
 ) -> Result<String, Failure> {
     report::surfaces::of_iozone(results, own)
         .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
+}
+
+pub(crate) fn report_page(results: &Results) -> Result<String, Failure> {
+    report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
 /// Prints a study: the answer on one screen, then the path of the report. With `details`,
@@ -266,9 +294,7 @@ impl<'a> Directory<'a> {
     /// # Errors
     /// Returns the first failure, after trying all files.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
-        let html = report::html(results)
-            .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
-        let report = self.save("report.html", &html);
+        let report = self.save("report.html", &report_page(results)?);
         let tables: Vec<_> =
             results::csv(results).iter().map(|(name, text)| self.save(name, text)).collect();
         tables.into_iter().collect::<Result<Vec<_>, Failure>>().and(report)

@@ -3,13 +3,15 @@
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::Metrics;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Buffering, Engine, Machine, TargetSpec};
+use machine::{Buffering, Engine, Machine, Memory, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::{
     Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_rate_within_p99,
-    measure_within_p99, points_of,
+    measure_within_p99, meets_published_p99, points_of,
 };
+use std::path::{Path, PathBuf};
 use workload::{Data, Stop, Workload};
 
 const MIXED_READS: u8 = 70;
@@ -28,13 +30,14 @@ const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     arguments.units.choose();
     lists_in(arguments)?;
-    if arguments.each || !arguments.beside.is_empty() {
-        return crate::concurrent::run(context, arguments);
-    }
     if arguments.p99.is_some() {
         return Err(Failure::Usage(
             "--p99: run measures one depth; use halfpower sweep, which finds the depth".into(),
         ));
+    }
+    let several = arguments.profile().is_some_and(|one| one.workloads(Engine::Sync).len() > 1);
+    if arguments.each || !arguments.beside.is_empty() || several {
+        return crate::concurrent::run(context, arguments);
     }
     points(context, arguments, Kind::Run)
 }
@@ -96,7 +99,8 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
             "--read-percent {percent}: only a mix reads and writes; give --op mix"
         )));
     }
-    if has("write") || has("mix") {
+    // The presets have writes.
+    if has("write") || has("mix") || arguments.workload.is_some() {
         return Ok(());
     }
     let of_writes = [
@@ -170,6 +174,8 @@ fn points_on<M: Machine>(
     arguments: &PointArguments,
     kind: Kind,
 ) -> Result<(), Failure> {
+    let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
     let workloads = grid(arguments, &machine.capabilities().engines);
     let repeats = repeats(arguments);
     let request = RunRequest::in_turn(spec, &workloads, repeats);
@@ -211,6 +217,9 @@ fn points_on<M: Machine>(
             Err(error) => return Err(error.into()),
         }
     }
+    if let (Some(profile), [point]) = (arguments.profile(), points.as_slice()) {
+        latency_goals.extend(published_bar(profile, point, machine.capabilities().noisy));
+    }
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results =
@@ -226,13 +235,38 @@ fn points_on<M: Machine>(
     drop(runner);
     crate::history::keep(context, &results);
     crate::output::show_points(&results, arguments.json)?;
+    // Keep the last complete metrics: an interrupted run has too few points.
     if interrupted {
         return Err(Failure::Interrupted);
+    }
+    if let Some(mut metrics) = metrics {
+        metrics.gauges.add(&results);
+        metrics.save()?;
     }
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
     }
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
+}
+
+/// Whether the only point of a preset meets the bar published for it, if there is one.
+pub(crate) fn published_bar(
+    preset: &tune::Profile,
+    point: &Point,
+    noisy: bool,
+) -> Option<LatencyGoal> {
+    meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
+}
+
+/// Refuses metrics in a command that writes none.
+pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
+    match &arguments.openmetrics {
+        Some(path) => Err(Failure::Usage(format!(
+            "--openmetrics {}: only run, sweep, study and check write metrics; leave it out",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// How often each workload runs.
@@ -320,9 +354,14 @@ fn with_bar(
     Ok(points)
 }
 
-/// Every combination of the options' lists; the last option varies fastest.
+/// The preset's workloads, or every combination of the options' lists; the last option varies
+/// fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
+    if let Some(profile) = arguments.profile() {
+        let own = profile.workloads(Engine::asynchronous(engines));
+        return own.into_iter().flat_map(|one| of_preset(arguments, &one)).collect();
+    }
     let mut widen =
         |set: &dyn Fn(&Workload) -> Vec<Workload>| grid = grid.iter().flat_map(set).collect();
     fn each<T: Copy>(
@@ -370,6 +409,21 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     }
     widen(&each(&arguments.request, |workload, value| workload.request_bytes = value));
     grid
+}
+
+/// A preset's workload with the options that it leaves open.
+fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
+    let base = base(arguments);
+    let with = |&memory: &Memory| Workload {
+        memory,
+        stop: base.stop,
+        region_start_bytes: base.region_start_bytes,
+        region_bytes: base.region_bytes,
+        data: base.data,
+        seed: base.seed,
+        ..preset.clone()
+    };
+    arguments.memory.iter().map(with).collect()
 }
 
 fn base(arguments: &PointArguments) -> Workload {

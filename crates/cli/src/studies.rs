@@ -4,7 +4,7 @@ use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
 use crate::compare::Imported;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, Directory, Form};
+use crate::output::{self, Directory, Form, Metrics};
 use crate::target::{Where, on_machine, resolve, results_in};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
@@ -38,6 +38,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         &targets,
         &["results.json", "report.html", "points.csv"],
     )?;
+    let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
     let simulated = simulated(&place);
     let busy = if simulated.is_none() { arguments.load.look()? } else { None };
     busy.iter().for_each(|warning| output::tell(warning));
@@ -55,7 +56,15 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let report = directory.save_report(&results);
     let form = Form::of(arguments.json, arguments.details);
     output::show_study(&results, report.as_ref().ok().map(PathBuf::as_path), form)?;
+    let exported = match metrics {
+        Some(mut metrics) if !results.incomplete => {
+            metrics.gauges.add(&results);
+            metrics.save()
+        }
+        _ => Ok(()),
+    };
     written.and(report)?;
+    exported?;
     if results.incomplete { Err(Failure::Interrupted) } else { Ok(()) }
 }
 

@@ -9,7 +9,6 @@ use crate::points::{grid, target_of};
 use crate::progress::Watch;
 use crate::target::Where;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use host::Host;
 use host::facts::Roots;
 use host::knobs::journal::{JournalError, state_directory};
@@ -22,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use tune::knobs::Scene;
-use tune::{LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted};
+use tune::{LeftOut, Limits, Plan, Scope, Subject, Target, Tuning, Wanted};
 use twin::Twin;
 use workload::{Stop, Workload};
 
@@ -39,14 +38,6 @@ pub(crate) struct Arguments {
     /// can lose data
     #[arg(long, value_name = "NAME[=VALUE,...]", value_parser = Wanted::from_str, help_heading = "Tuning")]
     knob: Vec<Wanted>,
-    /// Workload of a typical program, instead of the options below
-    #[arg(
-        long,
-        value_parser = PossibleValuesParser::new(PROFILES.map(|profile| profile.name)),
-        conflicts_with_all = ["op", "pattern", "request", "depth", "threads", "engine", "direct", "buffered", "dsync"],
-        help_heading = "Tuning"
-    )]
-    profile: Option<String>,
     /// Stop when a difference is decided, or when any difference is known to be smaller than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%", help_heading = "Tuning")]
     until: f64,
@@ -66,6 +57,7 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
     }
     crate::concurrent::refuse(&arguments.workload)?;
+    crate::points::no_metrics(&arguments.workload)?;
     let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
@@ -92,31 +84,14 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     Ok(())
 }
 
-/// The workloads of the options or the profile.
-fn workloads(
-    arguments: &Arguments,
-    engines: &[machine::Engine],
-    facts: &TargetFacts,
-    run_ns: Nanos,
-) -> Vec<Workload> {
+/// The workloads of the options.
+fn workloads(arguments: &Arguments, engines: &[machine::Engine], run_ns: Nanos) -> Vec<Workload> {
     let asked = &arguments.workload;
-    let scene = Scene { facts, engines };
     let run = match (asked.bytes, asked.runtime) {
         (Some(bytes), _) => Stop::AfterBytes(bytes),
         (None, ns) => Stop::AfterNs(ns.unwrap_or(run_ns)),
     };
-    let mut all = match arguments.profile.as_deref().and_then(Profile::named) {
-        Some(profile) => {
-            let with_region = |workload| Workload {
-                region_start_bytes: asked.region_start,
-                region_bytes: asked.region,
-                seed: asked.target.seed,
-                ..workload
-            };
-            profile.workloads(scene.deep_engine()).into_iter().map(with_region).collect()
-        }
-        None => grid(asked, engines),
-    };
+    let mut all = grid(asked, engines);
     let cache_is_named =
         std::env::args_os().any(|word| word.to_string_lossy().starts_with("--cache"));
     for workload in &mut all {
@@ -245,7 +220,7 @@ fn on_host(
     let target_words = target(&arguments.workload.target, spec);
     if !arguments.yes {
         let facts = host::facts::foreseen(spec, &roots)?;
-        let workloads = workloads(arguments, &engines, &facts, RUN_NS);
+        let workloads = workloads(arguments, &engines, RUN_NS);
         check(&workloads, &facts)?;
         let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
@@ -253,7 +228,7 @@ fn on_host(
     let began_unix_s = crate::history::now_unix_s();
     let mut of_target = Vec::new();
     let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
-        of_target = workloads(arguments, &engines, &facts[0], RUN_NS);
+        of_target = workloads(arguments, &engines, RUN_NS);
         check(&of_target, &facts[0])?;
         Ok(of_target.iter().map(|workload| vec![workload.buffers()]).collect())
     })?;
@@ -384,7 +359,7 @@ fn on_twin(
     let target_words = target(&arguments.workload.target, spec);
     let facts = machine.target_facts(&machine.open(spec)?);
     // Runs repeat exactly, so they are as long as those of `run`.
-    let workloads = workloads(arguments, &engines, &facts, crate::points::RUN_NS);
+    let workloads = workloads(arguments, &engines, crate::points::RUN_NS);
     check(&workloads, &facts)?;
     let value = |number: usize, value: &str| -> Alternative {
         twin::knobs::alternative(&knobs[number].name, value)

@@ -6,6 +6,8 @@ use common::places::Mount;
 use common::{Ended, HALFPOWER, command, ended, finish, wait_until};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 /// A separate history.
@@ -309,4 +311,136 @@ fn killed_writers_leave_a_history_that_opens() {
     let entries = history.good("history --json --max 1000");
     let kept = serde_json::from_str::<Vec<Value>>(&entries).unwrap().len();
     assert!(kept >= finished, "{kept} of {finished} finished runs are kept");
+}
+
+/// A service has no HOME; other homes cannot hold a file.
+#[test]
+fn without_a_home_results_go_to_the_state_directory() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().join("state");
+    let in_state = |home: Option<&str>, words: &str| {
+        let mut command = command(HALFPOWER, words.split_whitespace());
+        command.current_dir(place.path()).env("HALFPOWER_STATE", &state);
+        for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HALFPOWER_HISTORY"] {
+            command.env_remove(name);
+        }
+        command.envs(home.map(|home| ("HOME", home)));
+        finish(command)
+    };
+    for (number, home) in [None, Some(""), Some("relative")].into_iter().enumerate() {
+        let run = in_state(home, RUN);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{home:?}");
+        let listed = in_state(home, "history --json");
+        let entries: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
+        assert_eq!(entries.len(), number + 1, "{home:?}");
+    }
+    assert!(state.join("history.sqlite").is_file());
+    assert!(!place.path().join("relative").exists());
+    let unwritable = in_state(Some("/proc/none"), RUN);
+    assert_eq!(unwritable.code, Some(0));
+    assert!(unwritable.stderr.contains("not in the history"), "{}", unwritable.stderr);
+}
+
+/// Root always has a state directory; another user needs a home for it.
+#[test]
+fn a_user_without_a_home_is_warned_that_nothing_is_kept() {
+    if !host::knobs::may_set() {
+        return common::skip("only root can become another user");
+    }
+    // Another user may not read the build's directory.
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("halfpower");
+    fs::copy(HALFPOWER, &program).unwrap();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(place.path(), open).unwrap();
+    for (words, code) in [(RUN, 0), ("history", 2)] {
+        let mut command = command(program.to_str().unwrap(), words.split_whitespace());
+        for name in
+            ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HALFPOWER_HISTORY", "HALFPOWER_STATE"]
+        {
+            command.env_remove(name);
+        }
+        command.uid(65534).gid(65534);
+        let ended = finish(command);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stderr.contains("HOME is not set"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("--history"), "{}", ended.stderr);
+    }
+}
+
+/// A later run may be slower already: it must not become the baseline of a preset.
+#[test]
+fn a_check_of_a_preset_compares_with_its_first_run() {
+    let history = History::new();
+    history.run("check twin:nvme --workload log").refused(&["no history"]);
+    history.good(RUN);
+    history.run("check twin:nvme --workload log").refused(&["--workload log", "holds no run"]);
+    history.good("run twin:nvme --workload log --runtime 50ms");
+    history.good("run twin:nvme --workload log --runtime 50ms");
+    let checked = history.good("check twin:nvme --workload log");
+    assert!(checked.contains("entry 2"), "{checked}");
+    let other = history.good("check twin:nvme --workload log --baseline 3");
+    assert!(other.contains("entry 3"), "{other}");
+    history
+        .run("check twin:nvme --workload log --baseline 1")
+        .refused(&["entry 1", "holds no run"]);
+    history.good("run twin:nvme --workload etcd --runtime 50ms");
+    let bar = history.good("check twin:nvme --workload etcd");
+    assert!(bar.contains("it holds"), "{bar}");
+}
+
+#[test]
+fn the_list_shows_the_best_rate_and_what_the_user_wrote() {
+    let history = History::new();
+    history.good("sweep twin:nvme --pattern random --request 4k --depth 1,32");
+    history.good(RUN);
+    let document: Value = serde_json::from_str(&history.good("history show 1 --json")).unwrap();
+    let points = document["points"].as_array().unwrap();
+    let rate = |point: &Value| point["throughput_bytes_per_s"].as_f64().unwrap();
+    let best = points.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
+    let entry = &history.entries()[1];
+    assert_eq!(entry["best_bytes_per_s"].as_f64().unwrap(), rate(best));
+    assert_eq!(entry["best_p99_ns"].as_f64(), best["latency_ns"]["p99"].as_f64());
+    assert_eq!((&entry["note"], &entry["tags"]), (&Value::Null, &Value::Array(Vec::new())));
+
+    history.good("history note 1 before the new firmware");
+    history.good("history tag 1 nightly rack-7");
+    history.good("history tag 1 nightly");
+    let listed = history.good("history");
+    assert!(listed.contains("[nightly] [rack-7]"), "{listed}");
+    let tagged: Vec<Value> =
+        serde_json::from_str(&history.good("history --tag nightly --json")).unwrap();
+    assert_eq!(tagged.len(), 1);
+    assert_eq!(tagged[0]["note"], "before the new firmware");
+    assert_eq!(tagged[0]["tags"], serde_json::json!(["nightly", "rack-7"]));
+
+    history.good("history tag 1 nightly --remove");
+    history.good("history note 1");
+    let entry = &history.entries()[1];
+    assert_eq!((&entry["note"], &entry["tags"]), (&Value::Null, &serde_json::json!(["rack-7"])));
+    history.run("history note 9 x").refused(&["no entry 9"]);
+    history.run("history tag 9 x").refused(&["no entry 9"]);
+    let mut sentence = history.prepared("history tag 1");
+    sentence.arg("two words");
+    finish(sentence).refused(&["'two words'", "one word"]);
+    // Notes and tags go with their entry.
+    history.good("history prune 1");
+    assert_eq!(history.entries().len(), 1);
+}
+
+#[test]
+fn an_entry_becomes_a_page() {
+    let history = History::new();
+    history.good(RUN);
+    let page = history.directory.path().join("page.html");
+    history.good(&format!("history show 1 --html {}", page.display()));
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(
+        text.starts_with("<!doctype html>") || text.starts_with("<!DOCTYPE html>"),
+        "{text:.99}"
+    );
+    assert!(text.contains("twin:nvme"), "{text:.99}");
+    fs::write(&page, "mine").unwrap();
+    history.run(&format!("history show 1 --html {}", page.display())).refused(&["--html"]);
+    history.run("history show 9 --html other.html").refused(&["no entry 9"]);
 }

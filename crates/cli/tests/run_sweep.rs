@@ -292,3 +292,32 @@ fn targets_that_share_a_device_are_no_stripe() {
     let one = halfpower(&format!("run {at}/a --size 8m --runtime 50ms --json")).good_json();
     assert!(!one.to_string().contains("share it"));
 }
+
+#[test]
+fn presets_run_by_name_and_say_whether_a_published_bar_holds() {
+    for preset in tune::PROFILES {
+        let run = format!("run twin:nvme --workload {} --runtime 50ms --json", preset.name);
+        let document = halfpower(&run).good_json();
+        let workloads = preset.workloads(machine::Engine::IoUring).len();
+        assert_eq!(document["points"].as_array().unwrap().len(), workloads, "{}", preset.name);
+        assert_eq!(document["interference"].is_object(), workloads > 1, "{}", preset.name);
+        assert_eq!(
+            document["latency_goals"].is_array(),
+            preset.p99_ns.is_some(),
+            "{}",
+            preset.name
+        );
+    }
+    // The device of 1997 needs a turn of the disk for a synced write.
+    for (name, holds) in [("nvme", true), ("gateway-1997", false)] {
+        let document = halfpower(&format!("run twin:{name} --workload etcd --json")).good_json();
+        let goal = &document["latency_goals"][0];
+        let p99 = document["points"][0]["latency_ns"]["p99"].as_u64().unwrap();
+        assert_eq!(p99 <= 10_000_000, holds, "{p99}");
+        assert_eq!(goal["best"].is_u64(), holds, "{goal}");
+        let words = if holds { "it holds" } else { "it does not hold" };
+        assert!(goal["sentence"].as_str().unwrap().ends_with(words), "{goal}");
+    }
+    halfpower("run twin:nvme --workload etcd --request 4k").refused(&["--workload", "--request"]);
+    halfpower("run twin:nvme --workload ectd").refused(&["etcd"]);
+}

@@ -404,7 +404,7 @@ fn invalid_options_are_refused() {
     };
     refused("tune twin:nvme --knob readahed", &["readahed", "depth"]);
     refused("tune twin:nvme --knob disks=", &["NAME=VALUE"]);
-    refused("tune twin:nvme --profile mail --op read", &["--profile", "--op"]);
+    refused("tune twin:nvme --profile mail --op read", &["--workload", "--op"]);
     refused("tune twin:nvme --profile mial", &["mail"]);
     refused("tune twin:nvme --verify", &["--verify"]);
     refused("tune /nowhere/at/all --yes", &["/nowhere/at/all"]);

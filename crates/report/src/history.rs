@@ -16,8 +16,9 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     if entries.is_empty() {
         return "no entry\n".into();
     }
-    let head = ["id", "date", "kind", "target", "points", "command"].map(String::from);
-    let command = width.saturating_sub(60).max(20);
+    let head = ["id", "date", "kind", "target", "points", "best", "p99", "tags, note, command"]
+        .map(String::from);
+    let command = width.saturating_sub(82).max(20);
     let row = |one: &Entry| {
         vec![
             one.id.to_string(),
@@ -25,11 +26,19 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
             one.kind.clone(),
             fit(&printable(&one.target), 28),
             if one.readings > 0 { one.readings.to_string() } else { String::new() },
-            fit(&printable(&one.command), command),
+            one.best_bytes_per_s.map_or(String::new(), rate),
+            one.best_p99_ns.map_or(String::new(), machine::units::show_time),
+            fit(&printable(&remark(one)), command),
         ]
     };
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
     table(&head, &rows, head.len(), width.max(40), colour)
+}
+
+/// Tags and note of an entry; without a note, its command.
+fn remark(one: &Entry) -> String {
+    let tags: String = one.tags.iter().map(|tag| format!("[{tag}] ")).collect();
+    tags + one.note.as_ref().unwrap_or(&one.command)
 }
 
 /// A trend with the changes of the machine, in words.

@@ -12,6 +12,7 @@ pub mod foreign;
 mod format;
 pub mod history;
 mod html;
+pub mod openmetrics;
 mod pipeline;
 mod plain;
 mod plot;

@@ -139,6 +139,28 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
+/// Whether a measured point keeps its 99th percentile within the bar that `whose` publishes; `None`
+/// if the point failed. `first` is its index in the document.
+pub fn meets_published_p99(
+    point: &Point,
+    (p99_ns, first): (u64, usize),
+    whose: &str,
+    noisy: bool,
+) -> Option<LatencyGoal> {
+    let p99 = show_time(point.numbers.as_ref()?.latency_ns.p99 as f64);
+    let one = &point.workload.workload;
+    let mut goal = judge(std::slice::from_ref(point), one, p99_ns, first, noisy);
+    let verdict = match (goal.best.is_some(), goal.sure) {
+        (true, true) => "it holds",
+        (false, true) => "it does not hold",
+        (true, false) => "it held, but the p99 vary too much to be sure: measure longer",
+        (false, false) => "it did not hold, but the p99 vary too much to be sure: measure longer",
+    };
+    goal.sentence =
+        format!("{whose} asks for a p99 below {}: {p99} here, {verdict}", show_time(p99_ns as f64));
+    Some(goal)
+}
+
 /// The 95 % interval of a 99th percentile, if the repeats give one.
 fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
     let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();

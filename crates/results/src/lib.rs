@@ -51,7 +51,9 @@ pub use finding::{Finding, FindingStep, PeakDoubt, RatesInWords, UncertainGain};
 pub use interference::{ConcurrentWorkload, Interference, measure_interference};
 pub use json::{DOCUMENT, Error, parse, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Method, Reached, Stage, StageKind, StageRate};
-pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99};
+pub use latency_goal::{
+    LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99, meets_published_p99,
+};
 pub use limit::{
     Bottleneck, BusyPart, Cause, CheckChange, DEEPER_GAIN, ExcludedBy, Exclusion, Expected, Limit,
     LimitChange, LimitOf, LimitTrial, Meaning, PlainWrite, ReadAhead, Refutation, WriteBackWait,

@@ -92,6 +92,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
         return Err(wrong("--verify measures no rate; leave it out".into()));
     }
     crate::concurrent::refuse(&arguments)?;
+    crate::points::no_metrics(&arguments)?;
     // Runs of a simulated machine repeat exactly, so they are as long as those of `run`.
     let simulated = arguments.target.targets.iter().any(|name| is_twin(name));
     if arguments.runtime.is_none() && arguments.bytes.is_none() && !simulated {

@@ -9,7 +9,7 @@ const APPLICATION: i64 = 0x6870_7772;
 
 /// The migration from each version to the next; their number is the current version. A released
 /// step never changes.
-pub(super) const STEPS: [&str; 3] = [
+pub(super) const STEPS: [&str; 4] = [
     "CREATE TABLE entries (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         began_unix_s INTEGER NOT NULL,
@@ -39,6 +39,16 @@ pub(super) const STEPS: [&str; 3] = [
     "CREATE TABLE baselines (
         target TEXT PRIMARY KEY,
         entry INTEGER NOT NULL REFERENCES entries(id) ON DELETE CASCADE
+    );",
+    // Columns of entries would come after the documents.
+    "CREATE TABLE notes (
+        entry INTEGER PRIMARY KEY REFERENCES entries(id) ON DELETE CASCADE,
+        note TEXT NOT NULL
+    );
+    CREATE TABLE tags (
+        entry INTEGER NOT NULL REFERENCES entries(id) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (entry, tag)
     );",
 ];
 

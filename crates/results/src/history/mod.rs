@@ -95,6 +95,14 @@ pub struct Entry {
     pub command: String,
     /// Number of measured points and rates.
     pub readings: u64,
+    /// The highest rate of its points.
+    pub best_bytes_per_s: Option<f64>,
+    /// The 99th percentile of the latency at that rate.
+    pub best_p99_ns: Option<f64>,
+    /// The user's note.
+    pub note: Option<String>,
+    /// In alphabetical order.
+    pub tags: Vec<String>,
 }
 
 impl Entry {
@@ -109,12 +117,18 @@ impl Entry {
 pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
+    pub tag: Option<String>,
     /// Maximum number of entries, newest first.
     pub max: Option<u32>,
 }
 
-const ENTRY: &str =
-    "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings";
+/// The columns of [`entry`]; the measures are those of [`Measure::name`].
+const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
+    (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
+    (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
+        (SELECT question FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s' ORDER BY value DESC LIMIT 1)), \
+    (SELECT note FROM notes WHERE entry = entries.id), \
+    (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE entry = entries.id ORDER BY tag))";
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
@@ -127,6 +141,12 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         version: row.get(6)?,
         command: row.get(7)?,
         readings: row.get::<_, i64>(8)?.max(0) as u64,
+        best_bytes_per_s: row.get(9)?,
+        best_p99_ns: row.get(10)?,
+        note: row.get(11)?,
+        tags: row
+            .get::<_, Option<String>>(12)?
+            .map_or_else(Vec::new, |tags| tags.split(' ').map(str::to_owned).collect()),
     })
 }
 
@@ -311,10 +331,11 @@ impl History {
         let read = || -> rusqlite::Result<Vec<Entry>> {
             let mut select = self.connection.prepare(&format!(
                 "SELECT {ENTRY} FROM entries WHERE (?1 IS NULL OR target = ?1) AND (?2 IS NULL OR kind = ?2) \
+                 AND (?4 IS NULL OR id IN (SELECT entry FROM tags WHERE tag = ?4)) \
                  ORDER BY began_unix_s DESC, id DESC LIMIT ?3"
             ))?;
             let max = filter.max.map_or(-1, i64::from);
-            select.query_map(params![filter.target, filter.kind, max], entry)?.collect()
+            select.query_map(params![filter.target, filter.kind, max, filter.tag], entry)?.collect()
         };
         read().map_err(|source| self.sqlite(source))
     }
@@ -329,7 +350,7 @@ impl History {
             .query_row(
                 &format!("SELECT {ENTRY}, document FROM entries WHERE id = ?1"),
                 [id],
-                |row| Ok((entry(row)?, row.get(9)?)),
+                |row| Ok((entry(row)?, row.get(13)?)),
             )
             .optional()
             .map_err(|source| self.sqlite(source))?;
@@ -377,6 +398,37 @@ impl History {
             .query_row("SELECT entry FROM baselines WHERE target = ?1", [target], |row| row.get(0))
             .optional()
             .map_err(|source| self.sqlite(source))
+    }
+
+    /// Writes a note about an entry over any earlier one; an empty one removes it.
+    ///
+    /// # Errors
+    /// The entry does not exist, or the file cannot be written.
+    pub fn set_note(&mut self, id: i64, note: &str) -> Result<(), HistoryError> {
+        self.get(id)?;
+        let written = if note.is_empty() {
+            self.connection.execute("DELETE FROM notes WHERE entry = ?1", [id])
+        } else {
+            let insert = "INSERT INTO notes (entry, note) VALUES (?1, ?2) \
+                 ON CONFLICT (entry) DO UPDATE SET note = excluded.note";
+            self.connection.execute(insert, params![id, note])
+        };
+        written.map(drop).map_err(|source| self.sqlite(source))
+    }
+
+    /// Adds or removes a tag of an entry. A tag is one word.
+    ///
+    /// # Errors
+    /// The entry does not exist, or the file cannot be written.
+    pub fn set_tag(&mut self, id: i64, tag: &str, there: bool) -> Result<(), HistoryError> {
+        self.get(id)?;
+        let change = if there {
+            "INSERT OR IGNORE INTO tags (entry, tag) VALUES (?1, ?2)"
+        } else {
+            "DELETE FROM tags WHERE entry = ?1 AND tag = ?2"
+        };
+        let written = self.connection.execute(change, params![id, tag]);
+        written.map(drop).map_err(|source| self.sqlite(source))
     }
 
     /// Removes entries by number; returns how many existed.

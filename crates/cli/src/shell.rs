@@ -1,0 +1,114 @@
+//! Completion scripts and manual pages, made from the table of commands.
+
+use crate::commands::Cli;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Directory, print};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, CommandFactory};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::env::Shells;
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+
+/// A completion script sets it and runs the program.
+const VARIABLE: &str = "HALFPOWER_COMPLETE";
+
+const NAME: &str = "halfpower";
+
+/// Completes a command line and ends the program, if a completion script runs it.
+pub(crate) fn complete() {
+    CompleteEnv::with_factory(Cli::command).var(VARIABLE).bin(NAME).complete();
+}
+
+/// Completes targets: directories, files, devices and simulated machines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Targets;
+
+impl ValueCompleter for Targets {
+    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let begun = current.to_string_lossy();
+        let twins = twin::preset::names()
+            .map(|name| format!("twin:{name}"))
+            .filter(|name| name.starts_with(begun.as_ref()))
+            .map(CompletionCandidate::new);
+        let mut found = PathCompleter::any().complete(current);
+        found.extend(twins);
+        found
+    }
+}
+
+/// Options of `completions`.
+#[derive(Args, Clone)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_parser = PossibleValuesParser::new(Shells::builtins().names().collect::<Vec<_>>()))]
+    shell: String,
+}
+
+/// Bash splits words at colons, but `twin:NAME` is one word.
+const BASH_COLONS: &str = r#"
+_halfpower() {
+    local -a joined=()
+    local word
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD + 1}"; do
+        if ((${#joined[@]})) && [[ $word == : || ${joined[-1]} == *: ]]; then
+            joined[-1]+=$word
+        else
+            joined+=("$word")
+        fi
+    done
+    local -a COMP_WORDS=("${joined[@]}")
+    local COMP_CWORD=$((${#joined[@]} - 1))
+    local current=${joined[-1]}
+    _clap_complete_halfpower halfpower "$current"
+    if [[ $current == *:* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"${current%"${current##*:}"}"}")
+    fi
+}
+complete -o nospace -o bashdefault -o nosort -F _halfpower halfpower
+"#;
+
+pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let written = match Shells::builtins().completer(&arguments.shell) {
+        Some(shell) => shell.write_registration(VARIABLE, NAME, NAME, NAME, &mut script),
+        None => Err(io::ErrorKind::NotFound.into()),
+    };
+    written.map_err(|error| Failure::Run(format!("cannot write the script: {error}")))?;
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if arguments.shell == "bash" {
+        script += BASH_COLONS;
+    }
+    print(&script)
+}
+
+/// Options of `man`.
+#[derive(Args, Clone)]
+pub(crate) struct ManArguments {
+    /// Directory for the pages
+    directory: PathBuf,
+}
+
+/// Writes a page for the program and one for each command.
+pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Result<(), Failure> {
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let mut pages = Vec::new();
+    add_pages(&program, &mut pages)
+        .map_err(|error| Failure::Run(format!("cannot make the pages: {error}")))?;
+    let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    let directory = Directory::new(context, &arguments.directory, &[], &names)?;
+    pages.iter().try_for_each(|(name, text)| directory.save(name, text).map(drop))
+}
+
+fn add_pages(command: &clap::Command, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    pages.push((page.get_filename(), String::from_utf8_lossy(&text).into_owned()));
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    shown.into_iter().try_for_each(|one| add_pages(one, pages))
+}
