@@ -1,5 +1,3 @@
-//! The command line.
-
 use crate::load::LoadArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
@@ -29,7 +27,6 @@ pub(crate) enum ShownUnits {
 }
 
 impl ShownUnits {
-    /// Chooses them for the whole program.
     pub(crate) fn choose(self) {
         machine::units::show_in(match self {
             ShownUnits::Binary => machine::units::Units::Binary,
@@ -334,7 +331,7 @@ fn auto_size(text: &str) -> Result<AutoSize, String> {
     }
 }
 
-/// A number of requests or threads. A range gets an error with the list to write.
+/// A range gets an error with the list to write.
 fn count(text: &str) -> Result<u32, String> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     number(text).ok_or_else(|| match range(text, number) {
@@ -374,7 +371,7 @@ fn not_a_range(text: &str, values: Vec<u64>, show: impl Fn(u64) -> String) -> St
     )
 }
 
-/// Parses one of a few names. The help lists them; an error suggests the nearest.
+/// The help lists the names; an error suggests the nearest.
 pub(crate) fn choices<T, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,

@@ -23,8 +23,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Number of points in a check: few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// Kinds of entries that become a baseline by themselves, the first that a target has. A run is often
-/// a single try, and against last night's check a slow decline would never show.
+/// A target's first of these is its baseline. Against last night's check a slow decline would never
+/// show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
@@ -99,7 +99,6 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
     if slower { Err(Failure::Printed(FAILED)) } else { Ok(()) }
 }
 
-/// A check that can begin.
 struct Planned {
     place: Where,
     spec: TargetSpec,

@@ -1,5 +1,3 @@
-//! The commands of the program.
-
 use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArguments};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -105,7 +103,6 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Runs the command.
     pub(crate) fn run(self) -> Result<(), Failure> {
         let context = &Context::new(self.force, self.no_history, self.history);
         match self.command {

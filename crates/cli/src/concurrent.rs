@@ -12,7 +12,6 @@ use results::{Began, Kind, Results, measure_interference};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// Default time to fill all test files.
 const FILL_NS: u64 = 5_000_000_000;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use machine::text::{PrintableWriter, printable};
 use std::io::{self, ErrorKind, Stdout, Write};
 
-/// Prints on standard output; a closed pipe is not an error.
+/// A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

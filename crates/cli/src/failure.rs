@@ -1,6 +1,3 @@
-//! Why a command ends early, and with which exit code.
-
-/// Reasons to end a command early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line is invalid or was refused: exit code 2.

@@ -179,7 +179,6 @@ const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
 const STATE: Input = Input::new("a verification state", 16 << 20);
 
-/// An environment variable, or a fact about the local machine.
 fn variable(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
@@ -204,7 +203,6 @@ fn state_directory(command: &Command) -> &Path {
     command.aux_path.as_deref().unwrap_or(Path::new(""))
 }
 
-/// Checks for a file at a path, and whether an earlier run created it.
 fn look_here(path: &Path) -> io::Result<Found> {
     match look(path)? {
         Found::File(bytes) => Ok(host::kept_bytes(path).map_or(Found::File(bytes), Found::Made)),
@@ -257,7 +255,6 @@ impl SystemStats for Nowhere {
     }
 }
 
-/// Checks the jobs against the command-line options.
 fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     if command.readonly && plan.writes() {
         let names: Vec<&str> =

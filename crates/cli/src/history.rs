@@ -37,7 +37,6 @@ fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, Histor
     }
 }
 
-/// A name of the target that is the same from every directory.
 pub(crate) fn absolute(target: &str) -> String {
     // A name that is not a path, such as a simulated machine, stays as it is.
     std::fs::canonicalize(target)
@@ -48,7 +47,6 @@ pub(crate) fn keep(context: &Context, results: &Results) {
     keep_as(context, results, None);
 }
 
-/// Stores a result under another kind than its document's.
 pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
     let measured =
         results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();

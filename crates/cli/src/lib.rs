@@ -1,4 +1,4 @@
-//! The `halfpower` program: parses, calls, prints. A library, so that its parser can be fuzzed.
+//! The `halfpower` program; a library, so that its parser can be fuzzed.
 
 mod arguments;
 mod check;
@@ -59,7 +59,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Memory that any command needs.
 const NEEDED_MEMORY: usize = 8 << 20;
 
 fn run() -> ExitCode {

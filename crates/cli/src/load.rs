@@ -10,7 +10,7 @@ use machine::units::{parse_time, show_rate, show_time};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Length of a look. A scheduler tick counts as 10 ms.
+/// A scheduler tick counts as 10 ms.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// A machine is idle if this many looks in sequence find no busy program.

@@ -36,7 +36,6 @@ const NAMES: [(&[&str], &str); 20] = [
     (&["--output-format", "--format"], "--json"),
 ];
 
-/// Commands whose options are those of a workload or a target.
 const COMMANDS: [&str; 5] = ["run", "sweep", "study", "compare", "tune"];
 
 /// A message that names the option to write, if another tool has the one that this command lacks.

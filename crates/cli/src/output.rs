@@ -101,7 +101,6 @@ pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Reports the current path of a directory that was moved.
 fn moved(path: &Path) -> Failure {
     let held = files::Directory::held(files::parent(path));
     let now = held
@@ -116,7 +115,6 @@ fn moved(path: &Path) -> Failure {
     ))
 }
 
-/// Saves a text that could not be written to its own path, and reports the new path.
 fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
     let mut name =
         OsString::from(format!("halfpower-{:016x}", RandomState::new().build_hasher().finish()));
@@ -185,7 +183,6 @@ pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> 
     print(&report::terminal::points(results, width(), colour()))
 }
 
-/// The page of IOzone's surfaces.
 pub(crate) fn surface_page(
     results: &Results,
     own: &dialect::iozone::IozoneResult,
@@ -225,7 +222,6 @@ pub(crate) fn show_study(
     print(&text)
 }
 
-/// How a study is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// As JSON.
@@ -283,7 +279,6 @@ impl<'a> Directory<'a> {
         Ok(directory)
     }
 
-    /// Writes a file into the directory and returns its path.
     pub(crate) fn save(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(name);
         save_late(self.context, "--output", &path, self.targets, text).map(|()| path)

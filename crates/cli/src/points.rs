@@ -16,7 +16,6 @@ use workload::{Data, Stop, Workload};
 
 const MIXED_READS: u8 = 70;
 
-/// Default length of a run.
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
 /// Maximum number of threads that emulate depth without an engine; more would measure the
@@ -42,7 +41,6 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     points(context, arguments, Kind::Run)
 }
 
-/// Refuses lists.
 pub(crate) fn lists_in(arguments: &PointArguments) -> Result<(), Failure> {
     match lists(arguments).iter().find(|(_, count)| *count > 1) {
         Some((name, count)) => Err(Failure::Usage(format!(
@@ -52,7 +50,6 @@ pub(crate) fn lists_in(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// The options that take lists, with their number of values.
 fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
     [
         ("--op", arguments.op.len()),
@@ -146,8 +143,7 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     on_machine!(place, |machine| points_on(context, &machine, &spec, arguments, kind))
 }
 
-/// The machine and the target of points. A simulated file is free to create, so it is as large as
-/// the data moved: the 1997 study's 100 MB at the outer edge.
+/// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
 pub(crate) fn target_of(arguments: &PointArguments) -> Result<(Where, TargetSpec), Failure> {
     let (place, mut spec) = resolve(&arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
@@ -459,7 +455,6 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
     chosen
 }
 
-/// Reports that the default engine was replaced by another.
 fn fallback(
     arguments: &PointArguments,
     workloads: &[Workload],

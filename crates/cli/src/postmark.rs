@@ -72,7 +72,6 @@ pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), F
     }
 }
 
-/// A session with its input and outputs.
 struct SessionRunner<'a> {
     session: Session<'a, Places>,
     files: &'a Places,
@@ -211,7 +210,6 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// The document of all complete runs, if there are any.
     fn document(&self) -> Result<Option<Results>, Failure> {
         let runs = self.session.results();
         if runs.is_empty() {
@@ -300,7 +298,6 @@ fn joined(first: &str, second: &str) -> String {
     [first, second].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
 }
 
-/// Whether input and output are a terminal that supports line editing.
 fn edits_lines() -> bool {
     let able = std::env::var("TERM")
         .is_ok_and(|name| !matches!(name.as_str(), "" | "dumb" | "emacs" | "cons25"));
@@ -353,7 +350,6 @@ fn is_usable(path: &Path) -> bool {
     }
 }
 
-/// The history file in the user's state directory, if there is one.
 fn history_file() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state =

@@ -11,7 +11,6 @@ use machine::{Machine, TargetSpec};
 use results::{Kind, Results};
 use study::{Effort, Plan};
 
-/// The measurements of each layer, as names of the study's experiments.
 const MEASURED: [&str; 4] = ["memory", "buffered", "unbuffered", "depth"];
 
 /// Options of `stack`.

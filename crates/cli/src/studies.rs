@@ -15,7 +15,6 @@ use twin::Setup;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The shortest useful budget of a study.
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
@@ -68,7 +67,6 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     if results.incomplete { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Refuses a budget that is too short to measure anything.
 pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
     if budget_ns < MIN_BUDGET_NS {
         return Err(Failure::Usage(format!(
@@ -79,7 +77,6 @@ pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The settings of a simulated machine in its initial state.
 fn simulated(place: &Where) -> Option<Setup> {
     match place {
         Where::Twin(twin) => Some(twin.setup().clone()),

@@ -1,5 +1,3 @@
-//! Finds the machine and the target that a command line names.
-
 use crate::arguments::TargetArguments;
 use crate::failure::Failure;
 use host::Host;
@@ -22,7 +20,6 @@ impl Where {
     }
 }
 
-/// Evaluates the body for either kind of machine.
 macro_rules! on_machine {
     ($place:expr, |$machine:ident| $body:expr) => {
         match $place {

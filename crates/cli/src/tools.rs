@@ -13,7 +13,6 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Prints the help if the arguments ask for it; returns whether they did.
 fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
     let asks = words.iter().any(|word| word == "--help");
     if asks {
@@ -22,7 +21,6 @@ fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
     Ok(asks)
 }
 
-/// The common part of a results document, next to a tool's own result.
 struct Document<'a> {
     /// Also the JSON key of the tool's own results.
     tool: &'a str,

@@ -109,7 +109,6 @@ fn check(workloads: &[Workload], facts: &TargetFacts) -> machine::Result<()> {
     workloads.iter().try_for_each(|workload| measure::check(workload, facts))
 }
 
-/// The target as the printed command names it.
 fn target(arguments: &TargetArguments, spec: &TargetSpec) -> Target {
     let mut options = Vec::new();
     if let Some(bytes) = arguments.size.0 {
@@ -148,7 +147,7 @@ struct OnHost {
     facts: TargetFacts,
     /// `None` if only workload settings are tried.
     session: Option<Session>,
-    /// Number of kernel knobs; the knob after them is the stripe's.
+    /// The knob after them is the stripe's.
     of_kernel: usize,
     watch: Watch,
 }

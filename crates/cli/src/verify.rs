@@ -22,10 +22,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use workload::Workload;
 use workload::verify::Verifier;
 
-/// Requests outstanding while the data are read back.
 const DEPTH: u32 = 8;
 
-/// Maximum number of faults to show on a terminal.
 const SHOWN: usize = 10;
 
 /// Options of `verify`.

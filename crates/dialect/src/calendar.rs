@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-/// Formats seconds since 1970 with `strftime`.
 fn formatted(unix_s: u64, form: &str) -> String {
     let second = i64::try_from(unix_s).unwrap_or(i64::MAX).min(Timestamp::MAX.as_second());
     Timestamp::from_second(second).unwrap_or_default().strftime(form).to_string()

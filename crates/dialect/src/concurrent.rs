@@ -1,8 +1,4 @@
-//! Runs a tool's concurrent jobs: several workloads, each on its own target, started together.
-//!
-//! [`measure::sample`] runs one workload on one target. The tools also run one file per process,
-//! start a file's threads at different offsets, or mix readers with writers, and report each job
-//! separately.
+//! Runs a tool's concurrent jobs: several workloads on their own targets, reported separately.
 
 use machine::{Error, Machine, Nanos, Op, Result, RunOptions, Start, TargetFacts, TargetKind};
 use measure::{Job, Sample, Stream};
@@ -21,7 +17,6 @@ pub(crate) use pool::{Pool, TargetResult, run_pool};
 /// How the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ThreadOrder {
-    /// As in the workload's pattern.
     #[default]
     Pattern,
     /// Each takes the next block of one common sequence.
@@ -32,7 +27,6 @@ pub(crate) enum ThreadOrder {
     Apart { bytes: u64, room_bytes: u64 },
 }
 
-/// A tool's changes to the requests of a workload.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestShape {
     pub(crate) threads: ThreadOrder,
@@ -46,18 +40,15 @@ pub(crate) struct RequestShape {
     pub(crate) ranges: Vec<(u8, u8)>,
     /// Number of requests in a burst, and the pause that follows.
     pub(crate) burst: Option<(u32, Nanos)>,
-    /// Pattern that writes carry and reads verify.
     pub(crate) pattern: Option<u64>,
     /// Data of the writes; each continues at the end of the previous one.
     pub(crate) source: Option<Arc<[u8]>>,
     /// Block size in which the data of reads is copied again.
     pub(crate) copy_block: Option<usize>,
     pub(crate) log: bool,
-    /// Length of the intervals in which completions are counted, reads and writes separately.
     pub(crate) interval_ns: Option<Nanos>,
 }
 
-/// A workload, its target, and the processors that its streams may run on (empty: all).
 pub(crate) struct ToolJob<'t, T> {
     pub(crate) target: &'t T,
     pub(crate) workload: Workload,
@@ -71,7 +62,6 @@ impl<T> ToolJob<'_, T> {
     }
 }
 
-/// The target size that the workload's region must be computed from.
 fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u64 {
     match (shape.step_bytes, workload.region_bytes) {
         (Some(_), Some(bytes)) => size_bytes.max(workload.region_start_bytes + bytes),
@@ -79,7 +69,6 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
     }
 }
 
-/// Timing of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
     /// Initial time that runs without being measured.
@@ -98,7 +87,6 @@ impl RunPlan {
     }
 }
 
-/// The measurements of one job.
 #[derive(Debug)]
 pub(crate) struct ToolResult {
     pub(crate) sample: Sample,
@@ -107,7 +95,6 @@ pub(crate) struct ToolResult {
     pub(crate) span: (Nanos, Nanos),
 }
 
-/// The measurements and the trace of one stream.
 #[derive(Debug)]
 pub(crate) struct StreamResult {
     pub(crate) stream: Stream,
@@ -170,7 +157,6 @@ impl Interval {
     }
 }
 
-/// Details that a stream records in addition to its measurements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     /// Offset in bytes and latency of every request, in order of completion.
@@ -223,7 +209,6 @@ pub(crate) fn run<M: Machine>(
     jobs.iter().zip(ran).map(|(job, ran)| result(job, ran?)).collect()
 }
 
-/// The streams of all jobs.
 fn tool_streams<T>(
     jobs: &[ToolJob<'_, T>],
     facts: &[TargetFacts],
@@ -265,10 +250,6 @@ fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<
     Ok(())
 }
 
-/// Refuses a job that is invalid on its target.
-///
-/// # Errors
-/// The reason.
 pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFacts) -> Result<()> {
     let direct = workload.buffering.is_direct();
     if let (true, Some(why)) = (direct, &facts.direct_refused) {
@@ -286,7 +267,6 @@ fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> 
     apart.then(|| Workload { threads: 1, rate_iops, ..workload.clone() })
 }
 
-/// The streams of a job.
 fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
     let workload = &job.workload;
     check(workload, &job.shape, facts)?;
@@ -305,7 +285,6 @@ fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<
     (0..workload.threads).map(stream).collect()
 }
 
-/// Combines the measurements of a job's streams.
 fn result<T>(
     job: &ToolJob<'_, T>,
     (sample, sources): (Sample, Vec<ToolStream>),

@@ -4,7 +4,6 @@ use machine::{Error, Machine, Result};
 use results::Point;
 use std::io::Write;
 
-/// Prints and flushes.
 pub(crate) fn print(out: &mut dyn Write, text: &str) -> Result<()> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

@@ -8,7 +8,6 @@ pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>, hint: &
     Err(Error::refused(what, why, hint))
 }
 
-/// The beginning of a text that may be very long.
 pub(crate) fn shortened(text: &str) -> String {
     if text.chars().count() > 60 {
         text.chars().take(60).collect::<String>() + "..."
@@ -17,7 +16,6 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// Whether the name refers to a simulated machine instead of a file.
 pub(crate) fn is_twin(path: &Path) -> bool {
     path.to_string_lossy().starts_with("twin:")
 }
@@ -72,8 +70,6 @@ pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u
 /// An option of the original that halfpower does not support: prefix of the argument, reason, hint.
 pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
-/// Refuses an unrecognised argument; distinguishes unsupported options of the original from unknown
-/// ones.
 pub(crate) fn refuse_option<T>(
     words: &str,
     option: &str,
@@ -86,7 +82,6 @@ pub(crate) fn refuse_option<T>(
     }
 }
 
-/// Quotes an argument for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -10,7 +10,6 @@ pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Switch(fn(&mut O, bool)),
     /// 0 or 1, or on without a value; does not take the next argument as its value.
     Flag(fn(&mut O, bool)),
-    /// Any text, or none.
     Text(fn(&mut O, String)),
     /// Only values that describe what halfpower does anyway. The hint is for other values.
     OnlyValues(&'static [&'static str], &'static str),
@@ -27,7 +26,6 @@ pub(crate) enum OptionKind<O: 'static, E: 'static> {
 pub(crate) enum Form {
     Flag,
     Switch,
-    /// A whole number, or a size.
     Number,
     Words(&'static [&'static str]),
     Text,
@@ -35,9 +33,7 @@ pub(crate) enum Form {
 
 /// One option, or several refused for the same reason.
 pub(crate) struct Row<O: 'static, E: 'static, G = ()> {
-    /// The tool's name, then its aliases.
     names: &'static str,
-    /// Section of the help that lists it.
     pub(crate) group: G,
     pub(crate) takes: OptionKind<O, E>,
 }
@@ -56,7 +52,6 @@ impl<O, E, G> Row<O, E, G> {
     }
 }
 
-/// Stores a parsed value.
 pub(crate) fn put<T, E>(
     place: &mut T,
     value: std::result::Result<T, E>,

@@ -23,7 +23,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The kernel follows as many symbolic links.
 const MAX_LINKS: u32 = 40;
 
-/// Every directory opened so far, by its path.
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
 
 /// An open directory, and the path that led to it.
@@ -62,7 +61,7 @@ impl Directory {
         hold(path, None, &mut Vec::new())
     }
 
-    /// [`Directory::held`], after creating the missing part of the path.
+    /// Creates the missing part of the path.
     ///
     /// # Errors
     /// As [`Directory::open`], and a directory that cannot be created.

@@ -1,4 +1,4 @@
-//! An unknown system: it opens no directory to write in, and every answer refuses.
+//! An unknown system: every answer refuses.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -185,12 +185,10 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Files are opened to wait here.
 pub(crate) fn let_wait(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// With its article.
 pub(crate) fn kind_name(kind: FileType) -> &'static str {
     if kind.is_dir() { "a directory" } else { "a symbolic link or a device" }
 }

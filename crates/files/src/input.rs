@@ -82,7 +82,6 @@ impl Input {
     }
 }
 
-/// Some editors begin a UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Removes a byte-order mark.

@@ -1,8 +1,5 @@
-//! Safe access to users' files: directories held open, bounded reading, and whether two names are
-//! one file.
-//!
-//! Only this crate, `host` and `cli` query the owner and the kind of a file. On an unknown system
-//! it opens no [`Directory`], and takes two files for the same one.
+//! Safe access to users' files. Only this crate, `host` and `cli` query owner and kind. On an
+//! unknown system it opens no [`Directory`], and takes two files for the same one.
 
 #[cfg(unix)]
 mod directory;

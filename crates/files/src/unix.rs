@@ -135,12 +135,11 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// From now on reads of this file wait for the writer.
+/// Reads of this file then wait for the writer.
 pub(crate) fn let_wait(file: &File) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
 }
 
-/// With its article.
 pub(crate) fn kind_name(kind: FileType) -> &'static str {
     match () {
         () if kind.is_dir() => "a directory",

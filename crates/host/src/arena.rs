@@ -1,7 +1,5 @@
-//! The I/O buffers of one session: one mapping, faulted in once, never moved.
-//!
-//! Scattered pages would split a large request into more segments than a device accepts, and the
-//! rate would differ from run to run. So large buffers use huge pages if requested and available.
+//! The I/O buffers of one session: one mapping, faulted in once, never moved. Scattered pages split
+//! a large request into more segments than a device accepts, so rates would vary; hence huge pages.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -9,25 +7,20 @@ use std::io;
 use std::mem;
 use std::ptr::NonNull;
 
-/// Writes cycle through this many bytes, divided among the slots, so compression and deduplication
-/// below see no repeats: btrfs compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More
-/// would not fit in a CPU's own cache, unlike fresh data of a program.
+/// Writes cycle through this many bytes, so compression and deduplication below see no repeats:
+/// btrfs compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More would not fit in a
+/// CPU's own cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
 /// ZFS compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
-/// Request buffers are spaced by a multiple of this.
 const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Page offset of the buffers for buffered I/O, as from glibc's malloc.
-///
-/// It affects copies to and from the page cache. A 2023 Intel CPU copies 64 KiB out of it 9 %
-/// faster to this offset than to a cache line. An AMD EPYC copies 256 KiB 20 % faster than at 16 or
-/// 32 bytes past a page start, because a load waits for an earlier store with the same low 12 bits
-/// (docs/performance.md).
+/// Page offset of buffers for buffered I/O, as from glibc's malloc: it affects copies to and from
+/// the page cache by up to 20 % (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
 /// Below this size, clearing a huge page costs more than it gains.
@@ -43,10 +36,8 @@ pub(crate) struct Extra {
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
-    /// None once the buffers are the kernel's.
     mapping: Option<Mapping>,
     stride: usize,
-    /// Follows the buffers of all slots.
     scratch: usize,
     request: usize,
     places: Box<[u32]>,
@@ -61,7 +52,6 @@ impl Arena {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
 
-    /// [`Arena::new`] with the extra space that some sessions need.
     pub(crate) fn with(
         slots: u32,
         request: u32,
@@ -136,7 +126,6 @@ impl Arena {
     }
 }
 
-/// Room for `len` bytes, and where they begin.
 fn mapped(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
     if memory != Memory::Huge || len < HUGE_FROM {
         let mapping = Mapping::new(len)?;

@@ -46,8 +46,7 @@ struct Watcher {
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
-/// Reports every long removal of leftovers to `say`, and ends it when the flag of `interrupt`
-/// becomes true.
+/// Reports long removals of leftovers to `say`; ends one when the flag of `interrupt` is true.
 pub fn watch_cleanup(interrupt: fn() -> &'static AtomicBool, say: fn(&str)) {
     // The first one stays.
     let _ = WATCHER.set(Watcher { interrupt, say });
@@ -56,15 +55,12 @@ pub fn watch_cleanup(interrupt: fn() -> &'static AtomicBool, say: fn(&str)) {
 /// A longer removal is reported.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// From then on it is reported this often.
 const REPORTS: Duration = Duration::from_secs(10);
 
-/// Progress of the removal of leftovers in a directory.
 pub(crate) struct Progress<'a> {
     directory: &'a Path,
     removed: u64,
     report_at: Instant,
-    /// None until the first leftover.
     interrupt: Option<&'static AtomicBool>,
 }
 

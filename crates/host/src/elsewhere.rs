@@ -24,7 +24,6 @@ impl Host {
     }
 }
 
-/// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -4;
 
 pub(crate) fn request_error(result: i32) -> io::Error {
@@ -37,7 +36,6 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Page-aligned (4 KiB).
     pub(crate) fn new(len: usize) -> io::Result<Mapping> {
         let layout = Layout::from_size_align(len, 4096).map_err(|_| io::ErrorKind::OutOfMemory)?;
         if len == 0 {
@@ -58,7 +56,6 @@ impl Mapping {
         self.layout.size()
     }
 
-    /// Not supported here.
     pub(crate) fn prefer_huge_pages(&self, _skipped: usize) {}
 }
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// Keeps the sum of more sources in the L1 cache.
+/// Keeps the sum in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
 /// From this size, streaming stores bypass the caches: the result would not stay there, and normal
@@ -57,7 +57,7 @@ impl Vectors {
     /// Writes the XOR of all sources to `sum`.
     ///
     /// # Panics
-    /// The sources are empty, or one differs in length from `sum`.
+    /// No sources, or lengths differ.
     pub fn xor(self, sum: &mut [u8], sources: &[&[u8]]) {
         assert!(
             sources.iter().all(|source| source.len() == sum.len()),
@@ -292,7 +292,6 @@ kernel!(
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64 as arch;
 
-/// This CPU has no streaming stores.
 #[cfg(target_arch = "aarch64")]
 fn no_fence() {}
 

@@ -1,10 +1,9 @@
-//! Detects that this process was stopped: the run is then invalid.
+//! Detects that this process was stopped, which invalidates the run: nothing read the clock for a
+//! long time.
 //!
-//! All threads record when they read the clock, and a watching thread reads it every [`WAKE_NS`].
-//! That costs 0.34 % of a CPU: 17 us a wake, measured over 4 s with an unoptimised build on a
-//! loaded machine of two CPUs. In a longer time without a reading nothing ran. The kernel reports
-//! how long the watching thread was runnable but not scheduled; in the rest the process was
-//! stopped, by a signal, a debugger, a freezer, or with the whole computer.
+//! A watching thread reads it every [`WAKE_NS`], which costs 0.34 % of a CPU: 17 us a wake. Of a
+//! gap without readings, the kernel reports the time that it was runnable; in the rest the process
+//! was stopped.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,7 +11,7 @@ const TRIAL_NS: Nanos = 6_000_000;
 /// Trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Ways that remain after each stage but the last, besides the first one and polling.
+/// Ways that remain after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
 /// Fewer are inconclusive, and requests that slow leave no wakeups to save.
@@ -92,8 +92,7 @@ pub(crate) struct Reaping<'a> {
     tally: &'a PartCounters,
 }
 
-/// Polls longer after short sleeps; not at all after long ones, as when a hypervisor deschedules a
-/// halted CPU.
+/// Polls longer after short sleeps; not after long ones, as when a hypervisor deschedules a CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -101,10 +100,9 @@ struct Polling {
 }
 
 impl Polling {
-    /// Returns when polling now ends.
+    /// Returns when polling ends.
     ///
-    /// Uses the time between completions: a stream that wakes late finds several, which it would
-    /// have received one by one while polling.
+    /// Uses the time between completions: a stream that wakes late finds several.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;
@@ -202,8 +200,7 @@ enum Learned {
 }
 
 /// Tries ways to wait alternately (drift affects them equally), in stages with fewer ways and more
-/// trials, because a trial is noisy. Two stay to the end: sleeping until one request completes, the
-/// cheapest, and polling, which gains most if wakeups are the limit.
+/// trials. Sleeping until one request completes and polling stay to the end.
 struct Trials {
     /// With their rates in completions per nanosecond, cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
@@ -262,7 +259,7 @@ impl Trials {
         });
     }
 
-    /// The first way that no other beats by [`WORTH`].
+    /// The first that no other beats by [`WORTH`].
     fn best(&self) -> Reap {
         let top = self.ways.iter().map(of).fold(0.0, f64::max);
         let first = self.ways.iter().find(|one| of(one) * WORTH >= top);

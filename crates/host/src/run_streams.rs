@@ -33,7 +33,6 @@ struct Progress {
     ended: usize,
 }
 
-/// Reports a stream's end when dropped, however it ended.
 struct End<'a>(&'a StartBarrier);
 
 impl Drop for End<'_> {
@@ -85,7 +84,6 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Reads the clock and calls `look` until the streams end.
     fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = time.now() + LOOK_NS;

@@ -17,7 +17,6 @@ const GRACE_NS: Nanos = 150_000_000;
 /// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// Kept for a request until it completes.
 #[derive(Clone, Copy)]
 struct Outstanding {
     offset: u64,
@@ -31,7 +30,7 @@ impl Outstanding {
     }
 }
 
-/// However the loop ends, buffers of requests in flight are leaked, not freed.
+/// However the loop ends, buffers in flight are leaked, not freed.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -68,14 +67,12 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Serves a source to its end; returns the time of the last completion.
-///
-/// One clock reading per turn stamps its completions and the issue of their replacements.
+/// Serves a source to its end; returns the time of the last completion. One clock reading per turn
+/// stamps completions and the next issues.
 ///
 /// # Errors
-/// The first failed request, sync or submission, after the requests in flight completed.
-/// [`Error::Interrupted`] at most `GRACE_NS` and a tick after an interrupt, whether or not they
-/// complete.
+/// The first failure, after the requests in flight. [`Error::Interrupted`] at most `GRACE_NS` and a
+/// tick after an interrupt.
 pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     session: S,
     source: &mut A,

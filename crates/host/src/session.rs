@@ -35,7 +35,6 @@ pub(crate) trait Session {
     /// Submits the queued requests and waits. Those that the kernel refused stay queued.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
-    /// Submits the queued requests without waiting.
     fn hand_over(&mut self) -> io::Result<()>;
 
     /// Discards the bytes of a request, and waits for completion.
@@ -68,7 +67,7 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// An interrupt, or another stream's failure; streams record here that they run.
+/// An interrupt, or another stream's failure; also records that streams run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,

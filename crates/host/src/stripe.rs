@@ -58,7 +58,7 @@ struct Pieces {
     done: i32,
 }
 
-/// Splits each request at chunk boundaries; completes it after its last piece.
+/// Splits requests at chunks; completes each after its last piece.
 pub(crate) struct Striped<S> {
     inner: S,
     members: u64,
@@ -67,7 +67,6 @@ pub(crate) struct Striped<S> {
 }
 
 impl<S: Session> Striped<S> {
-    /// Stripes over the `members` files of `inner`, for `depth` requests.
     pub(crate) fn new(inner: S, members: u32, chunk: u64, depth: u32) -> Striped<S> {
         Striped {
             inner,
@@ -134,7 +133,7 @@ impl<S: Session> Session for Striped<S> {
         });
     }
 
-    /// All or none: which of them have a piece at the kernel is unknown.
+    /// All or none: which have a piece at the kernel is unknown.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.pieces.iter().map(|pieces| pieces.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

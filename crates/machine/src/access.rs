@@ -1,15 +1,13 @@
-//! Access to a target: buffering, durability, allocation, cache state.
-
 use crate::{Engine, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A backend that replaces the target to measure the driver's ceiling.
+/// Replaces the target to measure the driver's ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullBackend {
-    /// Completes each request when it is issued: the generator's limit.
+    /// Completes requests when issued: the generator's limit.
     Null,
     /// io_uring's no-op, to the kernel and back: the generator's limit with io_uring.
     NoOp,

@@ -1,5 +1,3 @@
-//! Incompressible data.
-
 /// Fills `buffer` with incompressible bytes, reproducible from the seed.
 ///
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 8 bytes in about 7 instructions.

@@ -39,7 +39,7 @@ pub const MAX_DEPTH: u32 = 65_536;
 enum Concurrency {
     /// A call returns when its request is done.
     One,
-    /// One thread per request.
+    /// A thread per request.
     Workers,
     /// Submission returns before the request is done.
     Queue,
@@ -158,7 +158,7 @@ impl Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// A sentence if this engine had to replace the preferred one.
+    /// A sentence, if it replaced the preferred one.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);

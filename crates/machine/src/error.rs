@@ -35,7 +35,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error with the path or value, the reason, and the fix.
+    /// The path or value, the reason, the fix.
     pub fn refused(
         what: impl Into<String>,
         why: impl Into<String>,

@@ -1,5 +1,3 @@
-//! Properties of a machine and of a target.
-
 use crate::{Layer, LayerKind, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,9 +54,9 @@ pub enum TargetKind {
 /// Linux admits throttled requests in bursts at this interval; make runs a whole multiple of it.
 pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
-/// Idle time that surely closes the throttle's last slice: a slice ends at a multiple of its
-/// length, and the clock tick may be 10 ms (block/blk-throttle.c). Measured with 75 runs of 0.2 s
-/// each: 140 to 160 ms after the last request 34 were off by 1 to 53 %; after 210 to 270 ms none.
+/// Idle time that surely closes a throttle's last slice, given a 10 ms clock tick
+/// (block/blk-throttle.c). Of 75 runs of 0.2 s each, 34 were off by 1 to 53 % after 140 to 160 ms,
+/// none after 210 to 270 ms.
 pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
 
 /// A RAID 5 set of several devices or files: chunks round robin, with a parity chunk per row,
@@ -117,9 +115,8 @@ impl TargetFacts {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
 
-    /// The lowest layer with data of two members or more: a disk, a file system, a share. Such
-    /// members work one after the other, so they do not form a stripe. A link that several disks
-    /// share does not count, and a file system with the files of loop devices neither.
+    /// The lowest layer with data of several members (a disk, a file system, a share): those form
+    /// no stripe. Links and file systems of loop devices' files do not count.
     pub fn shared_by_members(&self) -> Option<&Layer> {
         // The layers of a simulated volume stand for all of its disks.
         if self.members < 2 || self.kind != TargetKind::Stripe {

@@ -1,8 +1,5 @@
-//! Operations on whole files, for small-file and metadata workloads.
-//!
-//! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. Files have
-//! numbers, so formatting a name allocates nothing. Dropping an area removes everything that it
-//! created.
+//! Operations on whole files: a [`FileSystem`] opens a [`FileArea`], in which threads do
+//! [`FileWork`]. Numbered names need no allocation. Dropping an area removes what it created.
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -195,11 +192,10 @@ pub trait FileSystem: Sync {
         Vec::new()
     }
 
-    /// Creates a private directory in each location.
+    /// A private directory in each location.
     ///
     /// # Errors
-    /// A location that is missing, not a directory or not writable; an engine that is not
-    /// available.
+    /// A location that is missing or not writable; an unavailable engine.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 

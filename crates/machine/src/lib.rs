@@ -1,7 +1,5 @@
-//! A machine: anything that serves I/O requests and keeps time.
-//!
-//! This computer and a simulated one (in virtual time) look the same to the crates above: a
-//! [`Machine`] opens a [`TargetSpec`] and runs [`RequestSource`]s on it.
+//! A machine serves I/O requests and keeps time, real or virtual: a [`Machine`] opens a
+//! [`TargetSpec`] and runs [`RequestSource`]s on it.
 
 mod access;
 mod data;
@@ -55,7 +53,7 @@ pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 /// The target to open, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TargetSpec {
-    /// One, or several for a stripe: directories (each gets a test file), files, devices.
+    /// Directories (each gets a test file), files, devices; several form a stripe.
     pub places: Vec<PathBuf>,
     /// Bytes of the test file, or of the region in an existing file or device, over all members.
     /// `None`: the machine chooses.
@@ -108,10 +106,10 @@ pub enum NewFile {
     Empty,
 }
 
-/// A machine: serves I/O requests and keeps time.
+/// Serves I/O requests and keeps time.
 ///
 /// # Contract
-/// - [`Machine::now`] is monotonic, and is the clock that sources see.
+/// - [`Machine::now`] is monotonic, and the sources' clock.
 /// - [`Machine::run`] returns when every source has returned [`Next::Done`] and nothing is in
 ///   flight, or on the first error. It never loses a completion.
 pub trait Machine {
@@ -128,11 +126,11 @@ pub trait Machine {
     /// Lets time pass without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Opens a target. In a directory, creates a test file with incompressible data.
+    /// A directory gets a test file with incompressible data.
     ///
     /// # Errors
-    /// A path that does not exist, missing permission, not enough space, a device in use,
-    /// or an existing file that would be overwritten.
+    /// A missing path or permission, not enough space, a device in use, or a file that would be
+    /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
     /// Opens several targets for one command. `check` receives the facts of all before existing
@@ -225,9 +223,9 @@ pub trait Machine {
         Vec::new()
     }
 
-    /// Measures the memory rates: the ceiling of all buffered I/O.
+    /// The ceiling of buffered I/O.
     ///
     /// # Errors
-    /// A kind of memory access failed, or not enough memory is free.
+    /// An access failed, or not enough memory.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>>;
 }

@@ -5,8 +5,7 @@ use crate::{
     ResourceUse, Result, Usage, Waits,
 };
 
-/// A target, its access, and the request sources that use it: a job, the files of a process. Parts
-/// may share a target.
+/// A target, its access and sources: a job, or a process's files. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
     /// A request selects one by index ([`crate::Request::target`]). Several cannot include a

@@ -30,7 +30,7 @@ pub struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub slot: u32,
-    /// Bytes done, or Linux's error number, negative, as in fio.
+    /// Bytes done, or Linux's negative error number.
     pub result: i32,
 }
 
@@ -39,7 +39,7 @@ pub struct Completion {
 pub enum Next {
     /// Issue this request now, then call again.
     Issue(Request),
-    /// It completes before the next call. A machine without discard fails the run.
+    /// Completes before the next call, or fails the run.
     Discard(Request),
     /// Issue nothing before this time (a rate limit, a think time), but process completions.
     WaitUntil(Nanos),
@@ -131,8 +131,8 @@ pub trait RequestSource: Send {
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// Fast path: the request to issue now, if that is the whole answer; otherwise call
-    /// [`RequestSource::next`]. It saves time for almost all requests.
+    /// The request to issue now, if that is the whole answer; otherwise call
+    /// [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None

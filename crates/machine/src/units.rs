@@ -1,7 +1,5 @@
-//! Sizes and times in the usual notation.
-//!
-//! Sizes parse as `4k`, `64KiB`, `1M` (binary) or `1MB` (decimal). Request sizes are shown in KiB
-//! and MiB. Rates and capacities are shown in the units that [`show_in`] chose.
+//! Sizes and times in the usual notation: `4k`, `64KiB`, `1M` are binary, `1MB` decimal. Rates and
+//! capacities use the units of [`show_in`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,5 +1,3 @@
-//! Resource use of a run: processor, device, cache.
-
 use crate::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -250,7 +248,7 @@ pub struct RequestTimes {
 pub struct Waits {
     /// Waits over all streams in the whole run.
     pub waits: u64,
-    /// Completions awaited each time ([`crate::Reap`]); the maximum if several streams learned.
+    /// Each time ([`crate::Reap`]); the maximum over streams.
     pub completions: u32,
     /// Streams polled before they slept, as requested or as learned.
     pub polled: bool,
@@ -261,7 +259,7 @@ pub struct Waits {
 pub struct DirtyUse {
     /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
-    /// Percentage of samples above the throttling threshold; dirty pages oscillate around it.
+    /// Samples above the threshold, around which they oscillate.
     pub held_percent: f64,
 }
 

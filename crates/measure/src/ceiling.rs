@@ -36,9 +36,8 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// The ceiling of a workload's loop on this machine with the target's geometry. Workloads whose
-    /// differences are invisible to the loop share one. `None` if this machine's driver has no
-    /// limit of its own, or if verification needs real data.
+    /// The ceiling of a workload's loop; workloads that the loop cannot distinguish share one.
+    /// `None` if the driver has no limit of its own, or if verification needs real data.
     pub fn of<M: Machine>(
         &mut self,
         machine: &M,
@@ -64,7 +63,6 @@ impl Ceilings {
     }
 }
 
-/// Removes everything from the workload that does not affect the loop.
 fn loop_settings(workload: &Workload) -> Workload {
     let mut alike = Workload {
         read_percent: workload.read_percent,

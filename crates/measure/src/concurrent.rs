@@ -1,19 +1,16 @@
-//! Measures workloads individually and concurrently, in turn.
-
 use crate::repeat::{Measured, PointStatus, Repeated, Repeats, ramp, repeat};
 use crate::sample::{Job, Sample, alignment, run_jobs, streams};
 use machine::{Error, Machine, Nanos, Result, RunOptions};
 use workload::Stop;
 
-/// The measurements of a job.
 #[derive(Default)]
 struct JobRuns {
     alone: Measured,
     together: Measured,
 }
 
-/// Measures each job by itself and all concurrently, round after round, so drift affects every
-/// arrangement equally. Returns what each did by itself, and what it did with all others.
+/// Each job by itself and all concurrently, round after round, so drift affects both equally.
+/// Returns both.
 ///
 /// # Errors
 /// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the

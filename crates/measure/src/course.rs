@@ -12,21 +12,20 @@ const FEW_RUNS: usize = 4;
 /// and goes between them. In the recordings in `tests/data` one of three runs of 200 ms often
 /// differs by a factor of 10.
 const LONG_RUN_NS: Nanos = 800_000_000;
-/// Blocks of slices that a run is divided into.
 const BLOCKS: usize = 40;
 /// Shortest block: schedulers and quotas divide less time than this among programs.
 const MIN_BLOCK_NS: Nanos = 50_000_000;
 /// More phases than this within a run are a rhythm, which the mean describes.
 const MAX_WITHIN: usize = 4;
-/// A throttle admits in slices. One more or less falls into a block: of five that is a small share.
+/// A throttle admits in slices; one more or less of five is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
-/// How the rate of a point changed over its runs.
+/// How the rate of a point changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// The rates in the order of time: two or more.
     pub phases: Vec<RatePhase>,
-    /// The rate slid from the first to the last.
+    /// The rate slid from first to last.
     pub gradual: bool,
     /// It was seen within one run, and not between runs.
     pub within: bool,
@@ -43,8 +42,7 @@ pub struct RatePhase {
     pub iops: f64,
 }
 
-/// How the rate of these runs, in the order in which they were made, changed; `None` if one rate
-/// describes them.
+/// How the rate of these runs, in order, changed; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -99,9 +97,8 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
 }
 
-/// Changes that the slices of all runs show, one run after the other: a few runs show none by their
-/// means if it happened near the beginning or the end of one. Runs of one rate differ, so only a
-/// change by [`stats::FEW_FACTOR`] counts.
+/// A change near an end of a run does not show in few means. Only one by [`stats::FEW_FACTOR`]
+/// counts.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
     if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
@@ -157,8 +154,8 @@ fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     })
 }
 
-/// How the rates of whole runs, each with its beginning, changed. `uncertain`: half the interval of
-/// one rate, as a share of it. `straddled` is asked when it changed within this run.
+/// How the rates of whole runs changed. `uncertain`: half the relative interval of one rate.
+/// `straddled` is called if it changed within a run.
 pub fn course_of_runs(
     runs: &[RatePhase],
     uncertain: f64,
@@ -233,7 +230,6 @@ fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     (group as u64 * width, slices.chunks_exact(group).map(mean).collect())
 }
 
-/// The time in a run that divides it best into two rates.
 fn change_at(sample: &Sample) -> Option<Nanos> {
     let rates = &sample.slice_rates;
     let all = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
@@ -249,12 +245,10 @@ fn change_at(sample: &Sample) -> Option<Nanos> {
     Some(start_of(sample) + at as u64 * sample.slice_ns)
 }
 
-/// Time at the start of a run that was not measured.
 fn ramp_ns(sample: &Sample) -> Nanos {
     sample.usage.elapsed_ns.saturating_sub(sample.measured_ns)
 }
 
-/// When the first slice that counts began, since the run did.
 fn start_of(sample: &Sample) -> Nanos {
     ramp_ns(sample) + sample.warm_up_rates.len() as u64 * sample.slice_ns
 }
@@ -282,9 +276,8 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     }
 }
 
-/// Half the 95 % interval of a single run's rate, as a share of it; 0 if no run has one. The
-/// median: that of a run in which the rate changed is wide. Twice this is 2.8 standard deviations
-/// of the difference of two runs, which chance exceeds in 1 of 200 pairs.
+/// Half the 95 % interval of a run's rate, as a share: the median, because a change widens one.
+/// Chance exceeds twice this in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

@@ -1,8 +1,5 @@
-//! A latency histogram with log-linear buckets, 128 per octave.
-//!
-//! Values below 256 ns have one bucket each. Above that, every octave is divided into 128 equal
-//! buckets, so the middle of a bucket is within 0.4 % of every value in it. The buckets cover all
-//! of `u64`, so no value is clamped.
+//! A latency histogram of 128 equal buckets per octave, so a bucket's middle is within 0.4 % of its
+//! values. Below 256 ns each value has a bucket.
 
 use std::borrow::Cow;
 
@@ -14,13 +11,13 @@ const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 /// Buckets needed for all of `u64`.
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
-/// Table size: a power of two, so that masking the index replaces the bounds check.
+/// A power of two: masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
 /// The latencies of a run, in nanoseconds.
 ///
-/// Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. The table (64 KiB) is
-/// allocated once; recording touches one word of it and never allocates or panics.
+/// Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. Recording never
+/// allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
@@ -195,8 +192,7 @@ impl Histogram {
 
     /// The latency in ns that `p` percent of the requests did not exceed (nearest rank).
     ///
-    /// Within 0.4 % of the value at that rank, and never outside minimum and maximum. The first and
-    /// the last rank (`p` = 0 and 100) are exact. `p` is clamped to 0..=100. 0 when empty.
+    /// Within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0 when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -225,8 +221,6 @@ impl Histogram {
     }
 }
 
-/// The rank, from 1, of the smallest value that at least `p` percent of `count` values do not
-/// exceed.
 fn nearest_rank(p: f64, count: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * count as f64 / 100.0;
     let whole = exact.round();

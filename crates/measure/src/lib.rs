@@ -1,7 +1,5 @@
-//! The driver, latency histograms, statistics and repeats.
-//!
-//! A [`Sample`] is one run of one workload; [`Runner`] repeats runs until the interval of their
-//! rate is narrow enough.
+//! The driver, latency histograms, statistics and repeats. A [`Sample`] is one run of one workload;
+//! [`Runner`] repeats runs until their interval is narrow enough.
 
 mod ceiling;
 mod concurrent;

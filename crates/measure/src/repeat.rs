@@ -16,7 +16,7 @@ pub struct Repeats {
     pub min: u32,
     /// Maximum number of runs.
     pub max: u32,
-    /// Target precision: half the 95 % interval as a fraction of the rate.
+    /// Half the 95 % interval as a fraction of the rate.
     pub precision: f64,
     /// Time for all runs. No run starts that would end later.
     pub budget_ns: Nanos,
@@ -71,15 +71,13 @@ pub trait Repeated {
         0
     }
 
-    /// The order of the points in a round.
     fn order(&mut self, points: &[usize]) -> Vec<usize> {
         points.to_vec()
     }
 }
 
-/// Measures points in turn. Each round runs every point once, so drift affects all of them equally.
-/// When all have the minimum number of runs, the point that gains most from another run is next,
-/// until all are precise or have the maximum number of runs, or the time is up.
+/// Measures points in rounds, so drift affects all equally. After the minimum, the point that gains
+/// most runs next, until all are precise or have the maximum of runs, or the time is up.
 ///
 /// # Errors
 /// As [`Repeated::run`].
@@ -126,8 +124,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     }
 }
 
-/// Calls `run` with each of `points` in turn, for `rounds` rounds. A point for which it returns
-/// `false` is dropped.
+/// Calls `run` with each point in turn. One for which it returns `false` is dropped.
 ///
 /// # Errors
 /// As `run`.
@@ -170,7 +167,7 @@ pub struct Measured {
     pub failure: Option<String>,
     /// The driver's own limit.
     pub ceiling: Option<Ceiling>,
-    /// Cached, because the statistics take longer than some runs.
+    /// The statistics take longer than some runs.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
@@ -214,9 +211,8 @@ impl Measured {
     }
 }
 
-/// The runs that count for the rate and the latencies. After a run with a warm-up, later runs
-/// exclude it from their start, latencies included ([`ramp`]). If at least two runs have no
-/// warm-up, only those count.
+/// The runs that count. A warm-up seen in a run is excluded from later ones, latencies included
+/// ([`ramp`]). Runs without a warm-up count if there are two.
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
@@ -240,8 +236,7 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Whether the rate of these runs includes their flush. Each run is then a single value, because
-/// its slices end before the flush.
+/// The rate includes the flush: each run is a single value, because slices end before it.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -278,7 +273,6 @@ fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     slices.into_iter().map(|rate| rate * factor).collect()
 }
 
-/// Workloads measured in turn, each with the facts of its target.
 struct Workloads<'a, M, S, P> {
     machine: &'a M,
     work: &'a [(&'a Workload, TargetFacts)],
@@ -315,12 +309,10 @@ where
 }
 
 /// Measures workloads in turn ([`repeat`]); `sample` makes each run. If runs do not differ, each
-/// workload runs once. `on_progress` is called after each run with the workload and its runs so
-/// far.
+/// workload runs once.
 ///
 /// # Errors
-/// The user's interrupt; `measured` holds the runs before it. Other errors are failures of the
-/// workload.
+/// The user's interrupt; `measured` holds the runs before it.
 pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
     work: &[(&Workload, TargetFacts)],
@@ -335,24 +327,20 @@ pub(crate) fn repeat_workloads<M: Machine>(
     repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)
 }
 
-/// Options for a run whose requests a throttle admits in bursts: the run starts midway between two
-/// bursts, at least `ramp_ns` after the beginning, and also ends midway between two. This excludes
-/// the first burst, which the throttle admits immediately, and the second: on a busy computer a
-/// burst may take more than half a slice and would count as one too many.
+/// Options for a run whose requests a throttle admits in bursts: it starts and ends midway between
+/// two bursts, at least `ramp_ns` after the beginning. That excludes the first burst, which is
+/// admitted at once, and the second, which may spread over half a slice.
 ///
-/// `idle_ns` is the time since the target's last request of this kind. This function waits for the
-/// end of the throttle's last slice, so that bursts are timed from the run's first request. In an
-/// old slice they follow that slice's timing and may fall on the ends of the window, which adds one
-/// too many.
+/// Waits for the end of the throttle's last slice; `idle_ns` is the time since the last request of
+/// this kind. In an old slice, bursts would follow that slice's timing.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// Waits for the end of the throttle's last slice; `idle_ns` is the time since the target's last
-/// request of this kind. Requests in an old slice get its remaining quota, which may be more or
-/// less than the limit.
+/// Waits for the end of the throttle's last slice, of which only the remaining quota is left;
+/// `idle_ns` is the time since the last request of this kind.
 pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
@@ -397,7 +385,7 @@ pub fn cached_before(before: &[Sample]) -> Option<u64> {
     before.iter().map(|sample| sample.bytes_with_ramp).max()
 }
 
-/// The ramp of the next run: the warm-up seen in previous runs, so that latencies exclude it too.
+/// The warm-up seen in previous runs, so that latencies exclude it too.
 pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
     let workload::Stop::AfterNs(run) = workload.stop else { return 0 };
     before.iter().map(|sample| sample.warm_up_ns).max().unwrap_or(0).min(run / 2)

@@ -1,7 +1,5 @@
-//! The pipeline of every command: check, open, check again, measure.
-//!
-//! A [`RunRequest`] and its [`RunSamples`] are plain data, so a unit of work can be stored, or run
-//! by another process.
+//! The pipeline of every command: check, open, check again, measure. [`RunRequest`] and
+//! [`RunSamples`] are plain data that can be stored.
 
 use crate::ceiling::Ceilings;
 use crate::concurrent::measure_concurrent;
@@ -54,9 +52,8 @@ pub struct RunSamples {
     pub facts: Vec<TargetFacts>,
     /// The runs of each part by itself.
     pub parts: Vec<Measured>,
-    /// The runs of each part while all others ran; empty if none ran concurrently. The run with the
-    /// same index in [`RunSamples::parts`] belongs to the same round. Processor time is that of all
-    /// parts, because it cannot be attributed to one.
+    /// Each part while all others ran; empty if none did. Indices match the rounds of
+    /// [`RunSamples::parts`]. Processor time is that of all parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Measured>,
 }
@@ -101,7 +98,6 @@ impl RunRequest {
         self.parts.iter().try_for_each(|part| check(&part.workload, &facts[part.target]))
     }
 
-    /// The workloads of each target.
     fn by_target<'a>(
         &'a self,
         facts: &'a [TargetFacts],
@@ -122,10 +118,10 @@ pub struct Runner<'m, M: Machine> {
 }
 
 impl<'m, M: Machine> Runner<'m, M> {
-    /// Checks a request and opens its targets. Nothing is written before all checks have passed.
+    /// Checks a request and opens its targets. Nothing is written before all checks pass.
     ///
     /// # Errors
-    /// A part that is invalid on its target, a target that cannot be opened, or not enough memory.
+    /// A part invalid on its target, a target that cannot be opened, not enough memory.
     pub fn open(machine: &'m M, request: &RunRequest) -> Result<Runner<'m, M>> {
         Runner::open_then(machine, request, || Ok(()))
     }
@@ -199,7 +195,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.targets
     }
 
-    /// Keeps created files of targets for which `keeps` is true.
+    /// Keeps created files if `keeps` is true.
     pub fn keep(&mut self, keeps: impl Fn(&TargetFacts) -> bool) {
         let kept = self.targets.iter_mut().zip(&self.facts).filter(|(_, facts)| keeps(facts));
         kept.for_each(|(target, _)| self.machine.keep(target));
@@ -224,11 +220,11 @@ impl<'m, M: Machine> Runner<'m, M> {
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
     }
 
-    /// Measures the parts of a request on the open targets. `on_progress` is called after each run
-    /// with the part and its runs so far; the number after the last part stands for all at once.
+    /// Measures the parts of a request. `on_progress` gets the part and its runs so far; the number
+    /// after the last part is all at once.
     ///
     /// # Errors
-    /// The user's interrupt; concurrent parts that stop after an amount of data. Other errors are
+    /// The user's interrupt; concurrent parts that stop after an amount of data. Others are
     /// failures of their part.
     pub fn run(
         &mut self,
@@ -290,7 +286,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Refuses a workload that is invalid on a target, or that writes to a read-only one.
+/// Refuses a workload that is invalid on a target, or writes to a read-only one.
 ///
 /// # Errors
 /// The reason.
@@ -320,7 +316,7 @@ pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<(
     Ok(())
 }
 
-/// Refuses workloads that need more of a new file than can be filled in the given time.
+/// Workloads that need more of a new file than can be filled in the given time.
 fn check_certain_size(
     workloads: &[&Workload],
     spec: &TargetSpec,

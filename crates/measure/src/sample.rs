@@ -1,5 +1,3 @@
-//! One run of one workload.
-
 use crate::histogram::Histogram;
 use crate::slices::summed_rates;
 use crate::stats;
@@ -71,9 +69,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The rate of the run in requests per second. With a flush at the end, total requests over the
-    /// time until the data are on stable storage; otherwise until the last request returned,
-    /// without the warm-up.
+    /// Requests per second: to stable storage with a flush at the end, otherwise until the last
+    /// request returned, without the warm-up.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -120,7 +117,7 @@ impl Sample {
 /// Runs a workload once.
 ///
 /// # Errors
-/// A workload or an access mode that the target does not support, or a failed request.
+/// The target does not support it, or a request failed.
 pub fn sample<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -130,7 +127,6 @@ pub fn sample<M: Machine>(
     sample_as(machine, target, workload, options, |stream| stream)
 }
 
-/// The same for sources that wrap a stream.
 pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     machine: &M,
     target: &mut M::Target,
@@ -175,7 +171,6 @@ pub struct Job<'t, T> {
 }
 
 impl<'t, T> Job<'t, T> {
-    /// A workload on any processor.
     pub(crate) fn new(target: &'t T, facts: &'t TargetFacts, workload: &'t Workload) -> Job<'t, T> {
         Job { target, facts, workload, access: workload.access(facts.size_bytes), processors: &[] }
     }
@@ -184,8 +179,7 @@ impl<'t, T> Job<'t, T> {
 /// The sample of a job, with its sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Runs all jobs at once, and again if the program was paused. `sources` makes the sources of each
-/// job; they are returned with its sample.
+/// Runs all jobs at once, again if the program was paused. `sources` makes each job's sources.
 ///
 /// # Errors
 /// As [`Machine::run`] and `sources`; for a job, no request completed.
@@ -237,11 +231,9 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
     max.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(size_bytes).1)
 }
 
-/// Maximum number of repetitions of a run in which the program was paused.
 const MAX_RETRIES: usize = 3;
 
-/// Makes a run and repeats it if the program was paused; also returns sentences about discarded
-/// runs.
+/// Repeats a run in which the program was paused; also returns sentences about it.
 ///
 /// # Errors
 /// As `run`.
@@ -266,7 +258,6 @@ pub fn retry_if_paused<T, E>(
     }
 }
 
-/// The required alignment of requests.
 pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
@@ -306,7 +297,7 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
 }
 
-/// Combines the measurements of a workload's streams.
+/// Combines a workload's streams.
 ///
 /// # Errors
 /// No request completed.
@@ -381,8 +372,7 @@ pub fn gather<S: Borrow<Stream>>(
     })
 }
 
-/// Stores in the samples of concurrent workloads how many bytes the others requested from the same
-/// devices.
+/// Stores how many bytes the other concurrent workloads requested from the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

@@ -1,5 +1,3 @@
-//! Requests completed in equal time slices: the series used to find warm-up, drift and intervals.
-
 use machine::Nanos;
 
 /// Maximum number of slices kept; a longer run has wider ones.

@@ -1,4 +1,4 @@
-//! Breaks down the time of a request: to the block layer, in it, at the device, and back.
+//! The time of a request: to the block layer, in it, at the device, and back.
 
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
@@ -14,20 +14,18 @@ use workload::{Stop, Workload};
 /// Enough requests for a good mean, and few enough for a small trace.
 const TRACED_REQUESTS: f64 = 4000.0;
 
-/// Bounds for the length of a traced run.
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
 /// The devices' requests are the program's if their numbers differ by at most this fraction.
 const AS_MANY: f64 = 0.02;
 
-/// The stages from the device counters, or the reason why they are unknown.
+/// The stages from device counters.
 ///
-/// The counters match the program's requests if both count the same number. Past the page cache
-/// they also match if the same bytes were moved in more or fewer requests: every request was split
-/// into the same number of parts, or the same number was merged into one.
+/// They match the program's requests if both count the same number, or past the page cache the same
+/// bytes in a uniform split or merge.
 ///
 /// # Errors
-/// The reason, as a clause that follows "because".
+/// The reason, as a clause after "because".
 pub fn counted_times(
     workload: &Workload,
     samples: &[&Sample],
@@ -89,13 +87,11 @@ pub fn counted_times(
     })
 }
 
-/// The stages from trace points in a short separate run. `None` if the machine cannot trace, if
-/// requests of others interfere, or if the block layer splits the program's requests.
-///
-/// `iops` is the rate of the workload's runs so far.
+/// The stages from trace points in a short separate run. `None` if it cannot trace, others
+/// interfere, or the block layer splits requests. `iops` is the rate so far.
 ///
 /// # Errors
-/// The user's interrupt. Any other error would also show in the runs that count.
+/// The user's interrupt; others would show in the runs that count.
 pub fn traced_times<M: Machine>(
     machine: &M,
     target: &mut M::Target,

@@ -1,9 +1,5 @@
-//! The stream: a small state machine that keeps its requests outstanding and issues the next one on
-//! each completion.
-//!
-//! The same code runs on the host and in the simulator, and all of it is the hot path: no
-//! allocation, no lock, no formatting, one histogram entry per request, and the caller passes the
-//! time.
+//! Keeps its requests outstanding and issues the next one on each completion. Host and simulator
+//! share it, and all of it is the hot path: no allocation, no lock, no formatting.
 
 use crate::histogram::Histogram;
 use crate::slices::Slices;
@@ -13,17 +9,14 @@ use workload::{Cursor, Filler, Pattern, Sequence, Stop, Workload};
 /// Width of the time slices in which completions are counted.
 pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
-/// An outstanding request, or a free slot.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// Start of the latency: the scheduled time in an open loop, otherwise the issue.
+    /// The scheduled time in an open loop, otherwise the issue.
     since: Nanos,
     op: Op,
-    /// Next entry in the list of free slots.
     next: u32,
 }
 
-/// End of the list of free slots.
 const NO_SLOT: u32 = u32::MAX;
 
 /// Share number `k` when `whole` is divided into `parts`; shares differ by at most one.
@@ -43,7 +36,6 @@ struct Pace {
 }
 
 impl Pace {
-    /// Time from this request to the next.
     fn step(&mut self) -> u64 {
         let Some((seed, count)) = &mut self.drawn else { return self.interval };
         *count += 1;
@@ -61,7 +53,6 @@ pub struct Stream {
     slots: Box<[Slot]>,
     /// The free slot to use next: last in, first out; if slots pause, first in, first out.
     free: u32,
-    /// End of the list of free slots, if slots pause.
     free_last: u32,
     in_flight: u32,
     /// If requests pause between completion and issue: the end of each slot's pause.
@@ -74,7 +65,7 @@ pub struct Stream {
     ramp: Nanos,
     /// Bytes left to request; counts down to 0.
     budget: i64,
-    /// The last request has full size, and may exceed the remaining bytes.
+    /// The last request has full size, and may exceed the budget.
     ends_whole: bool,
     /// Bytes by which the last request exceeded the remaining bytes.
     beyond: i64,
@@ -98,19 +89,15 @@ pub struct Stream {
     bytes_before: u64,
     /// Time integral of the requests in flight.
     depth_area: u128,
-    /// Part of the latencies that is not service time: from the scheduled time to the issue, and
-    /// time within the ramp.
+    /// Part of the latencies that is not service time: before the issue, and within the ramp.
     not_served: u64,
     latency: [Histogram; 2],
     slices: Slices,
 }
 
 impl Stream {
-    /// Stream `index` of a workload in a region of the target (first byte, length). `hand` numbers
-    /// the sources that share one cursor.
-    ///
-    /// If the workload's bytes are limited, the sources divide the limit among them, and their
-    /// requests add up to it.
+    /// Stream `index` of a workload in a region (first byte, length). `hand` numbers the sources
+    /// that share one cursor; sources divide a limit on bytes.
     ///
     /// # Errors
     /// The workload does not fit the region.
@@ -227,7 +214,7 @@ impl Stream {
         self.not_served = all - free.map(before).sum::<u64>();
     }
 
-    /// Discards the measurements so far and restarts the run's time. Nothing may be in flight.
+    /// Discards the measurements and restarts the time. Nothing may be in flight.
     #[cold]
     pub fn measure_anew(&mut self, now: Nanos) {
         self.advance_clock(now);
@@ -237,7 +224,6 @@ impl Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    /// Handles the ends of slices and the deadline.
     #[cold]
     #[inline(never)]
     fn at_mark(&mut self, now: Nanos) {
@@ -259,7 +245,6 @@ impl Stream {
         };
     }
 
-    /// Accounts for the time since the last event.
     #[inline(always)]
     fn advance_clock(&mut self, now: Nanos) {
         // All events of one turn have the same time.
@@ -272,7 +257,6 @@ impl Stream {
         }
     }
 
-    /// The next request of the sequence, within the budget.
     #[inline(always)]
     fn take(&mut self, slot: u32) -> Request {
         let (op, offset, mut len) = self.sequence.next();
@@ -287,7 +271,6 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Issues the next request of the sequence in a free slot.
     #[inline(always)]
     fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Request {
         self.advance_clock(now);
@@ -375,7 +358,7 @@ impl Stream {
         self.ends_whole = true;
     }
 
-    /// The next request is `bytes` shorter than the sequence says (longer if negative).
+    /// The next request is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
         let beyond = if self.ends_whole && self.budget == 0 { self.beyond } else { 0 };
@@ -392,7 +375,7 @@ impl Stream {
         self.slots[slot as usize].op = op;
     }
 
-    /// The request in this slot, issued now, was due earlier: its latency counts from then.
+    /// The latency of the request in this slot counts from `since`.
     pub fn was_due(&mut self, slot: u32, since: Nanos, now: Nanos) {
         let since = since.clamp(self.began, now);
         self.slots[slot as usize].since = since;
@@ -461,15 +444,14 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Requests completed in the measured part until the deadline, and the time until then; `None`
-    /// if the stream ended earlier.
+    /// Requests completed until the deadline, and the time until then; `None` if it ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Mean requests in flight over the measured part.
+    /// Requests in flight over the measured part.
     pub fn mean_depth(&self) -> f64 {
         self.depth_area as f64 / self.measured_ns().max(1) as f64
     }

@@ -1,8 +1,5 @@
-//! Measures two arms in turn, in random blocks of four runs, until each question is decided or the
-//! time is up.
-//!
-//! A block is ABBA or BAAB: drift within it cancels out, and neither arm is always first. Used by
-//! `compare` (two live results) and `tune` (a setting against its alternatives).
+//! Measures two arms in turn until each question is decided or the time is up. A block of four runs
+//! is ABBA or BAAB: drift cancels out, and neither arm is always first.
 
 use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
@@ -17,14 +14,13 @@ pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 /// Stopping rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question is decided when changes larger than this fraction are excluded.
+    /// A question is decided when larger changes are excluded.
     pub until: f64,
     /// Time for all questions. Each gets its minimum number of blocks even if that takes longer.
     pub budget_ns: Nanos,
     /// Maximum number of blocks per question; if runs differ, at least [`MIN_BLOCKS`].
     pub max_blocks: usize,
-    /// Closes a question as soon as arm 1 cannot be faster than arm 0 by this fraction, without
-    /// deciding whether it is slower.
+    /// Closes a question as soon as arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
     /// Whether repeated runs differ. Otherwise one block is enough.
     pub noisy: bool,
@@ -33,7 +29,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Maximum number of blocks per question, but not below the minimum.
     fn max(&self) -> usize {
         self.max_blocks.max(MIN_BLOCKS)
     }
@@ -57,7 +52,7 @@ pub trait Arms<const N: usize> {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Runs a question once on arm 0 or 1; returns its values, the rate first.
+    /// Runs a question on arm 0 or 1; returns its values, the rate first.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -86,7 +81,7 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// Number of questions still open when the time was up.
+    /// Questions open when the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
@@ -139,7 +134,6 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
     Ok(Turns { answers, interrupted: false })
 }
 
-/// Runs one block: two runs of each arm.
 fn block<const N: usize, A: Arms<N>>(
     arms: &mut A,
     question: usize,
@@ -156,8 +150,8 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// Closes the decided questions: the difference is significant after Holm's correction, differences
-/// above [`Limits::until`] are excluded, or a gain of [`Limits::gain_wanted`] is.
+/// A difference is significant after Holm's correction, those above [`Limits::until`] or gains of
+/// [`Limits::gain_wanted`] are excluded.
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
         answers.iter_mut().for_each(|answer| answer.closed = true);

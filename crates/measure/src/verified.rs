@@ -41,7 +41,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// A sentence about the bytes that could not be checked; `None` if all were.
+    /// A sentence about bytes that could not be checked.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0).then(|| {
@@ -74,7 +74,7 @@ pub struct VerifyStats {
 }
 
 impl VerifyStats {
-    /// Starts with nothing checked. Every write is recorded in `log`, if any.
+    /// Every write is recorded in `log`.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -111,15 +111,12 @@ impl VerifyStats {
     }
 }
 
-/// Data about an outstanding request.
 #[derive(Debug, Clone)]
 struct PendingRequest {
     op: Op,
     offset: u64,
     len: u32,
-    /// For a write: the generation of its data.
     generation: u32,
-    /// For a read: the data it may find.
     expected: Option<Expected>,
 }
 
@@ -268,10 +265,10 @@ impl RequestSource for ReadBack<'_> {
     }
 }
 
-/// Reads back and checks everything known to be written, past the page cache or after dropping it.
+/// Checks everything written, past the page cache or after dropping it.
 ///
 /// # Errors
-/// The target cannot be read, or a read fails.
+/// The target cannot be read.
 pub fn read_back<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -303,10 +300,9 @@ pub fn read_back<M: Machine>(
     machine.run_one(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
 }
 
-/// Measures a workload with verification: repeats like [`crate::Runner::run`], then reads back
-/// everything written. Returns the result even if the runs failed. `run` distinguishes this run
-/// from others of the same workload; `fill_seed` is the seed of the target's initial data, if
-/// known. Every write is recorded in `log`, if given, before it is issued.
+/// Repeats like [`crate::Runner::run`], then reads back everything written. `run` distinguishes
+/// runs of the same workload; `fill_seed` is that of the target's initial data. Each write is in
+/// `log` before it is issued.
 ///
 /// # Errors
 /// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target

@@ -1,5 +1,3 @@
-//! Errors of a prediction.
-
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error, with the value and how to fix it.

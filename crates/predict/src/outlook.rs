@@ -19,7 +19,6 @@ const REQUEST: u32 = 64 * KIB as u32;
 /// Maximum number of drives to try on one bus.
 const MAX_DRIVES: u32 = 8;
 
-/// Maximum number of outstanding requests to try per drive.
 const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
@@ -48,7 +47,6 @@ pub fn add(setup: &Setup, results: &mut Results) {
     answer.predictions = all;
 }
 
-/// Predicts the gain of one more limiting part, or of one twice as fast.
 fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted> {
     let (words, change) = match limit.what {
         Bottleneck::Bus => enough_buses(setup, limit.op)
@@ -90,7 +88,6 @@ fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
         .then(|| (format!("an adapter for each {drives}"), format!("buses={buses}")))
 }
 
-/// The smallest number of outstanding requests that keeps all drives busy.
 fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
     if setup.disks < 2 {
         return None;

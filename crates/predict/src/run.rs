@@ -1,5 +1,3 @@
-//! One workload on a simulated machine.
-
 use crate::Result;
 use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};

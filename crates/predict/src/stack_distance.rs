@@ -1,11 +1,6 @@
-//! Miss-ratio curves for all cache sizes, from one pass over the accesses.
-//!
-//! The stack distance of an access is the number of distinct blocks touched since the previous
-//! access to the same block (Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage
-//! hierarchies", 1970): an LRU cache of more blocks than that hits. Counting uses a tree over the
-//! order of last accesses, O(log n) per access (Olken, 1981). For long traces a hashed sample of
-//! the blocks is enough (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with
-//! SHARDS", FAST 2015).
+//! Miss-ratio curves from one pass. Distances are distinct blocks since the last access (Mattson,
+//! Gecsei, Slutz, Traiger, 1970), counted in a tree (Olken, 1981), sampled for long traces
+//! (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015).
 
 use serde::Serialize;
 use twin::UnitMap;
@@ -14,10 +9,8 @@ use workload::rng;
 pub struct StackDistances {
     /// A Fenwick tree over time slots: 1 at each block's last access.
     tree: Vec<u32>,
-    /// Slot of each block's last access.
     last: UnitMap<u32>,
     next: u32,
-    /// Accesses by distance, in blocks.
     counts: Vec<f64>,
     cold: f64,
     accesses: f64,

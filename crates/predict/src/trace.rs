@@ -21,12 +21,11 @@ pub struct Record {
     pub bytes: u32,
 }
 
-/// Parses a trace with one request per line, `time_ns,op,offset,bytes`, where op is `r`, `read`,
-/// `w` or `write`. A header and lines that begin with `#` are skipped. Times count from the first
-/// request.
+/// Lines are `time_ns,op,offset,bytes`, with op `r`, `read`, `w` or `write`; a header and `#` are
+/// skipped.
 ///
 /// # Errors
-/// The faulty line and why it is wrong; a trace without requests.
+/// The faulty line; no requests.
 pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(text.as_bytes())
 }
@@ -34,7 +33,6 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
 /// Requests of a trace that are kept in memory, 24 B each.
 const MAX_RECORDS: usize = 1 << 25;
 
-/// Bytes of a line.
 const MAX_LINE_BYTES: usize = 4096;
 
 /// Reads a trace as [`parse`] does, a line at a time.
@@ -292,7 +290,6 @@ pub struct Sampled {
     pub error_estimated: bool,
 }
 
-/// The largest difference of two curves over the same sizes.
 fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }

@@ -1,5 +1,3 @@
-//! What-if predictions: a machine before and after a change.
-
 use crate::{Error, Result};
 use machine::units::{MIB, parse_size};
 use machine::{Engine, Machine};
@@ -23,7 +21,6 @@ pub struct Prediction {
     pub busy_share: Option<f64>,
 }
 
-/// The limit's name, and its busy share.
 fn named(limit: &Limit) -> (String, Option<f64>) {
     let percent = match &limit.cause {
         Some(Cause::Busiest { part, .. } | Cause::DeviceRequests { part: Some(part), .. }) => {

@@ -1,4 +1,4 @@
-//! The changes worth making, as the rows of a table, the same in every output.
+//! The changes worth making, as rows of a table.
 
 use crate::format::grouped;
 use machine::units::{show_time, significant};

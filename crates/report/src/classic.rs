@@ -1,13 +1,11 @@
-//! The workloads that most disk benchmarks show, in the units that they use.
+//! The workloads of most disk benchmarks, in their units.
 
 use crate::format::grouped;
 use machine::units::significant;
 use results::{ClassicRate, ClassicRow, Overview};
 
-/// Bytes in the MB of those benchmarks.
 const MB: f64 = 1e6;
 
-/// A table of text.
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,

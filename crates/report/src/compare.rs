@@ -1,4 +1,4 @@
-//! A comparison for display: in a terminal, as Markdown, and as a page.
+//! A comparison in a terminal, as Markdown, and as a page.
 
 use crate::format::{grouped, rate_number, short_count};
 use crate::html::environment;
@@ -26,7 +26,6 @@ fn interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or(String::new(), show_change_range)
 }
 
-/// The verdict on a change, in a few words.
 fn word(one: &Difference) -> String {
     let [better, worse] = one.measure.words();
     match one.verdict {
@@ -43,13 +42,11 @@ fn word(one: &Difference) -> String {
     }
 }
 
-/// Rounds up to two digits.
 fn round_up(percent: f64) -> f64 {
     let step = 10f64.powf(percent.abs().max(1e-9).log10().floor() - 1.0);
     (percent / step).ceil() * step
 }
 
-/// The settings in which the questions differ, as columns.
 fn keys(rows: &[&Difference]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let names = first.keys.iter().map(|(name, _)| name.clone());
@@ -64,7 +61,6 @@ fn keys(rows: &[&Difference]) -> Vec<String> {
     names.filter(|name| rows.iter().any(|row| of(row, name) != of(first, name))).collect()
 }
 
-/// Head and rows of the table of one measure.
 fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let differences: Vec<&Difference> = comparison.of(measure).collect();
     let keys = keys(&differences);
@@ -128,7 +124,6 @@ fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
     vec![rate(one.a), rate(one.b), median(|other| other.a), median(|other| other.b)]
 }
 
-/// How the two sides were measured, in a sentence.
 fn method(comparison: &Comparison) -> String {
     match comparison.method {
         Method::InTurn { blocks: 1 } => "One block of four interleaved runs: simulated machines repeat exactly.".into(),
@@ -250,7 +245,6 @@ fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     .collect()
 }
 
-/// Escapes Markdown in a table cell or a line.
 fn escaped(text: &str) -> String {
     printable(text)
         .chars()

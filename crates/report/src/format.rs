@@ -177,7 +177,6 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
 pub(crate) struct HalfPowerLine {
     /// The condition: `depth 8`, `256 KiB to 16 MiB requests`.
     pub(crate) at: String,
-    /// Its first value and its last.
     pub(crate) fixed: Option<[Fixed; 2]>,
     pub(crate) value: String,
     pub(crate) interval: String,

@@ -1,4 +1,4 @@
-//! The history for display: a list, and trends in a terminal and as a page.
+//! The history: a list, and trends in a terminal and as a page.
 
 use crate::format::{date, plural, rate};
 use crate::terminal::{Tone, fit, paint, table, wrap};
@@ -150,7 +150,6 @@ pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) 
     if out.is_empty() { "no reading of this target\n".into() } else { out }
 }
 
-/// Size of a drawing and the room for its labels.
 const SIZE: [f64; 2] = [760.0, 200.0];
 const LEFT: f64 = 90.0;
 const BOTTOM: f64 = 24.0;
@@ -167,7 +166,6 @@ struct View {
     line: String,
     whiskers: String,
     dots: Vec<(f64, f64, String)>,
-    /// Means of the stretches between changes.
     levels: String,
     changes: Vec<f64>,
     machine: Vec<f64>,

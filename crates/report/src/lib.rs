@@ -1,8 +1,7 @@
-//! Presents results: the answer in the terminal, an HTML page with figures, CSV for other programs.
+//! Presents results: terminal, HTML page, CSV. Pure functions of [`results::Results`] (or a
+//! [`validation::Page`]), byte for byte.
 //!
-//! Everything here is a pure function of a [`results::Results`] (or of a [`validation::Page`]): the
-//! same document gives the same text, byte for byte. Names from the user or the machine may contain
-//! anything; control characters never reach a terminal and markup never reaches a page.
+//! Control characters never reach a terminal and markup never a page, whatever names contain.
 
 mod advice;
 mod classic;

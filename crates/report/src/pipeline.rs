@@ -1,5 +1,5 @@
-//! The picture of the way from a program to its device: each stage's advertised and achieved rates,
-//! the narrowest stage, and the place of a plain program.
+//! The way from a program to its device: each stage's rates, the narrowest, a plain program's
+//! place.
 
 use crate::format::rate_number;
 use results::{Overview, Results, Stage, StageKind, StageRate};
@@ -19,7 +19,6 @@ pub(crate) struct Column {
     pub(crate) op: OpKind,
     /// The rate at the right edge, in bytes per second.
     pub(crate) edge: f64,
-    /// The rate of a plain program.
     pub(crate) plain: Option<f64>,
 }
 
@@ -28,7 +27,6 @@ pub(crate) struct Row {
     pub(crate) kind: &'static str,
     /// Its own name: `vda`; empty for a plain program.
     pub(crate) name: String,
-    /// One for each column.
     pub(crate) cells: Vec<Cell>,
 }
 
@@ -36,7 +34,6 @@ pub(crate) struct Row {
 pub(crate) struct Cell {
     pub(crate) advertised: Option<f64>,
     pub(crate) achieved: Option<f64>,
-    /// The achieved rate is a lower bound.
     pub(crate) at_least: bool,
     pub(crate) narrowest: bool,
 }
@@ -92,7 +89,6 @@ impl Column {
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
-    /// A rate beyond the right edge.
     pub(crate) fn is_beyond(&self, rate: f64) -> bool {
         rate > self.edge * 1.001
     }

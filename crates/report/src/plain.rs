@@ -1,4 +1,4 @@
-//! A plain program's rates, and which rules hold. In sentences, the same in every output.
+//! A plain program's rates, and which rules hold.
 
 use crate::format::{plus_minus, rate};
 use machine::units::show_size;

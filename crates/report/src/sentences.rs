@@ -35,7 +35,6 @@ pub(crate) fn limit(limit: &Limit) -> Versions {
     versions
 }
 
-/// Only the cause of a limit: with its figures in brackets, then without.
 pub(crate) fn cause(limit: &Limit) -> Versions {
     Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
 }
@@ -55,7 +54,6 @@ pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
     [OpKind::Read, OpKind::Write].into_iter().flat_map(of_op).collect()
 }
 
-/// Results of a limit's trials that its sentence does not mention.
 pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     let others =
         limit.trials.iter().filter(|trial| !trial.tests_verdict && !trial.outcome.is_empty());

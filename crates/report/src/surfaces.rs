@@ -1,4 +1,4 @@
-//! A page of surfaces: the rate over file and record sizes, as IOzone measures it.
+//! A page of surfaces: the rate over file and record sizes, as in IOzone.
 
 use crate::format::{date, rate, rate_number};
 use crate::{Error, html, plot};
@@ -122,7 +122,6 @@ pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error
     Ok(environment.get_template("surfaces.html")?.render(context)?)
 }
 
-/// Every value with its row and column.
 fn cells(surface: &Surface) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
     let row = |(row, rates): (usize, &'_ Vec<Option<f64>>)| {
         rates

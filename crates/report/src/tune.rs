@@ -1,5 +1,3 @@
-//! A tuning in a terminal: the plan, or the results.
-
 use crate::format::duration;
 use crate::terminal::{Tone, paint, table, wrap};
 use machine::text::printable;
@@ -76,7 +74,6 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     out
 }
 
-/// The row of one knob.
 fn planned(steps: &[tune::Step]) -> Vec<String> {
     let first = &steps[0];
     let to: Vec<&str> = steps.iter().map(|step| step.to.as_str()).collect();
@@ -139,7 +136,6 @@ fn by_place(keep: &[KeepLine]) -> Vec<(&str, Vec<&str>)> {
     places
 }
 
-/// A row for each workload of a change.
 fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
     let names = || [name, &tried.from, &tried.to].map(printable).to_vec();
     let rates: Vec<&Difference> = tried.rates().collect();
@@ -182,7 +178,6 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
     rates.iter().map(row).collect()
 }
 
-/// With the smallest change that would have been detected.
 fn would_show(word: &str, rate: &Difference) -> String {
     match rate.detectable_percent {
         Some(seen) if seen > 0.0 => format!("{word} (≥ {seen:.1} % would show)"),

@@ -44,7 +44,6 @@ pub struct Table {
     pub folded: bool,
 }
 
-/// A section for the template.
 #[derive(Serialize)]
 struct SectionView {
     view: html::ExperimentView,

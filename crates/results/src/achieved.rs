@@ -1,4 +1,4 @@
-//! The load that the runs of a point achieved, and its cost.
+//! The load that a point's runs achieved, and its cost.
 
 use crate::disturbances::Disturbances;
 use machine::units::MIB;

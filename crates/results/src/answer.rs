@@ -1,5 +1,3 @@
-//! The result of a study.
-
 use crate::finding::{Finding, PeakDoubt, UncertainGain};
 use crate::limit::Limit;
 use crate::words::words;

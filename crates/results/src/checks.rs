@@ -212,7 +212,6 @@ fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Opt
     across_tracks(workload, facts, longest).or(Some(said))
 }
 
-/// A rate that changed because a run went over the tracks of a rotating disk.
 fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> Option<String> {
     let across = across_disk(workload, facts, longest);
     let slowest = slowest_share(&longest.slice_rates);

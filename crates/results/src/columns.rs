@@ -1,4 +1,4 @@
-//! The columns of a point and of an operation rate: one list for CSV, terminal and report page.
+//! The columns of a point and of an operation rate, for CSV, terminal and page.
 
 use crate::achieved::Achieved;
 use crate::operation::OperationRate;
@@ -51,12 +51,10 @@ impl<T> Column<T> {
         Column { name, heading: "", unit, asked: false, readily: None, get }
     }
 
-    /// Also shown on the page and in the terminal.
     const fn headed(self, heading: &'static str, readily: u8) -> Column<T> {
         Column { heading, readily: Some(readily), ..self }
     }
 
-    /// Also shown on the page.
     const fn on_page(self, heading: &'static str) -> Column<T> {
         Column { heading, ..self }
     }
@@ -78,12 +76,10 @@ fn number(number: impl Into<Option<f64>>) -> Option<Cell> {
     number.into().map(Cell::Number)
 }
 
-/// A requested setting.
 const fn ask(name: &'static str, unit: Unit, get: fn(&Point) -> Option<Cell>) -> Column<Point> {
     Column::new(name, unit, get).asked()
 }
 
-/// A measured figure.
 macro_rules! of {
     ($name:literal, $unit:ident, |$numbers:ident| $value:expr) => {
         Column::new($name, Unit::$unit, |point: &Point| {
@@ -93,7 +89,6 @@ macro_rules! of {
     };
 }
 
-/// A latency figure.
 macro_rules! latency {
     ($name:literal, |$latency:ident| $value:expr) => {
         of!($name, Ns, |numbers| {
@@ -103,7 +98,6 @@ macro_rules! latency {
     };
 }
 
-/// A field of [`Achieved`].
 macro_rules! achieved {
     ($name:literal, $unit:ident, |$achieved:ident| $value:expr) => {
         of!($name, $unit, |numbers| {

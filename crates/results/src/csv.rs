@@ -148,7 +148,6 @@ pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     table.0
 }
 
-/// A cell with all its digits.
 fn plain(cell: Option<Cell>) -> String {
     match cell {
         None => String::new(),

@@ -59,7 +59,6 @@ pub struct Disturbances {
     pub io_full_pressure_percent: Option<f64>,
 }
 
-/// Threads that issue requests.
 fn threads(workload: &Workload) -> f64 {
     let each = if workload.engine == Engine::Threads { workload.depth } else { 1 };
     f64::from((workload.threads * each).max(1))

@@ -1,4 +1,4 @@
-//! The results document of a study, a sweep or a run: one versioned schema for all.
+//! The results document of a study, a sweep or a run.
 
 use crate::answer::Answer;
 use crate::figure::Figure;

@@ -5,9 +5,7 @@ use std::fmt;
 /// Warnings of one kind.
 #[derive(Debug, Clone)]
 pub struct Doubt {
-    /// The words between the numbers.
     words: Vec<String>,
-    /// The smallest and the largest of each number, as they were written.
     ranges: Vec<[String; 2]>,
     count: usize,
 }

@@ -1,5 +1,3 @@
-//! Figures: axes and curves.
-
 use crate::answer::HalfPower;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

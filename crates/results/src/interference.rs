@@ -94,7 +94,6 @@ fn process_ns(sample: &Sample) -> f64 {
     (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64
 }
 
-/// The ratio between runs of the same round.
 fn ratio(alone: &Measured, together: &Measured, value: fn(&Sample) -> f64) -> Option<Ratio> {
     let pairs = alone.samples.iter().zip(&together.samples);
     let (alone, together): (Vec<f64>, Vec<f64>) = pairs.map(|(a, b)| (value(a), value(b))).unzip();

@@ -1,4 +1,4 @@
-//! The layers between a program and its data, with advertised and achieved rates.
+//! The layers between a program and its data, with their rates.
 
 use machine::LayerKind;
 use machine::units::{show_rate, show_size};

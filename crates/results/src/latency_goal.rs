@@ -1,4 +1,4 @@
-//! The best rate with a 99th percentile within a goal, and its half-power depth.
+//! The best rate with a 99th percentile within a goal.
 
 mod by_rate;
 
@@ -90,13 +90,11 @@ pub struct LatencyGoal {
     pub sentence: String,
 }
 
-/// Finds the best rate with a 99th percentile within `p99_ns`: doubles the depth until the goal is
-/// missed or the rate stops growing, then bisects. `at` returns the workload for a depth; `max` is
-/// the maximum depth. Every depth tried becomes a point; `first` is the document index of the
-/// first.
+/// Doubles the depth until the 99th percentile exceeds `p99_ns` or the rate stops growing, then
+/// bisects. Every depth becomes a point; `first` is the first one's index.
 ///
 /// # Errors
-/// The user's interrupt. Any other failure becomes the point's error and ends the search.
+/// The user's interrupt. Others end the search as the point's error.
 pub fn measure_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,

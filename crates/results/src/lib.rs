@@ -1,8 +1,5 @@
-//! Results: the document, its points, and JSON in and out.
-//!
-//! A [`Point`] summarizes several runs of one workload: its rate with an interval, the achieved
-//! load, and warnings. A [`Results`] document holds the points of a run, a sweep, a study or
-//! another tool's job.
+//! Results: a [`Point`] summarizes several runs of one workload; a [`Results`] document holds
+//! points.
 
 mod achieved;
 mod answer;

@@ -1,6 +1,3 @@
-//! Results of a metadata workload: the rate of each operation with its interval, its latencies, and
-//! warnings.
-
 use crate::{Latency, LatencySummary, OperationRate};
 use machine::files::{FileSync, FileSystem};
 use measure::histogram::Histogram;
@@ -46,8 +43,8 @@ pub struct OperationResult {
 /// Shorter phases are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Runs and measures a plan; `progress` is called before each phase. A run in which the program was
-/// stopped is discarded and repeated.
+/// Runs a plan; `progress` is called before each phase. A run in which the program was stopped is
+/// repeated.
 ///
 /// # Errors
 /// As [`run`].

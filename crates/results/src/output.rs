@@ -1,12 +1,8 @@
-//! Files that halfpower writes: one mechanism for all output of all commands. It never overwrites
-//! the user's files.
+//! All output of all commands; never overwrites the user's files. Devices, pipes and standard
+//! output are written in place.
 //!
-//! A character device, a pipe and standard output are written in place. Any other output is first
-//! written in full to a temporary file with a random name in the same directory, flushed to stable
-//! storage, and then renamed. The directory stays open from the first check, so the file ends up
-//! there even if the path changes. An existing file is replaced only if it carries the mark of an
-//! unmodified halfpower file ([`own`]), or with `--force`. A temporary file left by a killed run is
-//! removed by the next output in the same directory.
+//! Others go to a temporary file in the same open directory, to stable storage, and are renamed. An
+//! existing file is replaced only if unmodified and halfpower's ([`own`]), or with `--force`.
 
 mod own;
 mod part;
@@ -41,7 +37,6 @@ pub struct Output {
     force: bool,
 }
 
-/// The object under the output's name.
 enum Place {
     Free,
     /// A file that may be replaced, with its current metadata.
@@ -78,7 +73,6 @@ impl Output {
         Ok(output)
     }
 
-    /// The open directory of an output, and the name in it.
     fn at(option: &str, path: &Path, force: bool) -> Result<Output, OutputError> {
         let mut output = Output { option: option.into(), path: path.into(), at: None, force };
         if !is_own_open_file(path) {
@@ -141,10 +135,6 @@ impl Output {
         }
     }
 
-    /// Appends to a file, which is created if missing.
-    ///
-    /// # Errors
-    /// It cannot be written, or is not a valid place for a report.
     fn add(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (place, directory, name) = match (self.place()?, &self.at) {
@@ -190,7 +180,6 @@ impl Output {
         })
     }
 
-    /// Checks what exists under the name, and whether it may be an output.
     fn place(&self) -> Result<Place, OutputError> {
         let Some((directory, name)) = &self.at else { return Ok(Place::Stream) };
         let io = |source| OutputError::Io { path: self.path.clone(), source };

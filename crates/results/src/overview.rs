@@ -1,4 +1,4 @@
-//! The few figures that a reader looks for first, each from one point of the document.
+//! The figures that a reader looks for first.
 
 use crate::answer::{Peak, PlainRate};
 use crate::document::Results;
@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Pattern, Workload};
 
-/// The size of small requests.
 const SMALL_BYTES: u32 = 4096;
 
 /// The figures of the first screen, and those that other tools show.

@@ -1,5 +1,4 @@
-//! The points of a history as a Parquet file, for DuckDB, pandas and Spark: the columns of the CSV,
-//! typed.
+//! A history's points as a Parquet file: the columns of the CSV, typed.
 
 use crate::columns::Cell;
 use crate::csv::{history_columns, history_rows};

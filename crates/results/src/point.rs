@@ -1,5 +1,3 @@
-//! A point: the summary of several runs of one workload.
-
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
 use crate::doubt::{Doubt, merged};

@@ -1,4 +1,4 @@
-//! Identity of a workload: the criterion for comparing two points.
+//! The criterion for comparing two points.
 
 use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};

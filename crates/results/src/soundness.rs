@@ -1,5 +1,4 @@
-//! Whether a document's figures agree with each other. Damage and edits by hand are found here,
-//! before a figure is believed.
+//! A document's figures agree with each other: finds damage and edits by hand.
 
 use crate::document::Results;
 use crate::operation::OperationRate;
@@ -11,7 +10,6 @@ use std::fmt;
 /// Figures that are the same number by two ways of calculation differ by less than this share.
 const ROUNDING: f64 = 0.01;
 
-/// The contradiction, and its field.
 type Check = Result<(), String>;
 
 /// Checks every figure that a report or a comparison uses.

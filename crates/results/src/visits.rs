@@ -1,4 +1,4 @@
-//! Repeated visits to one workload: a study measures the points that matter again, some for longer.
+//! A study measures important points again, some for longer.
 
 use crate::point::{Point, StripeRecord};
 use crate::question::Question;

@@ -90,8 +90,6 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     all
 }
 
-/// Selects the advice from the entries that reach half of the peak and nearly all of it, without
-/// near-duplicates.
 fn worth_saying(
     found: &Found<'_>,
     before: usize,

@@ -19,8 +19,8 @@ use workload::OpKind;
 /// Relative half-width of a peak's interval above which the peak is uncertain.
 const UNDECIDED: f64 = 0.1;
 
-/// The experiments with their conclusions, the overall answer, and the ladder. `cases` holds the
-/// rates whose limits are wanted.
+/// Experiments with conclusions, the overall answer, the ladder. `cases` holds the rates whose
+/// limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
     trials: &[Trial],
@@ -161,7 +161,6 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<Stri
     doubts
 }
 
-/// Doubts that the points give, about the peaks and the whole study.
 fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt> {
     let points = found.points;
     let mut doubts: Vec<PeakDoubt> =
@@ -242,8 +241,7 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Removes entries that never ran from the experiments and the sampler; returns the new index of
-/// each entry.
+/// Removes entries that never ran; returns the new index of each entry.
 pub(crate) fn keep_reached<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     trials: &mut [Trial],

@@ -1,5 +1,5 @@
 //! The published rules for fast sequential I/O (conclusion of the 1997 study), each confirmed or
-//! refuted on this machine with its number.
+//! refuted with its number.
 
 use crate::experiments::{alignment, location};
 use crate::found::Found;
@@ -10,13 +10,12 @@ use machine::{Allocation, Buffering, CacheState, Hint, Layer, LayerKind, Partiti
 use results::{Bottleneck, Limit, LimitOf, Rule, RuleState};
 use workload::{OpKind, Pattern, Workload};
 
-/// Minimum ratio that makes a rule worth following.
 const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// A gain from this factor on can only come from reads of the rest of a block: half the bytes per
-/// request explain a factor of two.
+/// Half the bytes per request explain a factor of two; more gain comes from reads of the rest of a
+/// block.
 const REST_OF_BLOCK: f64 = 2.0 * WORTH;
 
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
@@ -75,18 +74,16 @@ fn judged(holds: bool, evidence: String) -> Judged {
     Some((if holds { RuleState::Held } else { RuleState::Broken }, evidence))
 }
 
-/// Two measurements that differ in what a rule is about: without it, and with it.
 struct Pair<'a> {
     what: String,
     before: &'a Entry,
     after: &'a Entry,
 }
 
-/// The gain of a rule in one case.
 struct Gain {
     what: String,
     rates: [f64; 2],
-    /// The ratio of the rates: its mean, and its 95 % interval if the runs give one.
+    /// The mean, with its 95 % interval if the runs give one.
     ratio: f64,
     interval: Option<[f64; 2]>,
 }
@@ -105,8 +102,7 @@ impl Pair<'_> {
 }
 
 impl Gain {
-    /// Following the rule pays if the gain is worth it and certain; it does not if the interval
-    /// rules that out.
+    /// Pays if the gain is worth it and certain; does not if the interval rules that out.
     fn state(&self, worth: f64) -> RuleState {
         match self.interval {
             Some([low, _]) if self.ratio >= worth && low > worth / WORTH => RuleState::Held,
@@ -130,7 +126,6 @@ fn strongest<'a>(pairs: impl IntoIterator<Item = Option<Pair<'a>>>, worth: f64) 
     })
 }
 
-/// Judges a rule by its strongest case; the words say what each rate is.
 fn by_gain<'a>(
     pairs: impl IntoIterator<Item = Option<Pair<'a>>>,
     worth: f64,
@@ -141,7 +136,6 @@ fn by_gain<'a>(
     Some((gain.state(worth), format!("{}: {fast} {after}, {slow} {before}", gain.what)))
 }
 
-/// The entry of sequential requests of one thread that passes a test.
 fn entry<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<&'a Entry> {
     let usual = |one: &&Entry| {
         let workload = &one.workload;
@@ -186,12 +180,10 @@ fn is_direct(one: &Workload, op: OpKind, bytes: u32) -> bool {
         && one.request_bytes == bytes
 }
 
-/// Direct requests at this depth.
 fn direct<'a>(found: &'a Found<'_>, op: OpKind, bytes: u32, depth: u32) -> Option<&'a Entry> {
     entry(found, |one| is_direct(one, op, bytes) && one.depth == depth)
 }
 
-/// The best of any depth.
 fn deepest<'a>(found: &'a Found<'_>, op: OpKind, bytes: u32) -> Option<&'a Entry> {
     let all = found.entries.iter().filter(|one| {
         one.workload.pattern == Pattern::Seq
@@ -236,7 +228,7 @@ fn sizes(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["with 64 KiB", "with 4 KiB"])
 }
 
-/// Holds if the cache gains with small reads or writes and costs the large ones nothing.
+/// Holds if the cache gains with small requests and costs large ones nothing.
 fn bypass(found: &Found<'_>) -> Judged {
     let buffered = |op: OpKind, bytes: u32| match op {
         OpKind::Write => flushed(found, bytes),
@@ -304,7 +296,7 @@ fn preallocate(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["in place", "as the file grows"])
 }
 
-/// A write of a part of a block has to read the rest first.
+/// A partial write first reads the rest of the block.
 fn whole_blocks(found: &Found<'_>) -> Judged {
     let block = found.setting.facts.block_bytes.max(4096);
     let whole = flushed(found, block)?;
@@ -342,7 +334,6 @@ fn align_requests(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["on the chunk", "off it"])
 }
 
-/// The first and the last part of the target.
 fn outer(found: &Found<'_>) -> Judged {
     let of = |op: OpKind| {
         let [start, end] = location::ends(found, op)?;

@@ -1,5 +1,3 @@
-//! Commands that repeat a comparison.
-
 use crate::grid::StripeShape;
 use crate::sampler::Entry;
 use machine::units::show_size;
@@ -23,7 +21,6 @@ const LISTS: [&str; 10] = [
 pub(crate) struct Command {
     places: Vec<String>,
     size: Option<u64>,
-    /// Options that allow writing to it.
     destroy: Vec<String>,
     chunk: u64,
     raid5: Option<Raid5>,
@@ -85,7 +82,6 @@ impl Command {
         options
     }
 
-    /// The members of an entry's workload, with the options that allow it.
     fn target(&self, entries: [&Entry; 2]) -> String {
         let all: Vec<u32> = (0..self.places.len() as u32).collect();
         let members = entries[0].shape.as_ref().map_or(&all, |StripeShape { members, .. }| members);

@@ -12,22 +12,20 @@ use results::{Burst, LimitOf};
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
-/// The best point of each operation, and the bursts above them.
 pub(crate) struct BestRates<'a> {
     pub(crate) peaks: &'a [(OpKind, usize)],
     pub(crate) bursts: &'a [(OpKind, Burst)],
 }
 
-/// Latest share of the budget at which a new choice is still measured from scratch.
+/// Share of the budget until which a new choice is measured from scratch.
 const CHOICE_SHARE: f64 = 0.76;
 
 /// Minimum rounds of requests in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
-/// Best points per operation that are measured again.
 const CANDIDATES: usize = 2;
 
-/// Relative half-width of a peak's interval that says little: then the rates decide.
+/// Relative half-width of a peak's interval above which only the rates decide.
 const UNKNOWN: f64 = 0.5;
 
 /// Weight of the precision of peak candidates and of the chosen peak, relative to other points.
@@ -39,8 +37,8 @@ const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 /// Minimum runs that confirm a peak, even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// Measures the best rates again in longer runs, because the maximum of many noisy values is biased
-/// upwards. Returns the index of each operation's best entry.
+/// Measures the best rates in longer runs, because the maximum of many noisy values is biased
+/// upwards. Returns each operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -94,10 +92,9 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Moves each peak to the highest settled rate of the whole target: points that were measured after
-/// the peak was chosen may be faster, and the target may have been slow when it was measured.
-/// A trial that gains is not such a point: the limit reports it. Returns the operations whose peak
-/// moved.
+/// Moves each peak to the highest settled rate of the whole target: points measured later may be
+/// faster. A trial that gains does not count: the limit reports it. Returns the operations whose
+/// peak moved.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,

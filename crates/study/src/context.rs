@@ -14,7 +14,6 @@ pub(crate) struct StudyContext {
     pub(crate) speed: Speed,
     pub(crate) run_ns: Nanos,
     pub(crate) seed: u64,
-    /// Members of the target, striped or not.
     pub(crate) members: u32,
 }
 
@@ -40,7 +39,6 @@ impl OpSpeed {
 }
 
 impl StudyContext {
-    /// Whether direct requests reach something other than memory.
     pub(crate) fn direct(&self) -> bool {
         self.facts.direct && !self.facts.in_memory
     }
@@ -126,8 +124,7 @@ impl StudyContext {
         if workload.writes() { self.speed.write } else { self.speed.read }
     }
 
-    /// Request sizes for the target, with their ranks: the 1997 grid (2 KiB to 1 MiB), from the
-    /// smallest direct size to 16 MiB.
+    /// The 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16 MiB.
     pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
         let min = if self.direct() { self.facts.direct_align_bytes } else { 512 };
         let kib = |k: u64| (k * units::KIB) as u32;
@@ -146,7 +143,7 @@ impl StudyContext {
         sizes
     }
 
-    /// Size of a region that stays cached and that the device can fill and write back quickly.
+    /// Stays cached; the device can fill it and write it back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)

@@ -36,12 +36,8 @@ struct Curve {
     tried: BTreeSet<u64>,
 }
 
-/// Measures the sizes around every reported crossing of half of the peaks: first for single
-/// requests, whatever the time, then for deeper ones. `peaks` are the entries of the best rates.
-/// Does nothing on a machine whose runs repeat exactly: nothing was left out.
-///
-/// # Errors
-/// The user's interrupt.
+/// Measures the sizes around every reported crossing of half of `peaks`: whatever the time for
+/// single requests.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

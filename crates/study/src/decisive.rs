@@ -14,8 +14,8 @@ const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;
 
-/// The peak candidates, the best of small random requests, a plain program's points, and the points
-/// around each half-power point. All must have been run.
+/// Peak candidates, the best of small random requests, a plain program's points, those around
+/// half-power points. All must have been run.
 pub(crate) fn decisive<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,

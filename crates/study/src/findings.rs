@@ -123,7 +123,6 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
 }
 
 enum Gain {
-    /// Too small to report, or not measured.
     Small,
     /// Reportable if it were certain; its interval, if it has one.
     Unproven(f64, Option<[f64; 2]>),

@@ -8,19 +8,17 @@ use machine::units::MIB;
 use results::{Axis, Point, Value};
 use workload::OpKind;
 
-/// A setting is sufficient if it reaches this share of the best: the smallest such is recommended,
-/// not the extreme.
+/// Share of the best that is sufficient: the smallest such setting is recommended.
 pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Two readings are equal if their intervals rule out a larger ratio than this, either way.
+/// Readings are equal if their intervals rule out a larger ratio.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PeakRate {
     pub(crate) bytes_per_s: f64,
-    /// Absent for a computed or known rate.
     pub(crate) interval_95: Option<[f64; 2]>,
 }
 
@@ -157,7 +155,7 @@ pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// The reading with the smallest x that reaches this share of the best.
+/// Smallest x that reaches this share of the best.
 pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     let best = best(readings)?.y;
     readings.iter().copied().find(|reading| reading.y >= share * best)

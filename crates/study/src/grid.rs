@@ -24,9 +24,8 @@ pub(crate) struct StripeShape {
 pub(crate) struct CurveSet {
     pub(crate) x: Axis,
     pub(crate) half_power: bool,
-    /// The answer reports where each curve reaches half of its operation's peak.
+    /// The answer reports where each curve reaches half of the peak.
     pub(crate) half_of_peak: bool,
-    /// Models need every size, not only those that show the curve's shape.
     every_size: bool,
     /// Order of removal when time is short: 0 is removed last.
     priority: u32,

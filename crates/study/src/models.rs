@@ -1,5 +1,3 @@
-//! Models fitted to points: half power, processor cost, service time.
-
 use crate::found::{Found, Reading};
 use crate::grid::Curve;
 use measure::stats::{self, FitPoint, LineFit, Reached};
@@ -17,7 +15,6 @@ const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 const MAX_LINE_ERROR: f64 = 0.05;
 /// Two lines must fit this many times better than one to count as two regimes.
 const BETTER: f64 = 2.0;
-/// A time this many times another has grown.
 const GROWS: f64 = 1.5;
 
 pub(crate) fn half_power_of_series(
@@ -126,9 +123,8 @@ pub(crate) fn half_power_points(
     points
 }
 
-/// A curve with every size that any experiment measured: the points that differ from the curve's
-/// only in request size. Of several visits to a workload the one with the longest runs counts, so
-/// the peak's own point does.
+/// All experiments' points that differ from the curve's only in request size. Of several visits to
+/// a workload the longest runs count.
 fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     let Some(first) = readings.first().and_then(|one| found.entries.get(one.point)) else {
         return readings.to_vec();
@@ -203,7 +199,7 @@ fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     turned.into_iter().filter(|(_, readings)| readings.len() > 2).collect()
 }
 
-/// Cost = a per request + b per byte over a curve, for the process and for the whole machine.
+/// Cost = a per request + b per byte, for the process and for the machine.
 pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<CostModel> {
     let numbers: Vec<_> = found
         .cells(curve)
@@ -246,8 +242,7 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Time = fixed + size / rate over a curve of single requests; two regimes if one line does not fit
-/// all sizes. Empty if no such model fits.
+/// Time = fixed + size / rate over single requests; two regimes if one line does not fit.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
@@ -269,7 +264,6 @@ pub(crate) fn service_times(
     }
 }
 
-/// Fewer sizes show no law.
 const MODEL_SIZES: usize = 4;
 
 /// Whether a curve has enough sizes for a model of a fixed part and a part for each byte, so that

@@ -8,7 +8,6 @@ use measure::stats::{Ratio, ratio_interval};
 use measure::{Options, Sample, sample};
 use workload::{OpKind, Workload};
 
-/// Desired pairs of runs per trial.
 const PAIRS: u32 = 4;
 
 /// New files are created only if filling them takes at most this share of the budget.
@@ -62,7 +61,6 @@ pub(crate) fn try_other_target<M: Machine>(
 
 type Opened<T> = Option<(OtherTarget, T, Workload)>;
 
-/// The device below, restricted to the file's extent.
 fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M::Target> {
     let below = sampler.machine.below(sampler.target)?;
     let (start, bytes) = below.region;

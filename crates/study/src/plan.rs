@@ -1,5 +1,3 @@
-//! The request for a study.
-
 use machine::Nanos;
 
 /// How much of each grid to run.

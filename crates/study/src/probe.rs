@@ -1,5 +1,3 @@
-//! Short runs that estimate the target's speed, to choose grids and run lengths.
-
 use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, Sampler};
@@ -10,7 +8,6 @@ use workload::{OpKind, Pattern, Workload};
 /// Approximate requests per run on a machine whose runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
-/// Longest run there, for fast requests.
 const LONGEST_QUIET_NS: f64 = 10e9;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
@@ -21,7 +18,6 @@ const RUN_SHARE: f64 = 3e-4;
 /// Length of a probing run: longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
-/// Probing runs in bursts that prove a throttle.
 const BURSTY_SAMPLES: usize = 2;
 
 /// Assumed flush rate before one is measured: low, so no flush takes long.
@@ -40,10 +36,10 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// Estimates the target's speed and the run length, and detects admission in bursts.
+/// Estimates speed and run length, and detects admission in bursts.
 ///
 /// # Errors
-/// A failed probing run: all else would fail too. The user's interrupt.
+/// A failed probing run; the user's interrupt.
 pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };

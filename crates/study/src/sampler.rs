@@ -23,7 +23,7 @@ const ROUNDS_A_RUN: f64 = 6.0;
 /// Longest run of fast requests if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// Relative half-width of the 95 % interval at which a point needs no more runs.
+/// Relative half-width of the 95 % interval that is enough.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -34,7 +34,6 @@ pub(crate) struct Entry {
     pub(crate) shape: Option<StripeShape>,
     pub(crate) measured: Measured,
     pub(crate) facts: TargetFacts,
-    /// Weight of its precision relative to other entries.
     weight: f64,
     /// Warm-up at the start of each run.
     pub(crate) ramp_ns: Nanos,
@@ -76,7 +75,6 @@ impl Entry {
         self.visits.is_some()
     }
 
-    /// Widens its interval to that of all visits to its workload.
     fn cover(&mut self, interval: [f64; 2]) {
         self.visits = Some(interval);
         self.point = OnceCell::new();
@@ -140,7 +138,7 @@ impl Entry {
 }
 
 pub struct Progress<'a> {
-    /// Short description of the current point.
+    /// The current point in a few words.
     pub doing: &'a str,
     pub passed_ns: Nanos,
     pub budget_ns: Nanos,
@@ -156,8 +154,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
-    /// Runs of a workload differ. If not, each workload runs once and as long as needed: the time
-    /// is virtual.
+    /// Runs of a workload differ; otherwise each workload runs once, in virtual time.
     pub(crate) noisy: bool,
     whole: StripeShape,
     shape: StripeShape,
@@ -165,7 +162,6 @@ pub(crate) struct Sampler<'a, M: Machine> {
     /// Mean time of a sample beyond its run.
     pub(crate) overhead: f64,
     pub(crate) bursty: bool,
-    /// End of the last run with reads, and of the last one with writes.
     ended: [Nanos; 2],
     ceilings: Ceilings,
 }
@@ -365,11 +361,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs entries in rounds, each in a new random order, until each has this many runs or the
-    /// time is up.
-    ///
-    /// # Errors
-    /// The user's interrupt.
+    /// Each round in a new random order, until each has this many runs or the time is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());

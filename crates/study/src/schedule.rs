@@ -35,7 +35,7 @@ const REFINE_SHARE: f64 = 0.62;
 /// Shares at which the study turns to the most uncertain points, and at which measuring stops.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
-/// Relative half-width that ends the first turn of a deciding point.
+/// Relative half-width that ends a deciding point's first turn.
 const FIRST_PRECISION: f64 = 0.15;
 
 const DECISIVE_WEIGHT: f64 = 3.0;
@@ -56,7 +56,7 @@ const MIN_POINTS: usize = 16;
 /// Estimated overhead of a run: opening files, preparing caches, writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
-/// Weights in the same class of this width are measured together, in random order.
+/// Weights within this width are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
 /// Desired runs per point: runs differ by more than a longer run would reveal.
@@ -118,12 +118,8 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// Spends the remaining time on the most uncertain points: the sides of an advice, peaks and
-/// undecided trials before the rest of the grid. New runs can move the crossings of half of the
-/// peaks, so their sizes are measured as well.
-///
-/// # Errors
-/// The user's interrupt.
+/// Spends the remaining time on the most uncertain points. New runs can move crossings, so those
+/// are measured as well.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

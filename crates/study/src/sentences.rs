@@ -4,7 +4,6 @@ use crate::found::{ENOUGH, Effect, Reading, best, smallest};
 use machine::units::{show_size, significant};
 use workload::OpKind;
 
-/// The plural of an operation at the start of a sentence.
 pub(crate) fn plural(op: OpKind) -> &'static str {
     match op {
         OpKind::Read => "Reads",
@@ -48,7 +47,7 @@ pub(crate) fn effect(effect: Effect) -> String {
 
 pub(crate) const UNEVEN: &str = "the runs are too uneven";
 
-/// The request size a curve needs for its best rate, and for half of it.
+/// Sizes for its best rate, and for half of it.
 pub(crate) fn reach(
     subject: &str,
     readings: &[Reading],

@@ -23,13 +23,12 @@ const FILL_SHARE: f64 = 0.10;
 
 const MEMORY_SHARE: f64 = 0.02;
 
-/// Studies a target: opens it, runs every experiment that fits it and the budget, and answers.
-///
-/// The user's interrupt ends it with the points measured so far and without an answer.
+/// Studies a target: opens it, runs every experiment that fits it and the budget, and answers. The
+/// user's interrupt ends it without an answer.
 ///
 /// # Errors
-/// A target that cannot be opened; the user's interrupt before the first point. A later failure
-/// becomes a failed point or a skipped experiment.
+/// A target that cannot be opened; an interrupt before the first point. Later failures become
+/// failed points or skipped experiments.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,
@@ -112,7 +111,6 @@ pub fn study<M: Machine>(
     })
 }
 
-/// What the answer is made of, apart from the points.
 struct Measurements {
     setting: StudyContext,
     trials: Vec<Trial>,
@@ -139,7 +137,6 @@ fn measure<M: Machine>(
     Ok(Measurements { setting, trials, peaks, bursts, cases })
 }
 
-/// How often a peak may move and be investigated again.
 const MOVES: u32 = 3;
 
 /// Moves the peaks to the highest settled rates, and investigates those that moved.

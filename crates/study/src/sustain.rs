@@ -1,4 +1,4 @@
-//! Bursts: a peak that a cache or a burst credit serves is measured again after its end.
+//! A peak that a cache or a burst credit serves is measured again after the burst.
 
 use crate::case::SAME;
 use crate::context::StudyContext;
@@ -13,7 +13,7 @@ use workload::{OpKind, Stop, Workload};
 /// A rate that falls to this share within a run was a burst's.
 const FELL: f64 = 0.85;
 
-/// Each attempt to see the end of a burst runs this many times longer than the last.
+/// Each attempt to see the end of a burst, than the last.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
@@ -21,17 +21,12 @@ const ATTEMPTS: u32 = 5;
 /// Share of the budget at which the search for the end of a burst stops.
 const SUSTAIN_SHARE: f64 = 0.74;
 
-/// Runs of the rate that lasts.
 const RUNS: u32 = 3;
 
 /// Minimum share of a run after a burst that shows the rate that lasts.
 const LASTING: f64 = 0.3;
 
-/// Moves each peak that a cache or a burst credit serves to the same requests after its end.
-/// Returns the bursts.
-///
-/// # Errors
-/// The user's interrupt.
+/// Moves each peak of a burst to the same requests after its end; returns the bursts.
 pub(crate) fn sustain<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -61,8 +56,7 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Runs the requests of an entry until their rate falls, and then after that: the burst, and the
-/// entry of the rate that lasts. `None` if it does not fall in the time.
+/// Runs until the rate falls, and after that: the burst and the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -97,7 +91,6 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
     Ok(None)
 }
 
-/// A fall of the rate within a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
     /// Requests per second before it.
@@ -105,7 +98,7 @@ struct Fall {
     length_ns: Nanos,
 }
 
-/// The step that describes the slices of a run best, if it is a fall and enough of the run follows.
+/// The step that describes the slices best, if it is a fall and enough of the run follows.
 fn fall(sample: &Sample) -> Option<Fall> {
     let rates: Vec<f64> = sample.warm_up_rates.iter().chain(&sample.slice_rates).copied().collect();
     let whole: f64 = rates.iter().sum();

@@ -89,12 +89,7 @@ fn changed<M: Machine>(
     }))
 }
 
-/// Moves the peak to twice the depth if that is certainly faster: on a noisy machine the best point
-/// of one moment may not be the best of another, and the study would report a rate above its own
-/// peak. The two are interleaved, so both see the same state of the target.
-///
-/// # Errors
-/// The user's interrupt.
+/// Moves the peak to twice the depth if certainly faster, in interleaved runs.
 pub(crate) fn climb<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -204,11 +199,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// The case of a peak that moved after the trials, with the trials that exist; if `measure`, the
-/// others have one run each.
-///
-/// # Errors
-/// The user's interrupt.
+/// A peak that moved after the trials, with existing trials; if `measure`, the others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

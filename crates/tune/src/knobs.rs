@@ -44,7 +44,6 @@ fn in_program(line: impl Into<String>) -> Vec<Keep> {
     vec![Keep { place: "in the program".into(), line: line.into() }]
 }
 
-/// In the syntax of an option.
 pub(crate) fn size(bytes: u64) -> String {
     show_size(bytes)
         .replace(" KiB", "k")

@@ -1,10 +1,5 @@
-//! Finds the settings worth changing: tries every applicable knob against the current setting in
-//! interleaved runs, then restores it.
-//!
-//! A [`Plan`] lists the trials: the [`Knob`](machine::Knob)s of a machine and those of the
-//! [`workload`](mod@knobs). [`tune`] runs them on a [`Subject`], which sets the machine's knobs and
-//! runs workloads; the result is a [`Tuning`], the document. The implementation of [`Subject`] must
-//! restore all settings.
+//! Finds settings worth changing: a [`Plan`] lists trials, [`tune`] runs them interleaved on a
+//! [`Subject`], which must restore all settings; the result is a [`Tuning`].
 
 mod document;
 pub mod knobs;

@@ -7,7 +7,6 @@ use machine::{Alternative, Keep, Knob, Layer, LayerKind, Matters, TargetFacts};
 /// The ext4 block in which its stride is counted.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
-/// Chunk sizes worth trying.
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
 /// Name of the knob of a target with several members.
@@ -16,12 +15,10 @@ pub const STRIPE_UNIT: &str = "stripe_unit";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stripe {
     chunk_bytes: u64,
-    /// Data chunks per row.
     chunks: u64,
 }
 
 impl Stripe {
-    /// The stripe of an md array among the layers.
     fn of(layers: &[Layer]) -> Option<Stripe> {
         layers.iter().find_map(|layer| {
             let array = layer.facts.array.as_ref()?;

@@ -1,5 +1,3 @@
-//! The plan: which values to try.
-
 use crate::document::{LeftOut, Step};
 use crate::knobs::{KNOBS, Scene, WorkloadKnob};
 use machine::{Alternative, Knob, Matters, Nanos};
@@ -259,7 +257,6 @@ impl Plan {
     }
 }
 
-/// Alignment of direct requests.
 fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     if workload.buffering.is_direct() && scene.facts.direct {
         scene.facts.direct_align_bytes
@@ -293,7 +290,6 @@ fn check_names(scope: &Scope<'_>, wanted: &[Wanted]) -> Result<(), String> {
     }
 }
 
-/// Whether a knob can affect a workload.
 fn matters(matters: Matters, workload: &Workload) -> bool {
     let buffered = !workload.buffering.is_direct();
     let reads = workload.op() != OpKind::Write;

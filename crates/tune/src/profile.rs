@@ -159,7 +159,6 @@ fn streamed(read_percent: u8) -> Workload {
     }
 }
 
-/// Messages of a mailbox.
 fn message(read_percent: u8) -> Workload {
     Workload {
         pattern: Pattern::Random,

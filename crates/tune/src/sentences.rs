@@ -1,10 +1,7 @@
-//! The conclusions of a tuning.
-
 use crate::document::{Outcome, Tried, Tuning};
 use machine::units::{show_change, show_change_range};
 use results::compare::Difference;
 
-/// The conclusions, the combination first.
 pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     let mut said = Vec::new();
     match &tuning.combination {

@@ -56,14 +56,12 @@ pub struct Limits {
     pub seed: u64,
 }
 
-/// One change on one workload.
 struct Question {
     label: String,
     settings: Vec<(usize, String)>,
     workloads: [Workload; 2],
 }
 
-/// Interleaves the current setting with a changed one.
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
@@ -226,7 +224,6 @@ pub fn tune<S: Subject>(
     Ok(tuning)
 }
 
-/// Asks each set of changes against the current setting.
 fn ask<S: Subject>(
     subject: &mut S,
     plan: &Plan,
@@ -351,14 +348,12 @@ fn differences(
     judged.differences.into_iter().map(numbered).collect()
 }
 
-/// All questions with their results.
 struct Judged<'a> {
     questions: &'a [Question],
     turns: &'a Turns<{ RUN_MEASURES.len() }>,
     differences: &'a [(usize, Difference)],
 }
 
-/// Result of one set of changes, from the questions with these numbers.
 fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f64) -> Tried {
     let Judged { questions, turns, differences } = judged;
     let answers: Vec<&Answer<_>> = own.iter().map(|&index| &turns.answers[index]).collect();

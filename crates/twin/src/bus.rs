@@ -1,4 +1,4 @@
-//! A bus shared by several drives, modelled phase by phase.
+//! A bus shared by several drives, phase by phase.
 
 use crate::device::us;
 use crate::event::Wake;

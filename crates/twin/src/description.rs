@@ -1,7 +1,5 @@
-//! A machine as data: the schema of a TOML description.
-//!
-//! Field names carry their unit. The table `[sources]` gives the origin of each number by path; the
-//! word `fitted` marks a calibrated one.
+//! A machine as data. Field names carry their unit; `[sources]` gives each number's origin by path,
+//! `fitted` if calibrated.
 
 use crate::bus::BusKind;
 use crate::device::{Model, Tunable};

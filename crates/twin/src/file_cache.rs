@@ -1,4 +1,4 @@
-//! The file-system cache, kept by unit; the least recently used clean unit is evicted first.
+//! The file-system cache by unit; clean least recently used ones go first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};

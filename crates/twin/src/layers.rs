@@ -1,5 +1,3 @@
-//! The layers under a simulated target, with their advertised rates.
-
 use crate::device::Drives;
 use crate::settings::Setup;
 use crate::volume::{Kind, Layout, Maker};

@@ -1,9 +1,6 @@
-//! Main memory behind the CPU caches: the cost of moving memory, line by line.
-//!
-//! A program waits for each line that it reads and then loads it. A line it stores into is read
-//! first, unless a string instruction writes the whole line, and is written back later while the
-//! program continues. So the slower of two sets the rate: the processor, which waits for the lines
-//! it reads, or the memory bus, which carries all.
+//! Main memory behind CPU caches. A program waits for lines it reads; stores read a line first
+//! (unless a string instruction writes it whole) and write it back later. The slower of processor
+//! and bus sets the rate.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +41,6 @@ pub struct MemoryLines {
 /// A method of moving memory, by its use of a line.
 struct Way {
     kind: &'static str,
-    /// Lines that the processor waits for.
     read: f64,
     /// Lines read because they are stored into; only the bus waits.
     owned: f64,

@@ -1,5 +1,3 @@
-//! Machine files: reading, checking, and the source of each number.
-
 use crate::description::Description;
 use crate::{Error, Result};
 use files::Input;
@@ -213,7 +211,6 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
     }
 }
 
-/// Path suffixes of numbers that must be greater than zero.
 const POSITIVE: [&str; 29] = [
     "_bytes_per_s",
     ".rpm",

@@ -223,7 +223,6 @@ impl World {
         true
     }
 
-    /// Writes back the resident dirty data if the cache is idle.
     pub(crate) fn ram_cache_idle(&mut self) {
         let Some(cache) = self.ram_cache.as_mut() else { return };
         let due = cache.asked_at + IDLE_AFTER;

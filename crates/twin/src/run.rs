@@ -10,12 +10,10 @@ use machine::{
 use std::collections::VecDeque;
 
 struct Job {
-    /// By the numbers used in requests.
     files: Vec<u32>,
     blocking: bool,
     /// A source takes completions in request order.
     oldest_first: bool,
-    /// Offsets and lengths are multiples of this.
     align: u64,
     sync_at_end: bool,
     left: usize,
@@ -36,7 +34,6 @@ struct Source<'a, S> {
     part: usize,
     done: bool,
     wake: Nanos,
-    /// Start of the wait for stable storage.
     syncing: Option<Nanos>,
     /// Requests in flight, oldest first, if it takes completions in that order.
     order: VecDeque<(u32, Option<Completion>)>,
@@ -70,7 +67,6 @@ pub(crate) struct Run<'a, S> {
     world: &'a mut World,
     jobs: Vec<Job>,
     sources: Vec<Source<'a, S>>,
-    /// The machine's clock at the world's time zero.
     began: Nanos,
     on_failure: OnFailure,
     refused: Option<Error>,
@@ -79,7 +75,6 @@ pub(crate) struct Run<'a, S> {
 }
 
 impl<'a, S: RequestSource> Run<'a, S> {
-    /// Without parts.
     pub(crate) fn new(world: &'a mut World, began: Nanos, on_failure: OnFailure) -> Self {
         let (jobs, sources, waiting) = (Vec::new(), Vec::new(), Vec::new());
         Run { world, jobs, sources, began, on_failure, refused: None, open: 0, waiting }
@@ -147,7 +142,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Fails the parts that wait for something no event will bring.
     fn nothing_comes(&mut self) {
         for part in 0..self.jobs.len() {
             let left = self.jobs[part].left;
@@ -190,7 +184,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.ask(request.source);
     }
 
-    /// Waits until everything written to the files is on stable storage.
     fn sync(&mut self, waiter: Waiter) {
         let files = self.synced_files(waiter);
         let barrier = self.world.flush(&files);

@@ -1,9 +1,6 @@
-//! Small files on a simulated machine.
-//!
-//! The file system resembles NTFS (H. Custer, Inside the Windows NT File System, 1994): an eighth
-//! of the volume is reserved for a table of 1 KB file records; a directory is a tree of 4 KB
-//! buffers; a change of either is logged first. All of it goes through the file-system cache, and
-//! only the lazy writer writes.
+//! Small files, like NTFS (H. Custer, Inside the Windows NT File System, 1994): a table of 1 KB
+//! records on an eighth of the volume, directories as trees of 4 KB buffers, logged changes, all
+//! through the cache.
 
 use crate::event::Event;
 use crate::settings::Setup;
@@ -26,7 +23,6 @@ const RECORD: u64 = 1024;
 const INDEX: u64 = 4096;
 /// Per buffer: a short name takes about 100 bytes, and a tree's buffers are two thirds full.
 const ENTRIES: u32 = 27;
-/// Maximum bytes of a directory's buffers.
 const DIRECTORY: u64 = 8 << 20;
 /// One part in this many of the volume, starting at one sixteenth, holds directory buffers.
 /// Assumed.
@@ -90,12 +86,10 @@ struct Placed {
 
 struct State {
     world: World,
-    /// The machine's clock at the world's time zero.
     began: Nanos,
     /// Usage of earlier runs: processor time, bytes read and written.
     used: (Nanos, u64, u64),
     files: HashMap<FileId, Placed>,
-    /// First and count.
     free: BTreeMap<u64, u64>,
     free_records: BTreeSet<u64>,
     records: u64,

@@ -1,5 +1,3 @@
-//! The simulated computer as a machine: the same sources, in virtual time.
-
 use crate::Result;
 use crate::bus::{Bus, Pci, PhaseTimes};
 use crate::description::MemoryRate;
@@ -452,7 +450,6 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     })
 }
 
-/// Usage of a run of `ran`, from its parts' files and results.
 fn usage(
     world: &World,
     began: Nanos,

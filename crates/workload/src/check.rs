@@ -1,5 +1,3 @@
-//! Rejects invalid workloads.
-
 use crate::verify::UNIT_BYTES;
 use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
@@ -331,7 +329,6 @@ impl Workload {
         Ok(())
     }
 
-    /// The region is too small for one request per stream.
     pub(crate) fn region_too_small(&self, region_bytes: u64) -> Error {
         let request = show_size(u64::from(self.request_bytes));
         let streams = if self.pattern.is_divided() { self.threads } else { 1 };

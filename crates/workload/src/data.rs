@@ -1,4 +1,4 @@
-//! The data of writes: incompressible and never repeated, unless requested otherwise.
+//! The data of writes: incompressible and never repeated, unless requested.
 
 use crate::rng::{SplitMix64, below, derive, hash};
 use crate::{Data, Workload};
@@ -17,7 +17,6 @@ const RECORD_BYTES: u32 = 128 << 10;
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
-/// See [`derive()`].
 const PURPOSE_DATA: u64 = 4;
 
 /// Puts data into write buffers.
@@ -46,7 +45,6 @@ pub struct Filler {
     head: usize,
     /// `None` if bodies stay in the buffers.
     pool: Option<Arc<[u8]>>,
-    /// Next byte of the pool.
     position: usize,
     counter: u64,
     /// The run's seed: the first half of every stamp.
@@ -137,7 +135,6 @@ impl Filler {
         stamp_bytes(hash(self.seed, counter), hash(self.tag, counter))
     }
 
-    /// Gives each block a fresh body and stamp, or repeats an earlier block.
     #[inline(never)]
     fn copy(&mut self, buffer: &mut [u8]) {
         let Some(pool) = self.pool.clone() else { return };

@@ -1,5 +1,3 @@
-//! Workloads as command-line options and as short text.
-
 use crate::{Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
 use machine::{Allocation, CacheState, Hint, Memory, Reap};

@@ -1,8 +1,5 @@
-//! Random numbers as a pure function of a seed and an index, so any request of a sequence can be
-//! computed by itself.
-//!
-//! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014):
-//! a Weyl sequence through a bijective mixer.
+//! Random numbers as a function of seed and index. SplitMix64 (Steele, Lea, Flood, "Fast splittable
+//! pseudorandom number generators", OOPSLA 2014).
 
 /// The odd number nearest to 2^64 divided by the golden ratio: the step of the Weyl sequence.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

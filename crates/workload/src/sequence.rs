@@ -9,7 +9,6 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Purposes of seeds; see [`derive()`].
 mod purpose {
     /// Random orders and draws.
     pub const ORDER: u64 = 1;
@@ -53,7 +52,6 @@ pub struct Sequence {
     place: u64,
     /// The fast path of [`Sequence::next`] applies below this position; 0 if it never does.
     short_to: u64,
-    /// The fast path uses the mixer instead of sequential order.
     mixes: bool,
     /// Copy of the mixer in `order`.
     mixer: Mixer,
@@ -89,7 +87,6 @@ enum Order {
 
 #[derive(Debug, Clone, Copy)]
 struct Choice {
-    /// Operation of all requests, unless mixed.
     op: Op,
     mixed: bool,
     /// A mixed stream reads if the random number is below it.

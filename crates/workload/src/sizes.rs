@@ -1,5 +1,3 @@
-//! Requests of different sizes or alignments.
-
 use crate::rng::{below, hash};
 use crate::{Error, Pattern, SizeMix, Workload};
 use machine::Op;
@@ -139,7 +137,6 @@ impl Workload {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }
 
-    /// Rejects sizes that are invalid, by themselves or with other settings.
     pub(crate) fn check_sizes(&self) -> Result<(), Error> {
         if self.align_bytes == Some(0) {
             return Err(Error::refused(

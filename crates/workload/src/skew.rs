@@ -1,5 +1,3 @@
-//! Self-similar and normal distributions.
-
 use crate::rng::{hash, unit};
 use std::f64::consts::TAU;
 

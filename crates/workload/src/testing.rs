@@ -1,5 +1,3 @@
-//! Helpers for tests of distributions.
-
 /// Asserts that chi-square is within 5 standard deviations of its mean: a correct generator fails
 /// for about one seed in ten thousand. Pools cells with an expectation below 5.
 pub fn chi_square_is_plausible(counts: &[u64], expected: &[f64]) {

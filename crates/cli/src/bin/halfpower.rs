@@ -1,5 +1,3 @@
-//! The `halfpower` program.
-
 fn main() -> std::process::ExitCode {
     cli::main()
 }

@@ -144,7 +144,6 @@ impl Unopened {
     }
 }
 
-/// The workloads of each arm on its own target.
 fn request(arms: &[&Unopened]) -> RunRequest {
     let parts = arms.iter().enumerate().flat_map(|(target, arm)| {
         arm.workloads.iter().map(move |workload| RequestPart { target, workload: workload.clone() })

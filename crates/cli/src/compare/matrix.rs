@@ -29,7 +29,6 @@ impl Conduct for Progress {
     }
 }
 
-/// One target of the study.
 fn arm(spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
     let place = machine_of(&[&spec.places[0]])?;
     let workloads = matrix::workloads(options, &place.engines())
@@ -39,7 +38,6 @@ fn arm(spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
     Ok(Unopened { place, spec: spec.clone(), workloads })
 }
 
-/// Measures the study on two targets and prints the table of their differences.
 pub(crate) fn compare(
     context: &Context,
     options: &Options,

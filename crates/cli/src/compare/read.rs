@@ -48,7 +48,6 @@ struct Document {
     schema: String,
 }
 
-/// Reads two sides from one or two results.
 pub(super) fn sides(
     context: &Context,
     results: &[PathBuf],
@@ -179,7 +178,6 @@ fn name(path: &Path) -> String {
     }
 }
 
-/// Adds the target, which identifies a result better than a file name.
 fn named(name: &str, results: &Results) -> String {
     format!("{name} ({})", results.target.name)
 }

@@ -56,7 +56,6 @@ impl Places {
         self.chosen.get().and_then(Option::as_ref)
     }
 
-    /// Chooses the machine of these locations; it must be the session's.
     fn choose(&self, locations: &[PathBuf]) -> Result<Option<&Simulated>, FileError> {
         let refused = |path: &Path, why: &str| {
             Err(FileError::Refused { path: path.to_owned(), why: why.into() })
@@ -119,7 +118,6 @@ pub(super) enum Area {
     Twin(<TwinFiles as FileSystem>::Area),
 }
 
-/// Evaluates the body for either variant.
 macro_rules! either {
     ($of:ident, $any:expr, |$one:ident| $body:expr) => {
         match $any {

@@ -23,10 +23,8 @@ use twin::Setup;
 /// Up to this many accesses every block is counted unless --sample is given.
 const MANY_ACCESSES: u64 = 20_000_000;
 
-/// Target number of blocks in a sample of a long trace.
 const SAMPLE_BLOCKS: f64 = 262_144.0;
 
-/// Number of sizes to replay by default.
 const MAX_SIZES: usize = 8;
 
 /// Options of `twin cache`.

@@ -35,7 +35,6 @@ pub(super) fn directory<'a>(
         .transpose()
 }
 
-/// Writes report.html and the document into a directory, and prints the path of the report.
 pub(super) fn write(
     directory: Option<&Directory<'_>>,
     page: &report::validation::Page,
@@ -53,7 +52,6 @@ pub(super) fn write(
     written.map(drop)
 }
 
-/// Formats a share in percent, with one decimal if it is small.
 pub(super) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }

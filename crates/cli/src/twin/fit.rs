@@ -129,9 +129,8 @@ struct Chosen {
     merged: usize,
 }
 
-/// Chooses the points that a single-volume machine without a cache can reproduce: direct requests
-/// at full speed over the whole of a written target. All runs of one workload, with any engine,
-/// become one point: their median.
+/// Points that a single-volume machine without a cache can reproduce: direct requests at full speed
+/// over a whole written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
@@ -163,8 +162,7 @@ fn points(results: &Results) -> Chosen {
     Chosen { points, merged }
 }
 
-/// The kernel merged the requests, so the device saw another size: a twin of the device cannot
-/// reproduce them.
+/// The kernel merged the requests, so a twin of the device cannot reproduce them.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
     point.order == Order::Sequential

@@ -42,7 +42,6 @@ struct Listed {
     drives: Vec<String>,
 }
 
-/// A setting that may follow a machine's name.
 #[derive(Serialize)]
 struct Setting {
     form: &'static str,
@@ -188,7 +187,6 @@ fn several(shown: &Shown) -> String {
     )
 }
 
-/// Rounds a number of a machine file.
 fn value(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         format!("{value:.0}")

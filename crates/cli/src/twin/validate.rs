@@ -97,7 +97,6 @@ fn title(figure: &Figure) -> String {
     }
 }
 
-/// The curve of a point: its series and the parameters that vary within the figure.
 fn label(figure: &Figure, point: &Point) -> String {
     let varies = |of: fn(&Point) -> u64| {
         figure.points.iter().any(|other| of(other) != of(&figure.points[0]))
@@ -118,7 +117,6 @@ fn label(figure: &Figure, point: &Point) -> String {
     label
 }
 
-/// The gain of SQLIO's blocks from an aligned partition, averaged over all threads.
 fn alignment(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |op: OpKind, random: bool| {
         let (measured, simulated) =
@@ -166,7 +164,6 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// Errors of throughput and processor time, separately.
 fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |group: &Group| {
         let worst = group.worst().map_or_else(String::new, |curve| {

@@ -57,7 +57,6 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// A workload to predict, and the figure that shows it.
 struct Case {
     figure: String,
     name: String,
@@ -173,7 +172,6 @@ fn limit(one: &Prediction) -> String {
     format!("{}{busy}", one.bottleneck)
 }
 
-/// A table that fits a terminal.
 fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &Comparison| {
         let (before, after) = (&one.before, &one.after);
@@ -195,7 +193,6 @@ fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// The full table, with processor time.
 fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let (mut head, mut rows) = short_rows(result);
     head.extend(["CPU ms/MiB", "then"]);

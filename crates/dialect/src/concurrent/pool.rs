@@ -12,7 +12,6 @@ use workload::rng;
 
 const PURPOSE_TARGETS: u64 = 0x7a26;
 
-/// How the threads of a pool share out their requests among its targets.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     /// Requests that each thread keeps outstanding over all targets, drawn by weight; `None`: each
@@ -27,7 +26,6 @@ pub(crate) struct Pool {
 pub(crate) struct TargetResult {
     /// All threads together; an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
-    /// Results of each thread that uses the target, with the thread's number.
     pub(crate) threads: Vec<(u32, StreamResult)>,
 }
 
@@ -123,7 +121,6 @@ enum Turns {
 }
 
 pub(super) struct PoolThread {
-    /// One stream per target, in order.
     pub(super) streams: Vec<ToolStream>,
     turns: Turns,
     /// For each outstanding request: its target, and its slot in the target's stream.
@@ -162,7 +159,6 @@ impl PoolThread {
         }
     }
 
-    /// Converts a stream's request to one of the thread.
     #[inline]
     fn issue(&mut self, target: usize, mut request: Request) -> Next {
         // Cannot happen: `next` checks for a free slot.

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use workload::{Stop, Workload, rng};
 
 const PURPOSE_PLACES: u64 = 0xd15;
-/// The longest single wait within a pause.
 const REST_NS: Nanos = 10_000_000;
 
 pub(super) struct Shared {
@@ -20,12 +19,10 @@ pub(super) struct Shared {
     pub(super) stop: AtomicBool,
 }
 
-/// A workload stream with the tool's changes to its requests.
 pub(super) struct ToolStream {
     pub(super) result: StreamResult,
     shape: RequestShape,
     shared: Arc<Shared>,
-    /// First byte and length of the region that limits the offsets.
     region: (u64, u64),
     /// Shift of every offset within the region, modulo its length.
     rotate_bytes: u64,
@@ -45,7 +42,6 @@ pub(super) struct ToolStream {
     rests_until: Nanos,
     measured_from: Nanos,
     ramp: Nanos,
-    /// Offset of the first read that returned wrong data.
     pub(super) wrong: Option<u64>,
 }
 
@@ -136,7 +132,6 @@ impl ToolStream {
         }
     }
 
-    /// Applies the shift and the step to an offset of the workload.
     #[inline]
     fn moved(&mut self, offset: u64, len: u32) -> u64 {
         if let Some(between) = &mut self.between {

@@ -1,5 +1,3 @@
-//! The command line.
-
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 use crate::parse::{NotServed, no_nul, number_of, refuse, refuse_option, shortened};
 use crate::rows::OptionKind::{Flag, Value};
@@ -107,7 +105,6 @@ struct Sizes {
     source: Option<Size>,
 }
 
-/// State of the parser.
 struct Reading {
     options: Options,
     span: TimeSpan,
@@ -179,7 +176,6 @@ const ETW: [&str; 11] = [
     "c",
 ];
 
-/// DISKSPD options that halfpower does not support.
 const NOT_SERVED: [NotServed; 7] = [
     (
         "rdabs",
@@ -206,7 +202,6 @@ const NOT_SERVED: [NotServed; 7] = [
     ("e", "these events of Windows are not known", "leave it out"),
 ];
 
-/// Refuses an option or its value.
 fn not_taken<T>(spelling: &str, word: &str) -> Result<T> {
     refuse_option(spelling, word, &NOT_SERVED, "see halfpower diskspd --help")
 }

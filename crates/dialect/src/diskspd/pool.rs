@@ -28,7 +28,6 @@ impl TimeSpan {
         self.pool = (!single).then_some(ThreadPool { threads, outstanding });
     }
 
-    /// Refuses invalid combinations of a pool and its targets.
     pub(super) fn check_pool(&self) -> Result<()> {
         let weighs = self.pool.is_some_and(|pool| pool.outstanding.is_some());
         for target in &self.targets {
@@ -145,7 +144,6 @@ impl ThreadPool {
         self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
 
-    /// The engine for a thread's requests.
     fn engine(&self, targets: &[Target], engines: &[Engine]) -> Engine {
         let mapped = targets.iter().any(|target| target.caching == Caching::Mapped);
         let depth =
@@ -181,7 +179,6 @@ impl ThreadPool {
         }
     }
 
-    /// The workload of a target's threads in the pool.
     pub(super) fn workload(
         &self,
         workload: Workload,

@@ -1,4 +1,4 @@
-//! The settings of a run, from a command line or an XML profile.
+//! A run's settings, from a command line or an XML profile.
 
 use super::ThreadPool;
 use crate::parse::refuse;
@@ -276,7 +276,6 @@ impl Target {
         ranges
     }
 
-    /// Requests per second of each thread, if limited.
     fn thread_iops(&self) -> Option<f64> {
         let by_bytes = self
             .throughput_bytes_per_ms
@@ -456,7 +455,6 @@ impl Profile {
     }
 }
 
-/// The engine for a thread's requests.
 pub(super) fn engine(mapped: bool, depth: u32, engines: &[Engine]) -> Engine {
     if mapped { Engine::mapped() } else { Engine::for_depth(depth, engines) }
 }

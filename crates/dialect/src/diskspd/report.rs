@@ -1,5 +1,3 @@
-//! The text results.
-
 use super::ThreadPool;
 use super::profile::{Caching, Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, Topology};
@@ -277,7 +275,6 @@ fn columns(span: &TimeSpan, figures: &SpanResult, half: &Half) -> String {
     text
 }
 
-/// The reported percentiles and their names.
 pub(super) const PERCENTILES: [(&str, f64); 13] = [
     ("25th", 25.0),
     ("50th", 50.0),

@@ -1,5 +1,3 @@
-//! Results of a run.
-
 use crate::concurrent::Interval;
 use machine::TargetFacts;
 use measure::histogram::Histogram;

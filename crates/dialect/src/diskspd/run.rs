@@ -222,7 +222,6 @@ fn workload_of(
     })
 }
 
-/// Size limit of the data buffer that writes cycle through.
 const LARGEST_SOURCE: u64 = 1 << 30;
 
 /// Reads the data for the writes: the requested size, from the start of the file, repeated if the

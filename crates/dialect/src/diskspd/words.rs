@@ -117,7 +117,6 @@ impl Options {
 }
 
 impl fmt::Display for Options {
-    /// The equivalent arguments, quoted for a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&joined(&self.words()))
     }

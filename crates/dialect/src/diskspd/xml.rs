@@ -12,7 +12,6 @@ use std::path::PathBuf;
 /// Nesting limit; the schema has seven levels.
 const MAX_NESTING: usize = 16;
 
-/// An element with its text and children.
 #[derive(Debug, Default)]
 pub(crate) struct Element {
     pub(crate) name: String,
@@ -24,7 +23,6 @@ pub(crate) struct Element {
     pub(crate) children: Vec<Element>,
 }
 
-/// Parses a text into elements.
 pub(crate) fn tree(text: &str) -> Result<Element> {
     let wrong = |why: String| {
         refuse(
@@ -337,7 +335,6 @@ fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     element.children.iter().map(one).collect()
 }
 
-/// Percentages of the requests and of the target.
 fn ranges(distribution: &Element) -> Result<Vec<(u8, u8)>> {
     let mut ranges = Vec::new();
     for kind in &distribution.children {
@@ -465,7 +462,6 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     text
 }
 
-/// The data of the writes.
 fn content(target: &Target) -> String {
     let Some(bytes) = target.source_bytes else {
         return format!(

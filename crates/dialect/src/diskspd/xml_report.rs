@@ -1,5 +1,3 @@
-//! The XML results.
-
 use super::Interval;
 use super::profile::{Profile, TimeSpan};
 use super::profile_xml;
@@ -9,7 +7,6 @@ use crate::calendar;
 use quick_xml::escape::escape;
 use std::fmt::Write;
 
-/// Builds indented lines of XML.
 struct Lines {
     text: String,
     depth: usize,

@@ -1,4 +1,4 @@
-//! The clients of the cluster mode (`-+m`), all of which must be this computer.
+//! The clients of `-+m`: all this computer.
 
 use super::Options;
 use super::options::MAX_CHILDREN;
@@ -8,7 +8,6 @@ use machine::{Error, Result};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Input limit of a file of clients.
 const CLIENTS: Input = Input::new("a list of clients", 1 << 20);
 
 /// A line of the list: the location of one process.
@@ -49,7 +48,6 @@ impl Client {
         self.directory.join(self.file.clone().unwrap_or_else(|| own().into()))
     }
 
-    /// Whether the client has this host name.
     fn is_here(&self, name: &str) -> bool {
         let host = self.host.trim_end_matches('.');
         let loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
@@ -126,7 +124,6 @@ impl Options {
         Ok(())
     }
 
-    /// The test files of all clients in use.
     pub(super) fn client_files(&self) -> Vec<PathBuf> {
         let base = match &self.file {
             Some(path) if path.is_dir() => path.join("iozone"),

@@ -1,5 +1,3 @@
-//! The text of `--help`.
-
 /// The supported options.
 pub const HELP: &str = "\
 IOzone: file size against record size, in the language and with the report of IOzone 3

@@ -1,8 +1,5 @@
-//! IOzone: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark").
-//!
-//! The options and texts match IOzone 3. Additions: every figure is the median of repeats with
-//! their spread, the report names the file size that outgrows a cache, and all results are also
-//! points with latencies and processor cost.
+//! IOzone 3: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark"), with
+//! medians, spread and the size that outgrows a cache.
 
 mod clients;
 mod help;

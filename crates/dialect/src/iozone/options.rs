@@ -1,5 +1,3 @@
-//! The command line.
-
 use super::Client;
 use crate::parse::{NotServed, no_nul, number, number_of, refuse, refuse_option, shortened};
 use crate::rows::OptionKind::{Flag, Value};
@@ -169,7 +167,6 @@ fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     }
 }
 
-/// Iterates over the arguments, one option at a time.
 struct Words<'a> {
     words: std::slice::Iter<'a, String>,
     word: &'a str,
@@ -190,7 +187,6 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The option with its value as the user wrote them, and the value.
     fn spelled(&mut self, option: &str) -> Result<(String, &'a str)> {
         let gap = if self.cluster.is_empty() { " " } else { "" };
         let value = self.value(option)?;
@@ -217,7 +213,6 @@ impl<'a> Words<'a> {
 
 const HELP_HINT: &str = "see halfpower iozone --help";
 
-/// IOzone options that halfpower does not support.
 const NOT_SERVED: [NotServed; 25] = [
     ("D", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
     ("G", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),

@@ -204,7 +204,6 @@ pub struct Cell {
     pub record_bytes: u64,
 }
 
-/// Powers-of-two steps from the first to the second.
 fn doubling(from: u64, to: u64) -> Vec<u64> {
     std::iter::successors(Some(from), |size| size.checked_mul(2))
         .take_while(|size| *size <= to)

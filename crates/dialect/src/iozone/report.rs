@@ -1,11 +1,8 @@
-//! The original's reports, and our additional section.
-
 use super::{Cell, IozoneResult, Measured, Options, Test, Throughput};
 use crate::calendar;
 use machine::MachineFacts;
 use std::fmt::Write;
 
-/// The version whose layout is used.
 const REVISION: &str = "3.487";
 
 const HEADER_1: &str = "                                                              random    random     bkwd    record    stride";
@@ -267,7 +264,6 @@ fn excel_throughput(options: &Options, result: &IozoneResult) -> String {
     text
 }
 
-/// The header of a spreadsheet file.
 pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<String> {
     let mut head = vec![format!("Command line used: iozone {}", options.command())];
     if result.throughput.is_empty() {
@@ -314,7 +310,6 @@ fn rate(options: &Options, bytes: u64, operations: u64, ns: u64) -> f64 {
     }
 }
 
-/// The sum of the children's rates.
 fn children_see(options: &Options, one: &Throughput) -> f64 {
     one.children
         .iter()
@@ -443,7 +438,6 @@ fn spread_table(result: &IozoneResult) -> String {
     text + "\n"
 }
 
-/// A column name of up to eight letters.
 fn short(test: Test) -> &'static str {
     match test {
         Test::Write => "write",

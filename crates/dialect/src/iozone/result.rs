@@ -1,5 +1,3 @@
-//! Results of a run.
-
 use super::{Cell, Test};
 use machine::TargetFacts;
 use machine::units::{show_rate, show_size};

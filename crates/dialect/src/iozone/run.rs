@@ -1,5 +1,3 @@
-//! Creates files, runs passes over them, and prints figures as they come.
-
 use super::{
     Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces,
 };
@@ -127,7 +125,6 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses buffers that do not fit into memory.
 fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     let children = if options.throughput() {
         options.child_counts().into_iter().max().unwrap_or(1)
@@ -201,7 +198,6 @@ fn spec(options: &Options, path: &Path, bytes: u64) -> TargetSpec {
     }
 }
 
-/// Refuses a file that may not be written or is too small.
 fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
     let hint = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
     measure::check_writable(facts, writes, hint)?;
@@ -311,7 +307,6 @@ fn single<M: Machine>(
     })
 }
 
-/// Runs all passes over one file with one record size, in repeated rounds.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -382,7 +377,6 @@ fn latency_file(test: Test) -> Option<&'static str> {
     }
 }
 
-/// The latency files of `-Q`: names and texts.
 type Logs = BTreeMap<&'static str, String>;
 
 fn log(options: &Options, test: Test, cell: Cell, ran: &ToolResult, logs: &mut Logs) {

@@ -1,8 +1,5 @@
-//! A spreadsheet file in BIFF 2, the oldest Excel format, which every spreadsheet still opens.
-//!
-//! A file is a sequence of records: type and length (16 bits each, little-endian), then the data.
-//! BOF opens a sheet, LABEL and NUMBER fill cells (row and column in 16 bits, three bytes of
-//! attributes), EOF closes it.
+//! BIFF 2, the oldest Excel format: records of type and length (16 bits each, little-endian) and
+//! data. BOF opens, LABEL and NUMBER fill (row, column, three bytes), EOF closes.
 
 use super::report::{spreadsheet_head, tables, throughput_rows};
 use super::{IozoneResult, Options};

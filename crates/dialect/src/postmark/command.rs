@@ -51,7 +51,6 @@ pub enum Command {
     Load(String),
     /// Shows the configuration, or appends it to a file.
     Show(Option<String>),
-    /// Shows the help of all commands with this prefix.
     Help(String),
     Quit,
 }
@@ -74,7 +73,6 @@ pub enum Complaint {
     Shell,
 }
 
-/// Maximum number of characters of an argument to quote in a message.
 const SHOWN: usize = 80;
 
 fn shortened(text: &str) -> String {
@@ -167,7 +165,6 @@ pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     parser(argument).map_err(|what| Complaint::Argument { what, given: argument.to_string() })
 }
 
-/// The help of every command with this prefix, or of all commands without a match.
 pub(super) fn help(prefix: &str) -> String {
     let lines = |prefix: &str| {
         TABLE
@@ -288,7 +285,6 @@ fn file(argument: &str) -> Option<String> {
 }
 
 impl fmt::Display for Command {
-    /// Formats the command as a line of the language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bias = |bias: &Option<u8>| bias.map_or(-1, i32::from);
         match self {

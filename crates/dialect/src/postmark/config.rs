@@ -1,5 +1,3 @@
-//! The configuration that commands change.
-
 use super::{Command, Complaint, LocationEdit, ReportStyle};
 use machine::files::{AreaSpec, FileEngine, FileSync};
 use workload::smallfile::{Location, SmallFilePlan};

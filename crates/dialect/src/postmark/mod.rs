@@ -1,9 +1,5 @@
-//! PostMark: a workload of small files, as on mail, news and web servers.
-//!
-//! The command language, the order of all file operations and both reports match PostMark 1.5
-//! (NetApp; model and language: Katcher, "PostMark: A New File System Benchmark", Network Appliance
-//! TR3022, 1997). Additions: threads, durability, engines, sub-second times with an interval,
-//! latency percentiles, processor cost, warnings, JSON.
+//! PostMark 1.5 (NetApp; Katcher, "PostMark: A New File System Benchmark", Network Appliance
+//! TR3022, 1997): its commands, operations and reports, with threads, intervals and percentiles.
 
 mod command;
 mod config;

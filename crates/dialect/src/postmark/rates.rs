@@ -1,4 +1,4 @@
-//! Converts a run to the common terms of halfpower's results.
+//! A run in halfpower's terms.
 
 use super::result::per_second;
 use super::{Command, PostmarkResult};

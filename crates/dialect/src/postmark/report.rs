@@ -1,5 +1,3 @@
-//! The original's two reports, and our additional section.
-
 use super::PostmarkResult;
 use std::fmt::Write;
 

@@ -1,5 +1,3 @@
-//! Results of a run.
-
 use machine::files::{FileEngine, FileSync};
 use results::Latency;
 use schemars::JsonSchema;

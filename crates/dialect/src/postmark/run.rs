@@ -1,5 +1,3 @@
-//! Runs the benchmark: phases, workers, clock.
-
 use super::result::per_second;
 use super::{Config, Interval, Phases, PostmarkResult, Rates};
 use machine::files::{FileArea, FileError, FileSystem, FileUsage, FileWork};
@@ -30,7 +28,6 @@ pub enum RunError {
     Print(#[from] io::Error),
 }
 
-/// Number of slices of the transactions for the confidence interval.
 const SLICES: u32 = 40;
 
 /// In a shorter run the transaction rate means little.
@@ -256,9 +253,7 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 struct Measured {
     phases: Phases,
-    /// Nanoseconds per transaction, in equal slices of the transactions.
     slices: Vec<f64>,
-    /// Number of transactions when the files ran out.
     out_of_files: Option<u32>,
 }
 

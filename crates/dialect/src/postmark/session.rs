@@ -1,5 +1,3 @@
-//! A session: reads lines and prints text.
-
 use super::{
     BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command,
     extra, parse, run, show, terse,
@@ -23,7 +21,6 @@ pub enum Outcome {
 /// Files that load files that load files end somewhere.
 const DEEPEST: usize = 16;
 
-/// The same for every path that leads to a file.
 fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }

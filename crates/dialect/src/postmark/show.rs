@@ -1,5 +1,3 @@
-//! The `show` command.
-
 use super::{Config, ReportStyle};
 use machine::files::{FileEngine, FileSync};
 use std::fmt::Write;

@@ -1,5 +1,3 @@
-//! A case of a report.
-
 use results::compare::{Measure, Measurement, Reading};
 
 /// A case of a tool with its settings, except empty ones.
@@ -25,7 +23,6 @@ pub(super) fn case(kind: &str, settings: &[(&str, String)], readings: Vec<Readin
     }
 }
 
-/// A reading in milliseconds.
 pub(super) fn in_ms(measure: Measure, ms: f64) -> Reading {
     Reading::value(measure, ms * 1e6)
 }

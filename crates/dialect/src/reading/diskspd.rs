@@ -1,5 +1,3 @@
-//! Parses diskspd's XML results.
-
 use super::case::{case, in_ms};
 use crate::diskspd::{Element, tree};
 use results::compare::{Measure, Measurement, Reading};

@@ -1,5 +1,3 @@
-//! Parses fio's JSON.
-
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 use serde_json::Value;
@@ -80,7 +78,6 @@ fn positive(value: &Value) -> Option<f64> {
     value.as_f64().filter(|value| *value > 0.0)
 }
 
-/// One direction of a job.
 #[derive(PartialEq)]
 struct Case {
     /// Jobs of different groups run one after the other.
@@ -105,7 +102,6 @@ impl Case {
         Case { group: job["groupid"].as_u64(), does, settings }
     }
 
-    /// The figures of all clones together.
     fn measured(self, clones: &[&Value]) -> Measurement {
         let figures: Vec<&Value> = clones.iter().map(|job| &job[self.does]).collect();
         let sum = |name: &str| figures.iter().filter_map(|one| positive(&one[name])).sum::<f64>();

@@ -1,5 +1,3 @@
-//! Parses IOzone's table of file and record sizes.
-
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
@@ -27,7 +25,6 @@ pub(super) const TESTS: [(&str, usize); 21] = [
     ("preadv", 10),
     ("repreadv", 10),
 ];
-/// Width of the columns of the file and record sizes.
 const SIZES: [usize; 2] = [16, 8];
 
 /// The unit of a number in the table.
@@ -41,7 +38,6 @@ pub(super) fn reading(text: &str, value: f64) -> Reading {
     }
 }
 
-/// Parses one case for each test, file and record size of all tables in a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut columns = None;
@@ -62,11 +58,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Position of a table's columns in its lines.
 struct Columns {
     /// Characters before the table: it may be indented or quoted.
     indent: usize,
-    /// Names in the head.
     names: usize,
 }
 

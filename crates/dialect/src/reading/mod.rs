@@ -23,7 +23,6 @@ use results::compare::{Measurement, Side};
 /// Why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
-    /// The format is unknown.
     #[error(
         "{0}: not a report that can be compared; name a results.json of halfpower; a report of fio (JSON, terse or normal), diskspd (XML or text), IOzone, PostMark, SQLIO, sysbench fileio \
          or mdtest; IOR's JSON or elbencho's CSV; or a CSV with named columns"
@@ -34,7 +33,6 @@ pub enum ReadingError {
     Damaged { name: String, tool: &'static str, why: String },
 }
 
-/// Parses a report into cases with figures.
 type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 
 /// A form of report: the tool, whether a text is one, and its parser.

@@ -1,5 +1,3 @@
-//! Parses PostMark's verbose report.
-
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
@@ -50,7 +48,6 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Words in its lines, and the operation they refer to.
 const WORDS: [(&str, &str); 6] = [
     ("transactions", "transaction"),
     ("created", "create"),

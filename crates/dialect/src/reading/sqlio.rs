@@ -1,5 +1,3 @@
-//! Parses SQLIO's reports, one after the other.
-
 use super::case::{case, in_ms};
 use results::compare::{Measure, Measurement, Reading};
 
@@ -14,7 +12,6 @@ struct Settings {
     buffering: String,
 }
 
-/// Parses the cases of all runs in a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all: Vec<Measurement> = Vec::new();
     let mut settings = Settings::default();

@@ -1,5 +1,3 @@
-//! The text of `--help`.
-
 /// The supported options.
 pub const HELP: &str = "\
 SQLIO: random and sequential requests like those of a database, in the language and with the report of SQLIO 1.5

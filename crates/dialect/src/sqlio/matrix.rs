@@ -1,10 +1,6 @@
-//! Runs the published study in one command.
-//!
-//! The study measured an 80 GB file with 8 KB requests, 4 outstanding per thread, 1 to 256 threads,
-//! reads and writes, random and sequential. Each point ran twice for 300 s and kept the better
-//! value, on a partition starting at sector 63 (31.5 KB) and on one starting at 64 KB. Here the
-//! partition start is emulated by shifting every request ([`run`]), or two targets are measured in
-//! turn ([`two_targets`], [`in_turn`]).
+//! The published study in one command: 8 KB requests, 4 outstanding per thread, 1 to 256 threads on
+//! 80 GB, the better of two runs of 300 s, with partitions at sector 63 and at 64 KB. Every request
+//! is shifted ([`run`]), or two targets run in turn ([`in_turn`]).
 
 use super::report::cut;
 use super::run::{check_destroy, check_writable, spec};

@@ -1,10 +1,5 @@
-//! SQLIO: random and sequential requests like those of a database (Microsoft, "SQLIO Disk Subsystem
-//! Benchmark Tool" 1.5).
-//!
-//! The options, the parameter file and the text report match SQLIO 1.5. Additions: sub-millisecond
-//! latencies, processor cost and warnings as points in JSON, and the published study of partition
-//! alignment in one command ([`matrix`]), with intervals that show which differences are
-//! significant.
+//! SQLIO (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5): its options, parameter file and
+//! report, plus points in JSON and the published study ([`matrix`]) with intervals.
 
 mod help;
 pub mod matrix;

@@ -1,5 +1,3 @@
-//! The command line and the parameter file.
-
 use crate::parse::{joined, no_nul, number, number_of, refuse, shortened};
 use crate::rows::OptionKind::{Flag, Value};
 use crate::rows::{Own, Row, put, set_own};
@@ -300,7 +298,6 @@ static OWN: &[Own<Options>] = &[
 ];
 
 impl Options {
-    /// Parses an option with its value attached.
     fn glued(&mut self, word: &str) -> Result<()> {
         if word == "64" {
             self.wide = true;
@@ -540,7 +537,6 @@ impl Options {
 }
 
 impl fmt::Display for Options {
-    /// The equivalent arguments, quoted for a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&joined(&self.words()))
     }

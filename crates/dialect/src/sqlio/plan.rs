@@ -103,7 +103,6 @@ impl Options {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }
 
-    /// Number of named files, directories and devices.
     pub(super) fn targets(&self) -> usize {
         let files = if self.raw.is_empty() { self.files.len().max(1) } else { self.files.len() };
         files * self.drives.len().max(1) + self.raw.len()
@@ -138,8 +137,7 @@ impl Options {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }
 
-    /// How a file is accessed. Reads cannot bypass the disk's cache here, so `-BN` and `-BH` differ
-    /// only in writes.
+    /// Reads cannot bypass the disk's cache here: `-BN` and `-BH` differ in writes.
     pub fn buffering(&self, kind: Kind) -> Buffering {
         match (self.caching.unwrap_or_default(), kind) {
             (Caching::None, Kind::Write) => Buffering::DirectDsync,

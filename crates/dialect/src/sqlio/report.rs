@@ -1,5 +1,3 @@
-//! The original's text report.
-
 use super::{Access, Caching, FileJob, Kind, Multi, Options};
 use measure::histogram::Histogram;
 use schemars::JsonSchema;

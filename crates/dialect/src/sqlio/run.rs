@@ -1,5 +1,3 @@
-//! Runs one or several files at once.
-
 use super::plan::raw_device;
 use super::report::Figures;
 use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, report};
@@ -33,7 +31,6 @@ pub struct SqlioResult {
     pub target: Option<TargetFacts>,
 }
 
-/// Input limit of a parameter file.
 const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 
 /// The files of a run, from the parameter file if there is one.
@@ -97,7 +94,6 @@ fn is_named(job: &FileJob, named: &Path) -> bool {
     named == job.path || job.raw && raw_device(named) == job.path
 }
 
-/// Refuses to overwrite existing data.
 pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
     let hint = "name it again with --destroy-data to write it, or name another file or a directory";
     measure::check_writable(facts, writes, hint)

@@ -8,7 +8,6 @@ pub(super) use by_path::{DIRECTORY, link, look};
 
 use std::path::PathBuf;
 
-/// A symbolic link: its owner and destination.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) owner: u32,

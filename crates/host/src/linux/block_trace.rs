@@ -1,6 +1,4 @@
-//! The block layer's trace points: when a request is received, issued to the device, and completed.
-//!
-//! Uses its own trace instance, so other tracing is untouched (Linux,
+//! The block layer's trace points, in a trace instance of its own (Linux,
 //! Documentation/trace/ftrace.rst).
 
 use super::facts::{self, Roots};
@@ -32,11 +30,10 @@ pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// Dropping it stops the trace and removes the instance.
 pub(crate) struct BlockTrace {
     dir: PathBuf,
     disks: BTreeMap<Number, Number>,
-    /// The calling thread's name, which its threads share.
+    /// The calling thread's name; its threads share it.
     own: String,
 }
 
@@ -71,7 +68,7 @@ impl BlockTrace {
     }
 
     /// Times of the program's own requests, and of all; empty if events were lost. `at` converts
-    /// kernel time to the machine's clock.
+    /// kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.dir.join("trace"))?);
@@ -103,7 +100,7 @@ fn remove_stale_instances(parent: &Path) {
     }
 }
 
-/// Disables active events first, with which the kernel refuses.
+/// The kernel refuses while events are active.
 fn remove(dir: &Path) {
     for event in EVENTS {
         let _ = fs::write(dir.join(format!("events/block/{event}/enable")), "0");
@@ -111,8 +108,7 @@ fn remove(dir: &Path) {
     let _ = fs::remove_dir(dir);
 }
 
-/// Maps devices to whole disks: the kernel traces a queued request under its partition and later
-/// under the disk.
+/// The kernel traces a queued request under its partition and later under the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number =
         |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
@@ -149,8 +145,7 @@ struct Line<'a> {
     thread: &'a str,
 }
 
-/// Parses `  dd-27304   [000] ..... 26196.625243: block_bio_queue: 7,0 RS 0 + 2048 [dd]`; `None` if
-/// it moves no data.
+/// Parses `  dd-27304   [000] ..... 26196.625243: block_bio_queue: 7,0 RS 0 + 2048 [dd]`.
 fn parse(line: &str) -> Option<Line<'_>> {
     let (head, rest) = line.split_once(": block_")?;
     let (seconds, fraction) = head.rsplit(' ').next()?.split_once('.')?;

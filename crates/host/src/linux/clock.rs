@@ -9,14 +9,13 @@ use std::sync::OnceLock;
 pub(crate) struct Clock {
     base_ticks: u64,
     base_ns: Nanos,
-    /// Nanoseconds per tick times 2^32; 0 if the counter is not used.
+    /// Nanoseconds per tick times 2^32; 0: no counter.
     factor: u64,
 }
 
 /// Each end is accurate to about 15 ns (see [`together`]): 60 ppm without delaying the run.
 const CALIBRATION_NS: Nanos = 500_000;
 
-/// The closest of these pairs of readings is used.
 const TRIES: usize = 8;
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
@@ -28,7 +27,6 @@ impl Clock {
         FIRST.get_or_init(together);
     }
 
-    /// Calibrated at the first call.
     pub(crate) fn get() -> Clock {
         *CLOCK.get_or_init(Clock::calibrate)
     }
@@ -61,7 +59,6 @@ impl Clock {
 }
 
 impl Time for Clock {
-    /// About 20 instructions with the counter.
     #[inline(always)]
     fn now(self) -> Nanos {
         if self.factor == 0 {
@@ -84,8 +81,8 @@ impl Time for Clock {
     }
 }
 
-/// The kernel's clock between two counter readings, the closest of several tries, because an
-/// interrupt can occur in between.
+/// The kernel's clock between two counter readings; the closest of several tries, because of
+/// interrupts.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();
@@ -104,7 +101,6 @@ pub(crate) fn kernel_now() -> Nanos {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Like [`kernel_now`], but includes time suspended.
 pub(crate) fn boot_now() -> Nanos {
     read(libc::CLOCK_BOOTTIME)
 }
@@ -129,7 +125,6 @@ fn ticks() -> u64 {
     0
 }
 
-/// The counter's rate is constant and the kernel itself uses it.
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,7 +1,5 @@
-//! Counters read before and after a run: CPU time, devices, this process's block I/O, instructions.
-//!
-//! Each meter opens its files once and rereads them without allocating. Subtract two snapshots to
-//! get the usage of a run.
+//! Counters read before and after a run. Each meter opens its files once and rereads them without
+//! allocating.
 
 mod disturbance;
 mod others;
@@ -21,7 +19,7 @@ use std::path::PathBuf;
 /// The same on every device (Linux, Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
-/// Holds the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
+/// Holds the part of each file that is needed.
 const READ_BYTES: usize = 1024;
 
 struct Gauge {
@@ -49,7 +47,6 @@ impl Gauge {
     }
 }
 
-/// The integers in a text, skipping words.
 fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| byte.is_ascii_whitespace())
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
@@ -57,10 +54,9 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
 
 /// The CPU time of this process and of the whole machine.
 ///
-/// Process time is exact to a microsecond; most kernels split it into user and system by scheduler
-/// tick. Machine time includes interrupts and kernel threads. It derives from idle time, which is
-/// in clock ticks (usually 10 ms); with a version-1 `cpuacct` control group, its nanosecond count
-/// of all tasks refines it ([`CpuMeter::resolution_ns`]).
+/// Process time is exact to a microsecond. Machine time derives from idle time in clock ticks
+/// (usually 10 ms), refined by the nanosecond count of a version-1 `cpuacct` group
+/// ([`CpuMeter::resolution_ns`]).
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -160,8 +156,7 @@ impl CpuMeter {
         })
     }
 
-    /// Subtracts the baseline from the machine's time, but never below this process's own, because
-    /// other programs may have yielded.
+    /// Subtracts the baseline from the machine's time, but not below this process's own.
     pub fn used(
         &self,
         before: &CpuSnapshot,
@@ -207,7 +202,6 @@ pub(super) fn tick_ns() -> Nanos {
     1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64
 }
 
-/// User and system, including threads that have ended.
 pub(super) fn process_times() -> (Nanos, Nanos) {
     // SAFETY: all-zero is a valid rusage, and it is valid for writes.
     let usage = unsafe {
@@ -260,8 +254,8 @@ pub struct DeviceSnapshot {
     /// As `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// Milliseconds with a request in flight, summed over the devices. Sampled at the scheduler
-    /// tick (1 to 10 ms), which overstates many shorter requests.
+    /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
+    /// which overstates many short requests.
     pub busy_ms: u64,
     /// Total milliseconds of all requests.
     pub weighted_ms: u64,

@@ -137,7 +137,6 @@ impl FileArea for HostArea {
 }
 
 impl HostArea {
-    /// False if `interrupt` became true before all were done.
     fn each_subdirectory(
         &self,
         act: FileAct,
@@ -166,7 +165,7 @@ struct WorkDirectory {
     parent: File,
     name: OsString,
     handle: File,
-    /// File system block size, the buffer size of C's standard I/O.
+    /// The buffer size of C's standard I/O.
     block: usize,
 }
 
@@ -226,9 +225,8 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes the file directories that killed runs left in `location`: those with our mark and no
-/// lock. Files of other programs stay, and are listed in [`crate::cleanup()`]. Returns the number
-/// removed.
+/// Removes file directories of killed runs in `location`: those with our mark and no lock. Returns
+/// their number; files of other programs stay and are in [`crate::cleanup()`].
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };

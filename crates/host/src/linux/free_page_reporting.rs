@@ -32,7 +32,7 @@ const SLOW_BYTES_PER_S: f64 = 200e6;
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// A total speedup of this much means that memory was the limit.
+/// A total speedup of this much: memory was the limit.
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
@@ -41,8 +41,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Drops the page cache of a range, and reads more of it first if the guest then lacks memory for
-/// `wanted` bytes. Returns a sentence if the hypervisor had reclaimed memory.
+/// Drops the page cache of a range, and first reads more of it if the guest then lacks memory for
+/// `wanted` bytes. Returns a sentence if memory had been reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
     (start, len): (u64, u64),
@@ -75,7 +75,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Bytes per second; `None` if the target is slower than memory comes back.
+/// Bytes per second; `None` if the target is slower.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -21,7 +21,6 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
     }
 }
 
-/// Several targets may share one.
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
 /// Device and inode, or a block device's number.

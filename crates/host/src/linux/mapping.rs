@@ -2,7 +2,6 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use std::io;
 use std::ptr::NonNull;
 
-/// Memory for the buffers of requests: anonymous and private.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,

@@ -1,9 +1,9 @@
-//! Marks a file under a name that the user chose and that is kept for reuse: an extended attribute,
-//! or a small file next to it if the file system has none.
+//! Marks a file that the user named and that is kept for reuse: an extended attribute, or a small
+//! file next to it.
 //!
-//! The mark has the inode number, size and times. Programs can set every time except the change
-//! time (ctime), so a file with the same ctime is unchanged if each later change gets a different
-//! one. [`Named::keep`] proves that, or leaves no mark.
+//! The mark has inode number, size and times. Programs cannot set the change time (ctime), so an
+//! equal one means an unchanged file if each later change gets a different one, which
+//! [`Named::keep`] proves.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 20;
 /// nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The kernel closes an io_uring ring's files some time after the ring.
+/// The kernel closes an io_uring ring's files late.
 const CLOSING: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy)]
@@ -80,8 +80,8 @@ impl Named<'_> {
     /// Marks a file that will not change, through a read-only descriptor.
     ///
     /// # Errors
-    /// A later change could go undetected, or the mark cannot be written. The file then has no mark
-    /// and belongs to its user.
+    /// A change could go undetected, or the mark cannot be written: the file has no mark and
+    /// belongs to its user.
     pub(crate) fn keep(self) -> io::Result<()> {
         let kept = self.write().and_then(|()| {
             // A program that has mapped the file can write it without changing its times (tmpfs).
@@ -189,7 +189,6 @@ impl Named<'_> {
         }
     }
 
-    /// Content of the mark file, if it looks like a mark.
     fn beside(self) -> Option<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file =

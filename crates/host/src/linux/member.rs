@@ -1,7 +1,5 @@
-//! The members of a target: files and devices that the user named, and test files created in
-//! directories that the user named.
-//!
-//! Each is opened and checked once, and every run uses that open file.
+//! The members of a target: files and devices that the user named, and test files. Each is opened
+//! and checked once, and every run uses that open file.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -29,7 +27,6 @@ pub(crate) struct Member {
     pub(crate) writable: bool,
     /// Held for the life of the target: a writable device exclusively, a writable file locked.
     file: Arc<File>,
-    /// A test file that halfpower created, which removes it when dropped.
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
 }
@@ -201,7 +198,7 @@ impl Member {
         })
     }
 
-    /// For a new file to fill: its file system's number, bytes still needed, bytes free.
+    /// A new file's file system, bytes still needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -323,8 +320,7 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// The path still leads to the open file, so facts by path apply: the file may have been
-    /// replaced, or its file system unmounted.
+    /// The path still leads to the open file: it may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),

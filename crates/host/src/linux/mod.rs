@@ -40,18 +40,17 @@ pub use sys::stack_limit;
 pub(crate) use sys::{INTERRUPTED_CALL, request_error};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
-/// Pause after filling test files. On a virtual machine, a thread with one request at a time is
-/// slower for up to two seconds right after heavy load, but not after this pause
-/// (docs/performance.md).
+/// Pause after filling test files: after heavy load, a virtual machine's thread with one request at
+/// a time is slower for up to two seconds, but not after this pause (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
-/// Removes test files that killed runs left; files of running processes are never touched. Returns
-/// their number and bytes.
+/// Removes test files of killed runs; files of running processes are never touched. Returns their
+/// number and bytes.
 pub fn remove_leftovers(directory: &Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
 
-/// Threads in an uninterruptible kernel wait, usually for storage (state D, proc(5)).
+/// Threads in an uninterruptible kernel wait (state D, proc(5)).
 pub fn waiting_threads() -> usize {
     let threads = Path::new("/proc/self/task");
     let is_waiting = |thread: &OsString| {
@@ -66,12 +65,11 @@ pub fn waiting_threads() -> usize {
 pub struct Host {
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
-    /// The hypervisor reclaims free memory.
     memory_is_reclaimed: bool,
 }
 
 impl Host {
-    /// Setting `interrupt` ends the current run with [`machine::Error::Interrupted`].
+    /// Setting `interrupt` ends the run with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
         let memory_is_reclaimed =

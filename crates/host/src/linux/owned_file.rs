@@ -1,6 +1,5 @@
 //! Files that halfpower creates: locked before they get a name, removed when dropped. After a kill,
-//! a later run removes those with a generated name; a file under a name chosen by the user then
-//! belongs to the user.
+//! a later run removes those with a generated name; others belong to the user.
 
 use super::mark::Named;
 use super::sys;
@@ -337,8 +336,7 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     })
 }
 
-/// Size of a file under a name chosen by the user that the next run may reuse. `None` if it belongs
-/// to the user, or is in use.
+/// Size of a kept file that the next run may reuse; `None` if it is the user's, or in use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }

@@ -20,7 +20,6 @@ pub(super) struct PartFiles {
     /// Truncated as the first step of the timed run.
     pub(super) truncate: bool,
     pub(super) stripe: Option<StripeSet>,
-    /// Scratch files among them; the target keeps them afterwards.
     pub(super) scratch: Vec<OwnedFile>,
 }
 
@@ -161,8 +160,8 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// Drops or fills the region's page cache and sets the hint. `wanted`: bytes whose memory the
-/// hypervisor may have reclaimed.
+/// Drops or fills the region's page cache and sets the hint. `wanted`: bytes that the hypervisor
+/// may have reclaimed.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,

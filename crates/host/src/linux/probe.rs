@@ -8,11 +8,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// No known device needs a larger alignment.
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
-/// The smallest that direct I/O accepts, by trial, or why it accepts none. Some file systems accept
-/// less but use the page cache, which is not direct I/O.
+/// The smallest that direct I/O accepts, by trial. Some file systems accept less but use the page
+/// cache.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => {
@@ -39,8 +38,8 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     Err(last.map_or_else(|| "direct I/O fails".into(), refused))
 }
 
-/// Samples existing data: blocks of zeros may be holes or trimmed space, which the device does not
-/// read. Leaves the page cache unchanged, because a run may depend on it.
+/// Zeros may be holes or trimmed space, which the device does not read. Leaves the page cache
+/// unchanged.
 pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
     if member.kind == TargetKind::TestFile || member.writable {
         return None;

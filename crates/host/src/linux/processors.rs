@@ -1,5 +1,3 @@
-//! Per-CPU times, from `/proc/stat` (proc(5)).
-
 use super::counters::tick_ns;
 use super::facts::Roots;
 use machine::ProcessorTimes;

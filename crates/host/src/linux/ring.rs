@@ -1,5 +1,5 @@
-//! The rings that io_uring shares with a program (io_uring(7)). Entries are written in place, and
-//! only the fields that differ between requests, because this is part of the cost of a request.
+//! The rings that io_uring shares with a program (io_uring(7)). Entries are written in place, only
+//! in fields that differ between requests.
 
 use rustix::io_uring::{IoringEnterFlags, io_uring_enter};
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// From `linux/io_uring.h`. Each read opcode is followed by its write.
+/// Each read opcode is followed by its write.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -173,7 +173,6 @@ impl Entry {
         }
     }
 
-    /// The next entry waits for this one.
     pub(super) fn linked(self) -> Entry {
         Entry { what: self.what | LINKED << 8, ..self }
     }
@@ -186,13 +185,11 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// Transfers of registered files, by the read opcode of the kind.
     #[inline(always)]
     pub(super) fn new(read: Opcode) -> Transfers {
         Transfers { read: read as u64 | FIXED_FILE << 8 }
     }
 
-    /// For later entries; 0: the thread's.
     pub(super) fn set_priority(&mut self, bits: u16) {
         self.read = self.read & !PRIORITY | u64::from(bits) << 16;
     }
@@ -253,7 +250,6 @@ impl Drop for Mapped {
     }
 }
 
-/// A submission and a completion ring, used by one thread at a time.
 pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,

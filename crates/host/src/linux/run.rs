@@ -144,8 +144,7 @@ fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
         .collect()
 }
 
-/// Syncs a part's dirty data so that it does not slow the next run. Skipped after an interrupt,
-/// since no run follows.
+/// Syncs dirty data that would slow the next run. Skipped after an interrupt.
 fn settle<S: RequestSource>(
     part: &Part<'_, HostTarget, S>,
     files: PartFiles,
@@ -202,7 +201,6 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// The memory a run takes for itself, about.
 const OTHER_BYTES: u64 = 2 << 20;
 
 /// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another
@@ -246,9 +244,7 @@ fn rounded(bytes: u64) -> String {
 struct End {
     /// From its last completion to stable storage, if requested.
     sync_ns: Option<Nanos>,
-    /// CPU time of the process at the part's last completion.
     process_ns: Nanos,
-    /// Dirty pages until then, if it wrote through the page cache.
     dirty: Option<DirtyUse>,
 }
 

@@ -67,12 +67,10 @@ impl MachineMeters {
 pub(crate) struct Meters<'a> {
     clock: Clock,
     machine: &'a MachineMeters,
-    /// Per part, if its devices have counters.
     devices: Vec<Option<Arc<DeviceMeter>>>,
     count: Option<PerfCounter>,
 }
 
-/// Clocks and counters that show why this process was not running.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
@@ -187,7 +185,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Fills `usage` for the whole run; returns the device use of each part.
+    /// Fills `usage` for the whole run; returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -228,7 +226,7 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// Converts a kernel monotonic time to our clock; both were read at both moments.
+    /// Converts kernel monotonic time; both clocks were read at both moments.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);

@@ -131,7 +131,7 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     }
 }
 
-/// The same on all architectures except Alpha; libc lacks it on some.
+/// All architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
 /// True if the whole range was cached; `false` also if the file system cannot decide without

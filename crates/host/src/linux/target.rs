@@ -30,11 +30,10 @@ pub struct HostTarget {
     /// Index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
-    /// Parity mode, and the rows being updated.
     parity: Option<(Raid5, Arc<BusyRows>)>,
     /// Trust the parity that an earlier run left.
     as_is: bool,
-    /// The test files start empty and grow as runs extend them.
+    /// Files start empty and grow as runs extend them.
     pub(crate) grown: bool,
     /// One per member, for runs that need unwritten or preallocated space; kept for the next such
     /// run.
@@ -333,7 +332,6 @@ fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     members.iter().enumerate().filter(written).all(|(_, member)| member.writable)
 }
 
-/// One member's bytes, or whole chunks on all of them.
 fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     let smallest = members.iter().map(|member| member.size).min().unwrap_or(0);
     let size = if members.len() > 1 { set.bytes(smallest) } else { smallest };

@@ -35,10 +35,8 @@ impl Band {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) member: u32,
-    /// Offset on the member.
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// In the request's data.
     pub(crate) at: u64,
 }
 

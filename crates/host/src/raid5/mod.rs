@@ -1,10 +1,8 @@
-//! RAID 5 over several open files, on top of any asynchronous session.
+//! RAID 5 over several open files, on any asynchronous session. A partial write reads old data and
+//! parity or the rest of the row, whichever is fewer.
 //!
-//! A partial write reads the old data and parity or the rest of the row, whichever needs fewer
-//! requests. A failed member's data is the XOR of the rest of its row.
-//!
-//! Like every RAID 5 without a journal, a row has wrong parity if the program is killed between
-//! writing data and parity.
+//! As without a journal in any RAID 5, a kill between data and parity leaves a row with wrong
+//! parity.
 
 mod layout;
 mod rows;
@@ -60,7 +58,7 @@ enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Rows,
-    /// Reads that must complete before it can write or return data.
+    /// Reads before it can write or return data.
     First,
     Last,
 }
@@ -88,7 +86,6 @@ pub(crate) struct ParitySession<'a, S, T> {
     scratch: *mut u8,
     stride: u64,
     work: Box<[Work]>,
-    /// Slots that have finished their first phase.
     known: Vec<u32>,
     /// Slots that wait for rows, in arrival order.
     waiting: VecDeque<u32>,
@@ -145,7 +142,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Rows whose parity a request changes or uses.
     fn rows_of(&self, request: &Request) -> Range<u64> {
         let Request { op, offset, len, .. } = *request;
         if self.how.rebuild {
@@ -384,7 +380,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The same sequence of pieces gives the same addresses.
+/// The same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -401,7 +397,6 @@ impl Scratch {
     }
 }
 
-/// Accumulates sources of a parity in batches, usually a single one.
 struct Sum {
     vectors: Vectors,
     to: *mut u8,

@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows that share a mark wait unnecessarily, which is rare.
+/// Rows of one mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
-/// All streams of all parts of a run share them.
 #[derive(Debug)]
 pub(crate) struct BusyRows(Box<[AtomicBool]>);
 
@@ -37,7 +36,6 @@ impl BusyRows {
         self.marks(rows).for_each(|mark| mark.store(false, Ordering::Release));
     }
 
-    /// Unlocks rows that an interrupted run left locked.
     pub(crate) fn clear(&self) {
         self.0.iter().for_each(|mark| mark.store(false, Ordering::Release));
     }

@@ -11,8 +11,7 @@ const RUNS_FOR_DRIFT: u64 = 6;
 /// Power at which [`Change::detectable`] is found.
 const POWER: f64 = 0.8;
 
-/// A positive measured quantity: its mean, the standard error of the mean, and the degrees of
-/// freedom of that error.
+/// A positive quantity: mean, its standard error and that error's degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     mean: f64,
@@ -83,7 +82,7 @@ pub struct Change {
     pub high: f64,
     /// The p-value: below 0.05 exactly if the interval excludes 1.
     pub p: f64,
-    /// The smallest change, as a fraction of the first, that would be detected 4 times in 5.
+    /// Smallest change, as a fraction of the first, that is detected 4 times in 5.
     pub detectable: f64,
 }
 
@@ -181,12 +180,11 @@ impl Change {
     }
 }
 
-/// Holm's correction (1979) for many comparisons: for each, the probability that it or a more
-/// significant one is due to chance.
+/// Holm's correction (1979): for each comparison, the probability that it or a more significant one
+/// is chance.
 ///
-/// If those below 0.05 are called real, *any* of them is wrong at most once in twenty, regardless
-/// of their dependence. This protects a reader who acts on a single line of a table. Control of the
-/// false discovery rate (Benjamini and Hochberg 1995) does not, and requires independent lines.
+/// If those below 0.05 are called real, *any* is wrong at most once in twenty, whatever their
+/// dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

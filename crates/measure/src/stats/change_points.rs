@@ -1,16 +1,12 @@
-//! Finds lasting changes in a series of measurements.
-//!
-//! E-divisive (Matteson and James, JASA 109, 2014): a stretch is split at the maximum energy
-//! distance between its two sides, and both sides are then searched in turn. As in Hunter (Fleming
-//! et al., ICPE 2023), Welch's t-test of the two sides decides whether a split counts, instead of a
-//! permutation test: the result is deterministic, and 2,000 values take milliseconds.
+//! Lasting changes in a series: E-divisive (Matteson and James, JASA 109, 2014) splits at the
+//! maximum energy distance. As in Hunter (Fleming et al., ICPE 2023), Welch's t-test decides, not a
+//! permutation test: it is deterministic and fast.
 
 use super::change::{Change, Level};
 
 /// Minimum number of values on each side of a change.
 const MIN_SIDE: usize = 4;
-/// Maximum p-value. A split is the best of many, so it must be this small: about 1 of 50 series of
-/// 80 values without a change then shows one.
+/// A split is the best of many: with this, 1 of 50 series of 80 values without a change shows one.
 const MAX_P: f64 = 0.0005;
 
 /// A lasting change in a series.
@@ -22,8 +18,7 @@ pub struct ChangePoint {
     pub change: Change,
 }
 
-/// The lasting changes of at least `min_share` (0.02: 2 %) in a series of positive values, in
-/// order.
+/// Lasting changes of at least `min_share` (0.02: 2 %) in positive values, in order.
 pub fn change_points(values: &[f64], min_share: f64) -> Vec<ChangePoint> {
     if !values.iter().all(|value| value.is_finite() && *value > 0.0) {
         return Vec::new();

@@ -10,8 +10,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
-/// The probability that Student's t with `df` degrees of freedom (any positive number) is below
-/// `t`.
+/// Probability that Student's t with any positive `df` is below `t`.
 pub fn student_cdf(t: f64, df: f64) -> f64 {
     // Uses the more accurate of two forms, because either argument may be too close to 1.
     let square = t * t;
@@ -23,8 +22,8 @@ pub fn student_cdf(t: f64, df: f64) -> f64 {
     if t < 0.0 { outside / 2.0 } else { 1.0 - outside / 2.0 }
 }
 
-/// The quantile of Student's t with `df` degrees of freedom (any positive number). The one of
-/// `statrs` 0.18 is wrong for many degrees: at 0.975 and 10 million it is 1.83 instead of 1.96.
+/// Quantile of Student's t for any positive `df`. `statrs` 0.18 is wrong for many degrees: 1.83
+/// instead of 1.96 at 0.975 and 10 million.
 ///
 /// `student_quantile(0.975, df)` is the factor of a two-sided 95 % interval.
 pub fn student_quantile(p: f64, df: f64) -> f64 {

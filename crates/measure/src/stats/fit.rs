@@ -90,10 +90,8 @@ const KNEE_TAIL: f64 = 0.01;
 /// Minimum factor by which a knee changes the slope.
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Fits y = a + b x to points (x, y) with errors proportional to y, by weighted least squares with
-/// Huber's robust weights.
-///
-/// The proportion is estimated from the residuals. Requires y > 0.
+/// Fits y = a + b x to points with errors proportional to y, by weighted least squares with Huber's
+/// weights. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -130,7 +128,6 @@ pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     })
 }
 
-/// A line with the weights of its points.
 struct Robust {
     a: f64,
     b: f64,
@@ -178,7 +175,7 @@ impl Robust {
         fit
     }
 
-    /// Sums of weight, weight x and weight x^2, and the line by weighted least squares.
+    /// Sums of weight, weight x and weight x^2, and the line.
     fn solve(&self, points: &[(f64, f64)]) -> (f64, f64) {
         let (w, xm, sxx) = self.moments(points);
         let ym = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.1).sum::<f64>() / w;
@@ -317,8 +314,7 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// Gaussian elimination with pivoting; the right-hand side is the last column. Unknowns beyond
-/// `size` are 0.
+/// The last column is the right-hand side. Unknowns beyond `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;

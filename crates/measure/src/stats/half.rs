@@ -1,7 +1,5 @@
-//! The half-power point: the smallest setting that reaches half of the peak.
-//!
-//! Named after n-half of R. W. Hockney (Parallel Computers, 1981): the vector length at which a
-//! pipeline reaches half of its peak.
+//! The half-power point: the smallest setting that reaches half of the peak, after n-half of R. W.
+//! Hockney (Parallel Computers, 1981).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,25 +65,18 @@ pub enum Reached {
     },
 }
 
-/// Points more than this factor away from the crossing are ignored.
+/// Points farther from the crossing are ignored.
 const SPAN: f64 = 16.0;
 
-/// Standard errors on either side of a 95 % interval.
 const Z: f64 = 1.96;
 
-/// Finds the half-power point of measured points, in any order, relative to a peak with an optional
-/// 95 % interval.
+/// The half-power point of measured points, in any order, relative to a peak.
 ///
-/// The curve need not be monotonic: the result is the smallest setting that reaches half, whatever
-/// follows. If a point exceeds the next one by no more than their intervals allow, the two are
-/// merged. Between settings the curve follows Hockney's law, setting / rate = a + b x setting. This
-/// is exact if a request takes a fixed time plus a time per byte, and proportional if only the
-/// fixed time counts. The two settings around the crossing give a and b, together with their
-/// neighbours as long as the law holds within the intervals, to reduce the influence of noise in
-/// two points. The interval is Fieller's (Some problems in interval estimation, J. Royal
-/// Statistical Society B 16, 1954): the settings at which setting / half and a + b x setting are
-/// not significantly different. `None` without points, or if one is not a measurement (setting not
-/// positive, or a value not finite).
+/// It is the smallest setting that reaches half, whatever follows. Points that exceed the next only
+/// by chance are merged. Between settings the curve follows Hockney's law, setting / rate = a + b x
+/// setting, fitted to the two settings around the crossing, and their neighbours while it holds.
+/// The interval is Fieller's (J. Royal Statistical Society B 16, 1954). `None` without points, or
+/// if a setting is not positive or a value not finite.
 pub fn half_power(
     points: &[Point],
     peak: f64,
@@ -161,7 +152,6 @@ impl Point {
 struct Law {
     a: f64,
     b: f64,
-    /// Variances of a and b, and their covariance.
     aa: f64,
     bb: f64,
     ab: f64,
@@ -194,8 +184,7 @@ impl Law {
         law
     }
 
-    /// Least squares over at least two points. Errors are relative to the times that the law gives,
-    /// so slow runs do not count for less.
+    /// Errors are relative to the law's times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -244,7 +233,6 @@ impl Law {
         time > 0.0 && own > 0.0 && apart.powi(2) <= Z * Z * (known + own * own)
     }
 
-    /// The setting at which the rate is `half`; `None` if it never is.
     fn crossing(&self, half: f64) -> Option<f64> {
         let x = self.a / (1.0 / half - self.b);
         (x.is_finite() && x > 0.0).then_some(x)
@@ -272,8 +260,7 @@ impl Law {
     }
 }
 
-/// The first point at or above `level`, and the crossing of the curve through all points, by
-/// Hockney's law between adjacent points.
+/// The first point at or above `level`, and the crossing, by Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

@@ -1,27 +1,12 @@
-//! The rate of a measurement with a confidence interval.
+//! The *long-run rate* of a measurement with its confidence interval: total work over total time.
 //!
-//! # What the interval covers
-//! The true value is the *long-run rate*: the work per unit of time if the machine continued
-//! indefinitely under the conditions of the measurement. The estimate is total work over total
-//! time, which is the mean of equal time slices and not their median: slices are skewed (a stall
-//! costs a slice everything, but nothing doubles its rate), and the median describes a machine that
-//! never stalls. Drift is part of the conditions: if the rate drifts during the measurement, the
-//! true value is its average over that time.
+//! Several runs: Student's t of their means, exact for any correlation within runs and spread
+//! between them. From six runs on, linear drift takes a degree of freedom. The half width is
+//! half the standard error from the slices or more.
 //!
-//! # Method
-//! * **Several runs**: the mean of each run is one value, and Student's t is used with (runs - 1)
-//!   degrees of freedom. That is exact for any correlation within a run and any spread between
-//!   runs. Slices cannot improve on it, because the difference between runs cannot be seen within a
-//!   run. From six runs on, one more degree of freedom is spent on linear drift over the runs. If
-//!   runs agree better by chance than their slices allow, the half width is at least half the
-//!   standard error from the slices (with more, the interval of two or three runs would cover more
-//!   than 95 %).
-//! * **One run**: the variance of the mean is estimated from the spectrum of the slices near
-//!   frequency zero, which includes all autocorrelation: projections on the lowest cosines, after
-//!   Lazarus, Lewis, Stock and Watson (HAR inference: recommendations for practice, J. Business &
-//!   Economic Statistics 36, 2018), each corrected by the spectrum of an AR(1) process fitted to
-//!   the slices (Andrews and Monahan, Econometrica 60, 1992). It cannot include the difference
-//!   between runs.
+//! One run: the variance comes from the slices' spectrum near zero (Lazarus, Lewis, Stock and
+//! Watson, J. Business & Economic Statistics 36, 2018), corrected by an AR(1) fit (Andrews and
+//! Monahan, Econometrica 60, 1992).
 
 use std::f64::consts::PI;
 
@@ -93,7 +78,7 @@ impl Estimate {
 pub const MIN_SLICES: usize = 8;
 /// Number of runs from which linear drift is removed.
 const RUNS_FOR_DRIFT: usize = 6;
-/// Maximum relative half width for a spread that is relative to the true rate.
+/// Relative half width of a spread that is relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
 /// Minimum half width of several runs, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
@@ -126,8 +111,7 @@ pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// The spread of these runs about their mean; `None` with fewer than two runs, or unless the mean
-/// is positive.
+/// About their mean; `None` with fewer than two runs, or unless the mean is positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -177,7 +161,7 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
 }
 
-/// Each run's fraction of the time, its mean, and the mean of all.
+/// Each run's share of the time, its mean, and the mean of all.
 fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
     let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
     let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();

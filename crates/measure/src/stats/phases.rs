@@ -1,29 +1,13 @@
-//! Changes of a rate while it is measured: the mean of two rates describes neither.
+//! Changes of a rate while it is measured, in the logarithms of the rates.
 //!
-//! The values are the rates of runs, or of slices of one run, in the order of time. Rates change by
-//! factors, so their logarithms are used. The best single step is searched, and both of its sides
-//! are searched in turn (binary segmentation, Scott and Knott 1974; for a rate that goes to and fro
-//! also from shorter stretches, after Kovács, Bühlmann, Li and Munk, Biometrika 110, 2023). A step
-//! counts by one of two rules:
+//! Binary segmentation (Scott and Knott 1974; in shorter stretches after Kovács, Bühlmann, Li and
+//! Munk, Biometrika 110, 2023). A step counts by a **gap** more than twice as wide as either side
+//! and as a value's uncertainty ([`GAP_FACTOR`], [`FEW_FACTOR`], [`LONE_FACTOR`]) or by a **test**:
+//! Student's t with autocorrelation.
 //!
-//! * **Gap**, at any number of values: the two sides leave a gap between them that is more than
-//!   twice as wide as either side and as the uncertainty of a value. Their rates differ by
-//!   [`GAP_FACTOR`] or more; for fewer than [`MIN_TESTED`] values by [`FEW_FACTOR`] or, if a side
-//!   is a single value, by [`LONE_FACTOR`].
-//! * **Test**, from [`MIN_TESTED`] values: Student's t of the two means with the autocorrelation
-//!   that the residuals show, at a level that the search is allowed for. Nine of ten pairs must be
-//!   in the same order, so that one outlier makes no step. A slide, along a line through the rates
-//!   or their logarithms, is tested in the same way.
-//!
-//! # False alarms
-//! At most 1 of 100 stationary series shows a change: from 8 values on in white noise of 30 %,
-//! lognormal noise of 40 %, stalls with Cauchy's tails and autocorrelated noise (0.5 with 20 %, 0.9
-//! with 7 %; from 100 values on 0.9 with 20 %). Fewer values cannot distinguish a step from runs
-//! that scatter, so the bound holds for a scatter of up to 20 %. `tests/stats_phases.rs` tries
-//! this, `tests/course.rs` the same of whole points, with the slices of their runs: there
-//! autocorrelated noise of 0.9 may have 5 %. It does not hold on a machine whose other load changes
-//! between the runs of a point: of 3 runs each of 0.2 s to 0.5 s on such a machine, up to 3 of 100
-//! points show a change.
+//! At most 1 of 100 stationary series shows a change, from 8 values on in the noises of
+//! `tests/stats_phases.rs` and `tests/course.rs`; fewer values only with a scatter of up to 20 %.
+//! On a machine with other load, up to 3 of 100 points of 3 runs of 0.2 to 0.5 s do.
 
 use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
@@ -40,11 +24,9 @@ pub(crate) const FEW_FACTOR: f64 = 2.5;
 const LONE_FACTOR: f64 = 5.0;
 /// Values from which a test is made.
 pub(crate) const MIN_TESTED: usize = 8;
-/// Values that each side of a tested step has.
 const MIN_SIDE: usize = 3;
 /// Probability, one-sided, at which a step whose place is searched for is believed.
 const STEP_TAIL: f64 = 0.00003;
-/// The same of a straight line, whose place is given.
 const LINE_TAIL: f64 = 0.0001;
 /// Share of the pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
@@ -74,7 +56,7 @@ pub struct Phase {
 pub struct Course {
     /// Two or more. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
-    /// The rate slid from the first phase's to the second's.
+    /// The rate slid from the first phase to the second.
     pub gradual: bool,
 }
 
@@ -124,7 +106,6 @@ pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     (phases.len() > 1).then_some(Course { phases, gradual: false })
 }
 
-/// The variance that levels leave over.
 fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
     let of = |part: &Range<usize>| {
         let level = mean(&logs[part.clone()]);
@@ -136,7 +117,6 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 
 struct Search<'a> {
     logs: &'a [f64],
-    /// The logarithm that stands for a stall.
     stall: f64,
     /// Width of the interval of a value, as a difference of logarithms.
     uncertain: f64,
@@ -155,8 +135,7 @@ impl Search<'_> {
         }
     }
 
-    /// The best step of `part`, if it is believed: the values before it and those after it. A value
-    /// in between was made while it happened.
+    /// The values before it and after it. One in between was made while it happened.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -271,7 +250,6 @@ impl Search<'_> {
     }
 }
 
-/// The lowest and the highest.
 fn ends(part: &[f64]) -> (f64, f64) {
     part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(*value), high.max(*value))
@@ -283,13 +261,11 @@ fn width(part: &[f64]) -> f64 {
     high - low
 }
 
-/// The gap between two parts; negative if they overlap.
 fn apart(one: &[f64], other: &[f64]) -> f64 {
     let ((one_low, one_high), (other_low, other_high)) = (ends(one), ends(other));
     (one_low - other_high).max(other_low - one_high)
 }
 
-/// The first value of the second of two levels that fit best by least squares.
 fn best_step(logs: &[f64]) -> Option<usize> {
     let n = logs.len() as f64;
     let all = mean(logs);
@@ -302,7 +278,6 @@ fn best_step(logs: &[f64]) -> Option<usize> {
     explained.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
 }
 
-/// The noise about a fit.
 struct Noise {
     /// Standard error of a mean of one value, the correlation of neighbours allowed for.
     error: f64,
@@ -310,7 +285,7 @@ struct Noise {
 }
 
 impl Noise {
-    /// From the residuals of a fit with this number of parameters.
+    /// Residuals of a fit with this number of parameters.
     fn of(rest: &[f64], parameters: usize) -> Noise {
         let n = rest.len() as f64;
         let free = (n - parameters as f64).max(1.0);

@@ -1,16 +1,9 @@
-//! A test that may be evaluated after every block of runs, any number of times.
+//! A test that may be evaluated after every block of runs: its interval *ever* excludes the true
+//! mean with probability at most 5 %.
 //!
-//! Repeating until a usual 95 % interval excludes zero finds a false difference far more often than
-//! once in twenty. This interval is valid at all lengths at once: the probability that it *ever*
-//! excludes the true mean is at most 5 %. A measurement may therefore stop when it is decided, when
-//! the time is up or at Ctrl-C, and keeps its error rate.
-//!
-//! Method: the Bayes factor of a normal effect size against no effect, with the scale integrated
-//! out (Gönen, Johnson, Lu and Westfall, The American Statistician 59, 2005), depends only on the t
-//! statistic, and is a martingale if there is no effect (Lai 1976; Wang and Ramdas, Anytime-valid
-//! t-tests and confidence sequences for Gaussian means with unknown variance, 2024). By Ville's
-//! inequality it ever exceeds 1/0.05 with probability at most 0.05. The confidence sequence is the
-//! set of means for which it does not.
+//! The Bayes factor of a normal effect size (Gönen, Johnson, Lu and Westfall, The American
+//! Statistician 59, 2005) is a martingale without effect (Lai 1976; Wang and Ramdas, 2024); Ville's
+//! inequality bounds it.
 
 use super::change::Change;
 use super::distribution::student_quantile;
@@ -21,16 +14,13 @@ use super::distribution::student_quantile;
 /// after five blocks, even among dozens of questions; with only the first, p is never below 0.028
 /// there.
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
-/// Error rate over all looks.
 const ERROR: f64 = 0.05;
 
 /// Minimum number of blocks before a decision; the intervals of fewer are useless.
 pub const MIN_BLOCKS: usize = 5;
 
-/// The ratio of B to A from the logarithms of the ratios of independent blocks, with an interval
-/// valid at every length at once.
-///
-/// So is [`Change::p`]. `None` with fewer than two blocks, or too few for a finite interval.
+/// The ratio of B to A from the logarithms of the ratios of independent blocks; interval and
+/// [`Change::p`] are valid at every length at once. `None` without a finite interval.
 pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;

@@ -1,5 +1,3 @@
-//! Basic statistics of a series of values.
-
 /// The mean; NaN if empty.
 pub(super) fn mean(values: &[f64]) -> f64 {
     // Relative to the first value, so that the mean of equal values is exact.

@@ -1,14 +1,7 @@
-//! The spread between runs that many points have in common.
-//!
-//! Two or three runs say little about the spread between runs, and a single run nothing. But a
-//! study has many points on one machine, and the spread is mainly a property of the machine. So the
-//! variance of each point is shrunk toward the common one, more strongly the better the variances
-//! of the points agree (empirical Bayes: Smyth, Linear models and empirical Bayes methods for
-//! assessing differential expression in microarray experiments, Statistical Applications in
-//! Genetics and Molecular Biology 3, 2004). If the spreads differ, the common one has little
-//! weight.
+//! The spread between runs that many points share: each point's variance is shrunk toward the
+//! common one, more strongly the better they agree (empirical Bayes: Smyth, Statistical
+//! Applications in Genetics and Molecular Biology 3, 2004).
 
-/// Minimum number of points for a common spread.
 const MIN_GROUPS: usize = 5;
 
 /// Stands for infinite degrees of freedom.
@@ -18,7 +11,7 @@ const MAX_DEGREES: f64 = 1e6;
 /// by rounding.
 const MIN_SHARE: f64 = 1e-5;
 
-/// Variance of single runs relative to the square of their mean, with its degrees of freedom.
+/// Relative variance of single runs, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Variance of a run's rate, as a fraction of the squared rate.
@@ -76,8 +69,7 @@ impl Spread {
     }
 }
 
-/// The derivative of ln Γ for x > 0: recurrence up to the range of the asymptotic series
-/// (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// Derivative of ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -88,7 +80,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// The second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// Second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -99,7 +91,6 @@ fn trigamma(mut x: f64) -> f64 {
     sum + 1.0 / x + square / 2.0 + square / x * (1.0 / 6.0 - square * (1.0 / 30.0 - square / 42.0))
 }
 
-/// Inverse of trigamma, which is decreasing.
 fn trigamma_inverse(value: f64) -> f64 {
     let (mut low, mut high) = (1e-4f64, MAX_DEGREES);
     for _ in 0..100 {

@@ -1,18 +1,9 @@
 //! Decides whether a measurement was steady, and from when.
 //!
-//! Four shapes are fitted to the rates of the slices: a constant, a straight line, one step, and a
-//! ramp that ends in a constant. A shape other than the constant is accepted if it explains more
-//! than autocorrelated noise would by chance, with the noise estimated from its residuals, and if
-//! the change is large enough to matter. The accepted shape with the smallest residuals wins.
-//!
-//! A series without noise may be periodic (a rotating disk, or requests that beat against the
-//! slices) and consists of whole requests. Its long-run variance is almost zero, so any phase of
-//! the period would look like a change. A shape must therefore move more than the one or two
-//! requests that fall on either side of a slice boundary, and a short stretch must differ from
-//! every other of its length.
-//!
-//! A rule such as MSER (White, Simulation 69, 1997) also finds the end of the ramp, but does not
-//! consider chance: it cuts a third of a stationary series with correlated slices.
+//! Constant, line, step and ramp are fitted to the slices. A shape counts if it explains more than
+//! autocorrelated noise and matters; the smallest residuals win. A periodic series has hardly any
+//! noise, so a shape must also move more than two requests, and a short stretch must be unique.
+//! MSER (White, Simulation 69, 1997) ignores chance: it cuts a third of a stationary series.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,15 +70,14 @@ pub enum Verdict {
     TooShort { slices: usize, needed: usize },
 }
 
-/// Slices to exclude at the start of a series; 0 if it is stationary. See [`judge`].
+/// Slices to exclude at the start; 0 if stationary. See [`judge`].
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
 
 /// Judges the rates of equal slices of one run, in order.
 ///
-/// Slices should be long enough for many completions each: if a request takes longer than a slice,
-/// empty slices look like stalls.
+/// If a request takes longer than a slice, empty slices look like stalls.
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
@@ -254,7 +244,7 @@ impl Shape {
     }
 }
 
-/// The smallest difference between two rates of a series: that of one request, if rates are counts.
+/// The smallest difference between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);

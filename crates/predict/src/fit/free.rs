@@ -7,7 +7,6 @@ pub(super) struct Free<'a> {
     /// Path in the machine file.
     pub path: String,
     pub value: &'a mut f64,
-    /// Numbers of the same meaning that move with it.
     along: Vec<&'a mut f64>,
 }
 

@@ -1,11 +1,9 @@
-//! Starting points of a search: the machine as given, and variants with numbers taken from the
-//! measurements.
+//! The machine as given, and with measured numbers.
 
 use super::FitPoint;
 use twin::Setup;
 use twin::description::{CloudVolume, Drive, FlashDrive, VirtioDisk};
 
-/// Summary of one operation's points.
 #[derive(Debug, Clone, Copy, Default)]
 struct Summary {
     /// Shortest time of a request at depth 1, in microseconds.
@@ -77,7 +75,6 @@ fn virtio(disk: &VirtioDisk, read: Summary, write: Summary) -> Vec<Drive> {
     drives
 }
 
-/// One shared quota, and one quota per operation.
 fn cloud(volume: &CloudVolume, read: Summary, write: Summary) -> Vec<Drive> {
     let (iops, bytes_per_s) = (read.iops.max(write.iops), read.bytes_per_s.max(write.bytes_per_s));
     let shared = CloudVolume {

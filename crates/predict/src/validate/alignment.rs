@@ -1,9 +1,6 @@
-//! Gain of a partition that starts on a chunk over one at sector 63: SQLIO's matrix on the 2003
-//! server.
-//!
-//! Source: the published tables of a RAID 10 with 64 KB stripes, that is 32 KB on each of its two
-//! pairs: 8 KB blocks in one file, 1 to 256 threads with four outstanding each, which share one
-//! file position.
+//! A partition on a chunk against sector 63: SQLIO's published matrix of a RAID 10 with 64 KB
+//! stripes, 32 KB on each of two pairs; 8 KB blocks, 1 to 256 threads with four outstanding, one
+//! shared position.
 
 use super::{Bar, bar, published};
 use crate::{Error, Result};
@@ -27,7 +24,6 @@ const FILE_BYTES: u64 = 64 << 30;
 /// Virtual time of a point.
 const RUN: &str = "5s";
 
-/// Tolerance of an average, in percentage points.
 const MAX_POINTS_OFF: f64 = 5.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -1,5 +1,4 @@
-//! Compares the simulation with every published point of the 1997 study, and with SQLIO's
-//! partition-alignment matrix.
+//! Every published point of the 1997 study, and SQLIO's matrix.
 
 pub mod alignment;
 pub mod published;
@@ -289,7 +288,6 @@ fn plain(
     }
 }
 
-/// Methods of moving memory.
 fn table2(machine: &str) -> Result<Figure> {
     let twin = Twin::from_name(machine)?;
     let rates = twin.memory(0)?;
@@ -303,7 +301,6 @@ fn table2(machine: &str) -> Result<Figure> {
     Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
 }
 
-/// Prefetched blocks, and re-reads of the same blocks.
 fn table3(machine: &str) -> Result<(Figure, Figure)> {
     let (mut hits, mut again) = (Vec::new(), Vec::new());
     for (request_bytes, drive, same, measured) in published::table3() {

@@ -1,5 +1,3 @@
-//! The figures and tables of the 1997 study.
-//!
 //! E. Riedel, C. van Ingen, J. Gray, "A Performance Study of Sequential I/O on Windows NT 4",
 //! Microsoft Research MSR-TR-97-34 and 2nd USENIX Windows NT Symposium, 1998. MB there is 2^20
 //! bytes.

@@ -1,5 +1,3 @@
-//! The answer at the top of the page.
-
 use crate::format::{
     finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, range, rate,
     rate_number, request_times, share, trim_zeros,
@@ -19,7 +17,6 @@ pub(super) struct AnswerView {
     findings: Vec<FindingView>,
     predictions: Vec<String>,
     unproven: Vec<String>,
-    /// Rule, whether it holds, and the figure.
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
     /// The same for the process only, if the whole machine's is shown first.
@@ -28,7 +25,6 @@ pub(super) struct AnswerView {
     left_out: Vec<String>,
 }
 
-/// Reads or writes: peak, limit, and half-power points.
 #[derive(Serialize)]
 struct Operation {
     name: String,
@@ -36,7 +32,6 @@ struct Operation {
     plain: Vec<String>,
     limits: Vec<LimitView>,
     half_power: Vec<HalfGroup>,
-    /// Half-power points of the peak that a layer advertises.
     advertised_half_power: Vec<HalfGroup>,
 }
 
@@ -46,7 +41,6 @@ struct LimitView {
     trials: Vec<String>,
     excluded: Vec<String>,
     would_refute: Option<String>,
-    /// Why the breakdown of the request time is unknown.
     no_stages: Option<String>,
     /// Set without a verdict: the evidence is then all there is.
     open: bool,
@@ -174,7 +168,6 @@ fn plain_program(answer: &Answer, op: OpKind) -> Vec<String> {
     plain::rates(&of_op).iter().map(|line| format!("plain {line}")).collect()
 }
 
-/// A limit's sentence, and the breakdown of the request time.
 fn with_stages(results: &Results, limit: &Limit) -> String {
     let point = limit.point.and_then(|index| results.points.get(index));
     let times = point.and_then(|point| point.numbers.as_ref()?.achieved.request_times.as_ref());

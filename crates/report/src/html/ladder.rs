@@ -51,7 +51,6 @@ struct StageView {
 struct RateView {
     op: String,
     advertised: String,
-    /// Source of the advertised rate.
     promised_by: String,
     achieved: String,
     spread: String,

@@ -97,7 +97,6 @@ pub(super) fn target(results: &Results) -> Facts {
     facts
 }
 
-/// A layer under the target, with the achieved share of its advertised rate.
 #[derive(Serialize)]
 pub(super) struct LayerView {
     kind: &'static str,

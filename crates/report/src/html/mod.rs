@@ -1,4 +1,4 @@
-//! The report as one self-contained HTML file with inline SVG figures, style and script.
+//! The report as one self-contained HTML file.
 
 mod answer;
 mod experiments;
@@ -116,7 +116,6 @@ fn rate_columns() -> impl Iterator<Item = &'static Column<OperationRate>> {
     columns::OPERATION.iter().filter(|column| !column.heading.is_empty())
 }
 
-/// The style sheet, which defines the page colours.
 fn css() -> String {
     include_str!("../../templates/style.css")
         .replace("$light-page", plot::colour::LIGHT_PAGE)
@@ -134,7 +133,6 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// One line on the machine and the measurements.
 pub(crate) fn about(results: &Results) -> String {
     format!("{} · {}", method::machine(results).line, spent(results))
 }

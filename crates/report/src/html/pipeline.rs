@@ -1,5 +1,4 @@
-//! The picture of the way from the program to the device, once for a wide page and once for a
-//! phone.
+//! The way from program to device, for a wide page and a phone.
 
 use crate::format::rate_unit;
 use crate::pipeline::{Cell, Column, Pipeline, Row};
@@ -16,7 +15,6 @@ const BAR: f64 = 11.0;
 /// Room for the arrow of a bar that reaches beyond the right edge.
 const ARROW: f64 = 10.0;
 
-/// The picture of one operation.
 #[derive(Serialize)]
 pub(super) struct Picture {
     title: String,
@@ -35,7 +33,6 @@ struct Drawing {
 
 #[derive(Serialize)]
 struct Rung {
-    /// Baseline of the texts.
     text: f64,
     kind: &'static str,
     name: String,
@@ -47,7 +44,6 @@ struct Rung {
     /// The tip of the arrow of a rate beyond the right edge.
     beyond: Option<f64>,
     narrowest: bool,
-    /// The plain program itself.
     plain: bool,
 }
 

@@ -20,7 +20,6 @@ pub(super) struct ScreenView {
     speeds: Vec<(String, Vec<String>)>,
     why: Vec<String>,
     pictures: Vec<Picture>,
-    /// Change, gain and cost.
     changes: Vec<[String; 3]>,
     more_changes: Vec<[String; 3]>,
     nothing: &'static str,
@@ -28,7 +27,6 @@ pub(super) struct ScreenView {
     classic: Vec<Vec<String>>,
 }
 
-/// The first screen of a document with an answer.
 pub(super) fn view(results: &Results) -> Option<ScreenView> {
     let answer = results.answer.as_ref()?;
     let overview = Overview::of(results);

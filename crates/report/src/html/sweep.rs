@@ -1,5 +1,4 @@
-//! Figures of a sweep: its document has points and no experiments, so the axes follow from what
-//! varies.
+//! A sweep has no experiments, so its axes follow from what varies.
 
 use machine::units::show_size;
 use results::Point;

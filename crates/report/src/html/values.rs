@@ -22,7 +22,6 @@ struct CurveValues {
     values: Vec<Shown>,
 }
 
-/// A value: its setting, its size, and further lines.
 #[derive(Serialize)]
 struct Shown {
     x: String,
@@ -31,7 +30,6 @@ struct Shown {
     doubts: Vec<String>,
 }
 
-/// Maximum reasons shown for a value, and maximum characters of each.
 const MAX_DOUBTS: usize = 3;
 const MAX_CHARACTERS: usize = 240;
 
@@ -48,7 +46,6 @@ pub(super) fn json(results: &Results) -> Result<String, Error> {
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// The values of figures outside any experiment, by anchor.
 pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error> {
     let all: std::collections::BTreeMap<String, FigureValues> = figures
         .iter()

@@ -9,16 +9,13 @@ use std::f64::consts::LN_2;
 /// Maximum rows of a chart; the table has all of them.
 pub(crate) const MAX: usize = 60;
 
-/// Width of the drawing, of the names at its left and of the values at its right.
 const WIDTH: f64 = 760.0;
 const NAMES: f64 = 300.0;
 const VALUES: f64 = 80.0;
 const ROW: f64 = 20.0;
-/// Height of a row of runs, which has two lines.
 const RUNS_ROW: f64 = 28.0;
 const AXIS: f64 = 24.0;
 const LETTERS: usize = 44;
-/// Most ticks of a chart of factors.
 const FACTOR_TICKS: f64 = 6.0;
 
 #[derive(Serialize)]
@@ -57,14 +54,12 @@ fn log_ratio(percent: f64) -> f64 {
     (percent / 100.0).max(-0.9999).ln_1p()
 }
 
-/// A scale from values to positions.
 struct Scale {
     low: f64,
     high: f64,
 }
 
 impl Scale {
-    /// Over the logarithms of all ratios, and zero.
     fn with_zero(values: impl Iterator<Item = f64>) -> Scale {
         let (low, high) = values
             .filter(|value| value.is_finite())

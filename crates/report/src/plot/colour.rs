@@ -1,9 +1,6 @@
-//! Colours of curves, for light and for dark pages.
-//!
-//! Ordered curves (depth 1, 8, 32) get a ramp in which lightness follows the order; others get
-//! colours that people with any of the common colour deficiencies can distinguish. Every colour has
-//! enough contrast to be read as text on its page. Marker shapes repeat the information of the
-//! colours.
+//! Colours of curves, for light and dark pages. Ordered curves get a ramp of lightness, others
+//! colours that are distinct with common colour deficiencies. Every colour has enough contrast for
+//! text.
 
 pub(crate) const LIGHT_PAGE: &str = "#fdfdfb";
 pub(crate) const DARK_PAGE: &str = "#15171a";
@@ -26,7 +23,6 @@ const CATEGORIES: [(&str, &str); 6] = [
 
 pub(crate) const MAX: usize = CATEGORIES.len();
 
-/// The ramp of ordered curves, from the first to the last.
 const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
 const DARK_RAMP: [&str; 4] = ["#8a72e7", "#55a5f3", "#4edcbc", "#f8f3a3"];
 

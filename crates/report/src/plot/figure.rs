@@ -1,5 +1,3 @@
-//! Lays out a figure of the study.
-
 use super::frame::{Frame, LINE, X_PAD, drawable};
 use super::halves::{halves, peaks};
 use super::labels::{Rect, spread};
@@ -83,7 +81,6 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
         .collect()
 }
 
-/// If every point has a warning, hollow points would distinguish nothing.
 fn fill_if_all_are_hollow(curves: &mut [Curve]) {
     let all = |curve: &Curve| curve.marks.iter().all(|mark| mark.doubtful);
     if curves.iter().all(all) {
@@ -217,7 +214,6 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
     }
 }
 
-/// The texts within the plot area.
 fn inner_texts(scene: &Scene) -> Vec<Rect> {
     let halves = scene.curves.iter().filter_map(|curve| curve.half_power.as_ref()?.label.as_ref());
     let lines = scene.half_lines.iter().filter_map(|line| line.label.as_ref());

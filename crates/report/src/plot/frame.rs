@@ -10,7 +10,6 @@ use results::{Axis, Figure};
 
 pub(super) const LINE: f64 = 17.0;
 
-/// Whether an axis is logarithmic, from [`results::Axis`].
 pub(super) fn logarithmic(axis: Axis) -> bool {
     use Axis::{BytesPerS, Gain, Iops, Members, MissShare, OffsetBytes, Position, TimeNs};
     !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)

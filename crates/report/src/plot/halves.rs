@@ -52,7 +52,6 @@ pub(super) fn half_peaks(peaks: &[Option<f64>]) -> Vec<f64> {
     halves
 }
 
-/// Lines at half of the peaks, and the half-power points with their labels.
 pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scene: &mut Scene) {
     let [left, top, right, bottom] = frame.plot();
     let mut marks: Vec<(usize, f64, f64, &HalfPower)> = Vec::new();
@@ -149,7 +148,6 @@ fn crossing(
     (y >= top && y <= bottom).then_some((x, y))
 }
 
-/// The value of a curve at an x between its values, along the drawn line.
 fn height_at(figure: &Figure, series: &Series, x: f64) -> Option<f64> {
     let log = |value: f64, yes: bool| if yes { value.ln() } else { value };
     let (log_x, log_y) = (logarithmic(figure.x), logarithmic_y(figure));
@@ -169,7 +167,6 @@ fn height_at(figure: &Figure, series: &Series, x: f64) -> Option<f64> {
     Some(if log_y { y.exp() } else { y })
 }
 
-/// Points along everything drawn, for labels to avoid.
 fn ink(scene: &Scene, lines: &[f64]) -> Vec<Ink> {
     let mut ink: Vec<Ink> = Vec::new();
     let [left, _, right, _] = scene.plot;

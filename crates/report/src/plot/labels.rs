@@ -1,6 +1,5 @@
 //! Places labels without overlap.
 
-/// A rectangle: its upper left corner and its size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rect {
     pub x: f64,

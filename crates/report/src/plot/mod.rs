@@ -1,7 +1,5 @@
-//! Figures as positioned shapes and texts, ready to be written as SVG.
-//!
-//! A figure is laid out for a width in its own units (about a CSS pixel). Texts never overlap:
-//! widths are those of a wide font, so any narrower font is safe.
+//! Figures as positioned shapes and texts, for SVG. Units are about a CSS pixel; text widths are
+//! those of a wide font, so none overlap.
 
 pub(crate) mod changes;
 pub(crate) mod colour;
@@ -21,7 +19,6 @@ pub(crate) use figure::lay_out;
 pub(crate) use halves::peak_on_axis;
 pub(crate) use memory::{lay_out as lay_out_memory, name as memory_name};
 
-/// The width for which a figure is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Wide,
@@ -36,7 +33,6 @@ impl Room {
         }
     }
 
-    /// The usual height between the axes.
     pub(crate) fn height(self) -> f64 {
         match self {
             Room::Wide => 300.0,
@@ -44,7 +40,6 @@ impl Room {
         }
     }
 
-    /// Used in ids and classes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Room::Wide => "wide",

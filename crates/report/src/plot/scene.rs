@@ -1,5 +1,3 @@
-//! A laid-out figure: positioned shapes and texts.
-
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,7 +56,6 @@ pub(crate) struct Mark {
     pub doubtful: bool,
 }
 
-/// A half-power point on a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct HalfMark {
     pub x: f64,
@@ -141,5 +138,4 @@ pub(crate) const SHAPES: [&str; 6] = [
     "M-1.9-3.3H1.9L3.8 0L1.9 3.3H-1.9L-3.8 0Z",
 ];
 
-/// Dash patterns, used when the colours repeat.
 pub(crate) const DASHES: [&str; 3] = ["", "6 3", "2 3"];

@@ -10,9 +10,8 @@ pub(super) struct Style {
     pub shape: usize,
 }
 
-/// Chooses styles by the curves' names. An ordered family gets a ramp of colours. Names of two
-/// parts (`written, depth 8`) take the colour from the first part and the dashes from the second.
-/// Other names get a colour each, with new dashes once the colours repeat.
+/// An ordered family gets a ramp of colours. Names of two parts (`written, depth 8`) take colour
+/// from the first and dashes from the second.
 pub(super) fn styles(names: &[String]) -> Vec<Style> {
     let count = names.len();
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,7 +1,5 @@
-//! A rate over two sizes as a surface, seen from the front and from above.
-//!
-//! The floor's front edge is the column axis and its sides are the row axis; both have a slot per
-//! value. The front is drawn last, so it hides what it covers.
+//! A rate over two sizes as a surface. Columns are along the floor's front edge, rows along its
+//! sides; the front is drawn last.
 
 use super::Room;
 use super::colour::{self, Pair};
@@ -17,10 +15,8 @@ use serde::Serialize;
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {
-    /// Start of the floor's front edge, and its length.
     left: f64,
     along: f64,
-    /// Offset of the back from the front, to the right and up.
     skew: f64,
     rise: f64,
     height: f64,
@@ -224,7 +220,6 @@ fn axes(scene: &mut SurfaceScene, places: &Places<'_>, heights: &[ticks::Tick], 
     }
 }
 
-/// The facets between a row and the one behind it, and the row's own values.
 fn layer(places: &Places<'_>, row: usize) -> Layer {
     let columns = places.surface.columns.len();
     let mut layer = Layer::default();
@@ -266,7 +261,6 @@ fn layer(places: &Places<'_>, row: usize) -> Layer {
     layer
 }
 
-/// The line at which files outgrow a cache, and its name at the side.
 fn cliff(scene: &mut SurfaceScene, places: &Places<'_>, room: Room) {
     let Some(after) = places.surface.cliff.as_ref().map(|cliff| cliff.first_slow_row) else {
         return;

@@ -1,7 +1,6 @@
 //! Estimates the width of text without the font.
 
 pub(crate) const SIZE: f64 = 12.0;
-/// Line height, from the highest ascender to the lowest descender.
 pub(crate) const HEIGHT: f64 = 15.0;
 /// From the top of that line to the baseline.
 pub(crate) const ASCENT: f64 = 11.5;

@@ -1,5 +1,3 @@
-//! Axis ticks and labels.
-
 use super::text;
 use crate::format::{grouped, trim_zeros};
 use machine::units::{GIB, KIB, MIB, rate_number, show_time, shown_in, significant};

@@ -12,7 +12,6 @@ use results::{
 };
 use unicode_width::UnicodeWidthStr;
 
-/// Width of the column of part names.
 const GUTTER: usize = 8;
 
 /// Everything that the first screen leaves out: all doubts, limits with their trials and what they

@@ -17,7 +17,6 @@ fn times(ratio: Option<Ratio>, plain: f64) -> String {
     }
 }
 
-/// The table of each workload by itself and with the others, under a sentence.
 pub(super) fn interference(
     results: &Results,
     found: &Interference,

@@ -67,7 +67,6 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     render(&lines, width, colour)
 }
 
-/// A label, with wrapped text to its right.
 fn text(name: &str, tone: Tone, words: &str, width: usize) -> Vec<Line> {
     let body = wrap(words, width.saturating_sub(name.width())).into_iter().enumerate();
     body.map(|(at, line)| {
@@ -158,7 +157,6 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, max: f64) -> String {
     pad(&bar, BAR)
 }
 
-/// The source of each stage's advertised rate, and its other important settings.
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in &ladder.stages {

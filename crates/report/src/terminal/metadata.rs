@@ -1,5 +1,3 @@
-//! A metadata run as a table, and the sentence that it supports.
-
 use results::MetadataResult;
 use std::fmt::Write;
 use workload::metadata::Operation;

@@ -1,8 +1,4 @@
-//! Text for a terminal: the answer on one screen, tables to scroll through, the points of a run or
-//! a sweep.
-//!
-//! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no
-//! width, and the text without them is the same.
+//! Text for a terminal. Widths are columns; `colour` adds ANSI sequences, which change no width.
 
 mod details;
 mod interference;
@@ -96,7 +92,6 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// A number stays on one line with these.
 const UNITS: [&str; 17] = [
     "%", "B", "KiB", "MiB", "GiB", "TiB", "MiB/s", "MB/s", "GB/s", "GiB/s", "IOPS", "ns", "us",
     "ms", "s", "min", "h",
@@ -143,7 +138,6 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Pads text with spaces to `width` columns.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }

@@ -1,5 +1,3 @@
-//! One point in full.
-
 use super::{Line, Tone, render, wrap};
 use crate::format::{grouped, percent, range, rate, request_times, short_count, size};
 use machine::ResourceUse;
@@ -8,10 +6,8 @@ use machine::units::{MIB, show_time, significant};
 use results::Results;
 use results::{Achieved, LatencySummary, Numbers, Point};
 
-/// Width of the column of part names.
 const GUTTER: usize = 9;
 
-/// Maximum faults shown for a verified run.
 const FAULTS: usize = 10;
 
 struct Block {
@@ -233,7 +229,6 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     }
 }
 
-/// Utilisation of a bus, and its phases.
 pub(super) fn phases(bus: &ResourceUse) -> String {
     let phases: Vec<String> = bus
         .phases

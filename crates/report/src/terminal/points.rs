@@ -8,7 +8,6 @@ use results::columns::{self, Column};
 use results::{Kind, Results};
 use results::{OperationRate, Point};
 
-/// Marks that refer to remarks below the table.
 fn notes(point: &Point) -> String {
     match &point.numbers {
         None => "x".into(),
@@ -40,7 +39,6 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
     table + &latency_goals(results, width) + &beside
 }
 
-/// The best rate within each latency goal, in a sentence.
 fn latency_goals(results: &Results, width: usize) -> String {
     let sentences =
         results.latency_goals.iter().flat_map(|goal| wrap(&printable(&goal.sentence), width));
@@ -67,7 +65,6 @@ fn doubts(results: &Results, width: usize, colour: bool) -> String {
     out
 }
 
-/// The columns shown in a terminal.
 fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
     columns.iter().filter(|column| column.readily.is_some()).collect()
 }

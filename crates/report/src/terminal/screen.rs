@@ -11,10 +11,8 @@ use unicode_width::UnicodeWidthStr;
 /// Lines of the smallest terminal that shows the whole answer.
 const MAX_LINES: usize = 30;
 
-/// Minimum width of the column of changes.
 const MIN_CHANGE: usize = 34;
 
-/// How much to show, so that the answer fits.
 #[derive(Clone, Copy)]
 struct Detail {
     doubts: usize,
@@ -116,7 +114,6 @@ fn doubt_lines(answer: &Answer, most: usize, width: usize) -> Vec<Line> {
     lines
 }
 
-/// A heading with the names of the two columns for reads and writes.
 fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
     let mut line = vec![(Tone::Strong, pad(question, first))];
     line.extend(columns.iter().map(|(name, width)| (Tone::Quiet, pad(name, *width))));
@@ -262,7 +259,6 @@ fn bar(cell: &Cell, column: &Column, width: usize) -> String {
     pad(&bar, width)
 }
 
-/// A share of a width in columns.
 fn columns_of(share: f64, width: usize) -> usize {
     (share * width as f64).round() as usize
 }

@@ -1,5 +1,3 @@
-//! Every experiment as tables.
-
 use super::{Tone, paint, table, wrap};
 use crate::format::{axis_title, axis_value, percent, plus_minus, rate, rate_number, rate_unit};
 use machine::text::printable;

@@ -1,5 +1,3 @@
-//! Measures two arms in turn, in random blocks.
-
 use super::{Comparison, InTurn, Measure, RUN_MEASURES, Series, asked, run_measures};
 use crate::document::Program;
 use crate::history::Fingerprint;
@@ -34,7 +32,6 @@ pub trait Arm {
     fn facts(&self) -> (MachineFacts, &TargetFacts);
 }
 
-/// Builds a machine and its target again.
 type Renew<M> = Box<dyn Fn() -> machine::Result<(M, <M as Machine>::Target)>>;
 
 pub struct OnMachine<M: Machine> {
@@ -202,7 +199,6 @@ fn label(arms: &[Box<dyn Arm>; 2], question: usize) -> String {
     if a == b { a } else { format!("{a} | {b}") }
 }
 
-/// The values by question and measure.
 fn series(
     arms: &[Box<dyn Arm>; 2],
     points: &[Point],

@@ -1,5 +1,3 @@
-//! A comparison as CSV.
-
 use super::{Comparison, Difference, Verdict};
 use crate::csv::{Table, number};
 

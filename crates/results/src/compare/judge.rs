@@ -38,7 +38,6 @@ impl Judgement {
         Some(Judgement { changing, ..judgements })
     }
 
-    /// From interleaved blocks of runs.
     pub(super) fn in_turn(series: &Series) -> Option<Judgement> {
         let mean = |blocks: &[[f64; 2]]| {
             let logs = blocks.iter().flatten().map(|value| value.ln()).sum::<f64>();

@@ -1,5 +1,3 @@
-//! The measures that can be compared.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

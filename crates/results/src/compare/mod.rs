@@ -1,9 +1,5 @@
-//! Compares two results, question by question.
-//!
-//! A [`Side`] holds the readings of one result, from any kind of document. [`compare`] pairs the
-//! questions of two sides; [`Comparison::in_turn`] takes the readings of two arms that ran in turn.
-//! Both give a [`Comparison`]: changes with intervals, verdicts corrected for multiple tests,
-//! means, and sentences.
+//! Compares two results: [`compare`] pairs the questions of two [`Side`]s, [`Comparison::in_turn`]
+//! takes arms that ran in turn. Both give a [`Comparison`].
 
 mod arms;
 mod csv;

@@ -1,5 +1,3 @@
-//! Sentences of a comparison.
-
 use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
 use machine::units::{show_change, show_change_range, show_time, significant};
@@ -196,14 +194,12 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
     }
 }
 
-/// The smallest detectable change.
 fn would_show(detectable_percent: Option<f64>) -> String {
     detectable_percent.filter(|seen| *seen > 0.0).map_or(String::new(), |seen| {
         format!("; a change of {} % would have been seen", significant_short(seen))
     })
 }
 
-/// The mean of another measure in a few words.
 fn short(all: &Summary) -> String {
     let interval = all
         .interval_95_percent
@@ -249,7 +245,6 @@ fn than(percent: f64, word: &str) -> String {
     format!("{change} {than}")
 }
 
-/// The positive of a comparative.
 fn plain_form(word: &str) -> &str {
     match word {
         "faster" => "fast",

@@ -1,5 +1,3 @@
-//! One side of a comparison.
-
 use super::measure::Measure;
 use crate::document::{Kind, Results};
 use crate::operation::OperationRate;

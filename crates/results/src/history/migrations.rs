@@ -1,5 +1,3 @@
-//! Schema migrations of the history file.
-
 use super::HistoryError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;

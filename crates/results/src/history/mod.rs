@@ -1,8 +1,6 @@
-//! All measurements so far, in one SQLite file.
+//! All measurements so far, in one SQLite file that several processes may use (write-ahead log).
 //!
-//! Several processes may read and write it at once (write-ahead log). An entry is one transaction:
-//! a killed writer loses at most its own. An older file is migrated when it is opened; a newer one
-//! is refused and left unchanged.
+//! An entry is one transaction. Opening migrates an older file; a newer one is refused.
 
 mod fingerprint;
 mod migrations;
@@ -41,7 +39,6 @@ pub enum HistoryError {
     Refused { path: PathBuf, why: String },
     #[error("the history {}: {source}; name another file with --history, or leave it out with --no-history", path.display())]
     Sqlite { path: PathBuf, source: rusqlite::Error },
-    /// The file belongs to another program.
     #[error("{}: a SQLite file, but no history of halfpower; name another file with --history", path.display())]
     Foreign { path: PathBuf },
     /// The file is from a newer version.
@@ -179,7 +176,6 @@ pub struct Other<'a> {
 /// Kinds of entries without points.
 pub const WITHOUT_POINTS: [&str; 3] = ["compare", "tune", "import"];
 
-/// A new entry.
 struct New<'a> {
     other: Other<'a>,
     machine: &'a str,

@@ -21,11 +21,10 @@ const MIN_SHARE: f64 = 1.0 / 1024.0;
 /// With fewer requests the 99th percentile is the maximum.
 const MIN_REQUESTS: f64 = 100.0;
 
-/// The result of one offered rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Outcome {
     holds: bool,
-    /// Significant: the interval is entirely on one side of the goal.
+    /// The interval is entirely on one side of the goal.
     sure: bool,
 }
 
@@ -48,18 +47,13 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
     Outcome { holds, sure }
 }
 
-/// Finds the highest offered rate with a 99th percentile within `p99_ns`; latency counts from the
-/// scheduled time. The first run keeps all of the workload's depth outstanding and gives the
-/// maximum rate; the offered rate is then halved until it meets the goal, or raised until it
-/// misses, and bisected. Every rate tried becomes a point; `first` is the document index of the
-/// first. The workload's depth limits the requests in flight; requests due beyond it wait, and
-/// their latency includes the wait.
-///
-/// The interval reaches from the highest rate significantly within the goal to the lowest rate that
-/// significantly misses it.
+/// Finds the highest offered rate with a 99th percentile within `p99_ns`, counted from the
+/// scheduled time. The first run gives the maximum rate; then it is halved, raised, bisected. Each
+/// rate becomes a point; `first` is the first one's index. Requests due beyond the workload's depth
+/// wait, which counts.
 ///
 /// # Errors
-/// The user's interrupt. Any other failure becomes the point's error and ends the search.
+/// The user's interrupt. Others end the search as the point's error.
 pub fn measure_rate_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,

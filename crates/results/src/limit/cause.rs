@@ -1,5 +1,4 @@
-//! The evidence for a bottleneck: one kind for each way of finding it, with its figures and its
-//! words.
+//! The evidence for a bottleneck, with figures and words.
 
 use super::Limit;
 use crate::Bottleneck;

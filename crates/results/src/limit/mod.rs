@@ -1,7 +1,4 @@
-//! The limit of a rate: the bottleneck, its evidence, and the trials and figures against other
-//! ones.
-//!
-//! [`sentences`] makes the sentences from these values.
+//! The limit of a rate: bottleneck, evidence, trials. [`sentences`] makes the sentences.
 
 mod cause;
 mod sentences;
@@ -81,7 +78,6 @@ impl Bottleneck {
         }
     }
 
-    /// The far end, which serves the requests.
     fn place(self) -> &'static str {
         match self {
             Bottleneck::Network => "the network, or the server behind it",
@@ -141,7 +137,6 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The default for documents written before other limits existed.
     fn of_a_peak() -> LimitOf {
         LimitOf::Peak
     }

@@ -1,5 +1,3 @@
-//! The sentences of a limit.
-
 use super::cause::subject;
 use super::{
     Bottleneck, Cause, CheckChange, ExcludedBy, Exclusion, Expected, Limit, LimitChange,
@@ -25,8 +23,7 @@ impl Limit {
         self
     }
 
-    /// The sentence in clauses: the cause, the trial that tests it, and how it holds a plain write.
-    /// A reader may leave out the last ones. A document of an earlier version has one.
+    /// The cause, its trial, its effect on a plain write; the last may be left out.
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];

@@ -1,9 +1,6 @@
-//! The mark of an output: how a later run recognises a file that halfpower wrote and that is unchanged since,
-//! whatever its format.
-//!
-//! It is the length and a checksum of the content. An extended attribute holds it, with a number
-//! that fits the file's own ([`machine::mark::mark`]), so that a copy does not bear it. Where no
-//! attribute can be written, a hidden file beside the output does.
+//! Marks an output, so that a later run recognises it if unchanged: length and checksum of the
+//! content in an extended attribute, with the file's number ([`machine::mark::mark`]), or in a
+//! hidden file next to it.
 
 use files::{Directory, Input, has_same_owner};
 use std::ffi::{OsStr, OsString};
@@ -13,10 +10,8 @@ use std::io::{self, Read};
 /// The prefix of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
-/// A mark is shorter.
 const LONGEST: usize = 128;
 
-/// The file that holds one.
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
 /// A mark's facts on the content: its length, and its checksum (FNV-1a).

@@ -1,5 +1,3 @@
-//! Rules about findings.
-
 use super::{Checks, ROUNDING, Rule};
 use crate::{Finding, Point};
 use workload::Workload;

@@ -20,10 +20,8 @@ const ROUNDING: f64 = 1e-6;
 /// Two rates within this share of one another are equal.
 const SAME: f64 = 0.1;
 
-/// A ratio from which a trial gains.
 const GAIN: f64 = 1.1;
 
-/// Defines the rules with their words.
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident => $words:literal,)+) => {
         /// The rule that a document breaks.
@@ -47,41 +45,23 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A quantity of the answer has the value and the interval of its point.
     OneValue => "one quantity has one value",
-    /// No settled rate of the whole target is above the peak, unless it is the peak's burst.
     PeakIsHighest => "the peak is the highest settled rate",
-    /// No share of the peak is above 1, and none is that of a cache.
     PlainIsPart => "a plain program gets at most the peak",
-    /// No peak is above what a layer advertises.
     BelowCap => "a peak is within what each layer admits",
-    /// A rate at what a layer admits is limited by that layer or a part below.
     CapIsLimit => "a rate at a known limit has this limit",
-    /// A trial whose interval allows a gain and none is undecided.
     TrialDecided => "a trial that allows both outcomes is undecided",
-    /// A limit's words do not deny what its trials show.
     LimitAgrees => "a limit agrees with its trials",
-    /// A finding agrees with the quantities that it refers to.
     FindingAgrees => "a finding agrees with the rates it compares",
-    /// An advice changes a setting, and its gain is certain.
     AdviceChanges => "an advice changes a setting and surely gains",
-    /// A half-power size is the same in the answer, the figures and the ladder.
     OneHalfPower => "a half-power size has one value",
-    /// A kind of request has one cost and one service time.
     OneModel => "a quantity has one model",
-    /// A model describes its points.
     ModelFits => "a model fits its points",
-    /// A percentile has enough requests above it.
     PercentileIsSettled => "ten requests or more are above a percentile",
-    /// Repeated visits to a workload have intervals that meet, unless one covers the other.
     VisitsAgree => "visits to one workload agree",
-    /// A ladder's stage achieves at most what it advertises.
     LadderBelowCap => "a stage of the ladder achieves at most what it advertises",
-    /// Targets on one device have no chunk size.
     NoSharedStripe => "targets that share a device form no stripe",
-    /// Times, rates and counts are not negative.
     NotNegative => "no time, rate or count is negative",
-    /// Each index names a point that exists.
     PointExists => "each figure refers to a point that exists",
 }
 
@@ -120,7 +100,6 @@ pub fn check(results: &Results) -> Vec<Contradiction> {
     checks.found
 }
 
-/// Walks the document for negative times, rates and counts.
 fn negative(value: &Value, path: &str, found: &mut Vec<Contradiction>) {
     const ENDINGS: [&str; 7] =
         ["_ns", "_s", "_bytes", "_iops", "iops", "_interval_95", "_half_width"];
@@ -193,7 +172,6 @@ impl<'a> Checks<'a> {
         doubted || self.answer.peak(op).is_some_and(|peak| peak.burst.is_some())
     }
 
-    /// A quantity that is the rate of a point.
     fn is_rate(&mut self, name: &str, point: usize, rate: f64, interval: Option<[f64; 2]>) {
         let numbers = self.points.get(point).and_then(|point| point.numbers.as_ref());
         let Some(numbers) = numbers else {
@@ -218,7 +196,6 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// A figure that is the peak of an operation.
     fn is_peak(&mut self, op: OpKind, rate: Option<f64>, name: &str) {
         let peak = self.answer.peak(op).map(|peak| peak.throughput_bytes_per_s);
         if let Some((rate, peak)) = rate.zip(peak).filter(|&(rate, peak)| !same(rate, peak)) {

@@ -95,7 +95,6 @@ impl Checks<'_> {
             .collect()
     }
 
-    /// Points of one workload on one stripe.
     pub(super) fn visits(&mut self) {
         if self.facts.kind == TargetKind::Simulated {
             return;

@@ -1,4 +1,4 @@
-//! The experiments. Each has its own folder; to add one, add a folder and a line in [`ALL`].
+//! The experiments: each has a folder and a line in [`ALL`].
 
 pub(crate) mod alignment;
 mod allocation;

@@ -116,7 +116,6 @@ pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
     all
 }
 
-/// Risks to data that the program believes written.
 pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
     let mut risks = Vec::new();
     for layer in layers {

@@ -1,9 +1,7 @@
 //! The ladder: every stage from the program down, with advertised and achieved rates.
 //!
-//! A stage that can be measured separately (generator, memory, page cache, file system) shows that
-//! rate. A component that counts its busy time shows the peak over its utilisation: its rate while
-//! it works. Any other layer shows the rate that passed through it at the peak: a lower bound, and
-//! its maximum if it is the limit.
+//! A stage that counts its busy time shows the peak over its utilisation. A layer that cannot be
+//! measured separately shows the rate that passed through it: a lower bound.
 
 mod layer_facts;
 mod rates;
@@ -90,7 +88,7 @@ impl Rungs<'_> {
     }
 }
 
-/// The program's own file system: the top layer. One below a device holds the files of loop devices.
+/// The top layer. One below a device holds the files of loop devices.
 fn own_file_system(layers: &[Layer]) -> Option<usize> {
     layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem).then_some(0)
 }

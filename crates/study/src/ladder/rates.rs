@@ -1,5 +1,3 @@
-//! The rates of a stage: advertised, and achieved by the study's points.
-
 use super::Rungs;
 use crate::experiments::buffered;
 use crate::found::{Reading, best};
@@ -63,7 +61,6 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(self.copy()?)))
     }
 
-    /// The best of an experiment's curves, as the experiment estimates it.
     fn best_of(&self, curves: &[Curve], how: Method) -> Option<Reached> {
         let all: Vec<Reading> = curves.iter().flat_map(|curve| self.found.curve(curve)).collect();
         let best = best(&all)?;
@@ -89,9 +86,8 @@ impl Rungs<'_> {
         )))
     }
 
-    /// Memory's limit for one thread on page-cache I/O: a copy, or only one side of it if the rate
-    /// exceeds a copy, since the program's buffer stays in the CPU cache. `None` if the rate
-    /// exceeds that too: then everything stays in the CPU cache.
+    /// Memory's limit for one thread on page-cache I/O: a copy, or one side of it if the rate
+    /// exceeds a copy. `None` above both: everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => {
@@ -137,7 +133,7 @@ impl Rungs<'_> {
         Some(StageRate { half_power_bytes: half, ..rate(op, below, Some(achieved)) })
     }
 
-    /// The request size at which the peak's kind of request gets half of the peak.
+    /// Size at which the peak's kind of request gets half of the peak.
     fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
         let depth = self.found.points[peak.point].workload.depth;
         self.answer.half_power_size(peak.op, depth)?.setting()
@@ -149,7 +145,7 @@ impl Rungs<'_> {
         StageRate { half_power_bytes: point.and_then(|point| self.half_power(point)), ..rate }
     }
 
-    /// The request size at which the curve through a point reaches half of its best.
+    /// Size at which the curve through a point reaches half of its best.
     fn half_power(&self, point: usize) -> Option<f64> {
         let figures = self
             .experiments
@@ -313,7 +309,6 @@ impl Rungs<'_> {
     }
 }
 
-/// A layer's rate while it works, from a rate with its interval and the busy share at it.
 fn while_busy(
     (throughput, interval): (f64, Option<[f64; 2]>),
     busy_percent: f64,

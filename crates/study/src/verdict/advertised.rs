@@ -16,11 +16,10 @@ const NEARLY_ALL: f64 = 0.8;
 /// The same if more requests gain nothing.
 const MIN_SHARE_OF_MANY: f64 = 0.75;
 
-/// Maximum share: a short run through the page cache may start with leftover burst credit.
+/// A short run through the page cache may start with burst credit.
 const MAX_SHARE: f64 = 1.5;
 
-/// Write-back unit of a block device's page cache: a throttle counts each, before the device's
-/// queue merges them.
+/// A throttle counts each page of a block device's write-back, before requests merge.
 const PAGE: f64 = 4096.0;
 
 /// The narrowest layer below for an operation, with the target's rate at which this layer is
@@ -32,7 +31,6 @@ fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
     rates.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The lowest advertised rate of a layer below for an operation, with the layer's name.
 pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> {
     let (layer, rate) = narrowest(facts, op)?;
     Some(Advertised { layer: layer.name.clone(), throughput_bytes_per_s: rate })
@@ -93,8 +91,7 @@ impl Evidence<'_> {
         Some((what, Cause::Admitted { layer, reach_iops, request_bytes: each, admits_iops: iops }))
     }
 
-    /// A throttle is reported, and requests reach a good part of its rate, even one by one or in
-    /// bursts.
+    /// A throttle is reported, and requests reach a good part of its rate.
     pub(super) fn throttled(&self) -> Option<Named> {
         self.throttled_bytes().or_else(|| self.throttled_pages())
     }
@@ -115,7 +112,7 @@ impl Evidence<'_> {
         (min..=MAX_SHARE).contains(&share).then_some((Bottleneck::Throttle, cause))
     }
 
-    /// Plain writes to a block device are written back page by page.
+    /// Plain writes to a block device go page by page.
     fn throttled_pages(&self) -> Option<Named> {
         let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
         let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)

@@ -7,8 +7,7 @@ use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};
 
-/// A component this busy, in percent, is the limit if a greater depth gains nothing: it also waits
-/// for others in turn.
+/// A component this busy is the limit if depth gains nothing: it also waits for others.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
 fn named(kind: ResourceKind) -> Bottleneck {
@@ -25,7 +24,7 @@ fn named(kind: ResourceKind) -> Bottleneck {
     }
 }
 
-/// The busiest component that no trial refutes; if none is busy, the wait that explains it.
+/// The busiest that no trial refutes, or the wait that explains it.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let plain: [Ask<'b>; 5] = [
         Evidence::device_iops_by_busy,
@@ -96,7 +95,6 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, Cause::NothingBusy { others: self.parts() }))
     }
 
-    /// All components, busiest first.
     fn parts(&self) -> Vec<BusyPart> {
         let parts = self.numbers.achieved.resources.iter();
         parts

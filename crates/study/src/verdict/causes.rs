@@ -11,7 +11,7 @@ use workload::{OpKind, Pattern};
 /// The generator is the limit from this percentage of its own ceiling on.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// A thread this busy, in percent, waits for little else.
+/// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
 /// A request that spends more than this percentage of its time on the processor is limited by it.
@@ -33,8 +33,8 @@ const NEARLY_BUSY_PERCENT: f64 = 80.0;
 /// A smaller processor share, in percent, is not reported.
 const IDLE_PERCENT: f64 = 1.0;
 
-/// The first cause that holds and that no trial refutes: reported and counted limits and the
-/// program's own first, then the waits typical of this kind of request.
+/// The first that holds and that no trial refutes: reported and counted limits first, then typical
+/// waits.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let mut reported: Vec<Ask<'b>> =
         vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
@@ -82,7 +82,7 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     }
 }
 
-/// Other possible limits, each with the figure that excludes it.
+/// Each with the figure that excludes it.
 pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusion> {
     let achieved = &evidence.numbers.achieved;
     let mut all: Vec<Exclusion> = evidence.share_of_narrowest().into_iter().collect();
@@ -111,7 +111,6 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusi
 }
 
 impl Evidence<'_> {
-    /// The end of the path, if it is saturated.
     pub(super) fn saturated(&self) -> Bottleneck {
         let any = |kind: LayerKind| self.facts.layers.iter().any(|layer| layer.kind == kind);
         let kernel = [LayerKind::Disk, LayerKind::Loop, LayerKind::Volume].into_iter().any(any);
@@ -191,7 +190,6 @@ impl Evidence<'_> {
         (self.flat() == Some(false)).then_some((Bottleneck::Latency, Cause::NothingSaturated))
     }
 
-    /// Requests of another size come at the same rate.
     pub(super) fn device_iops(&self) -> Option<Named> {
         let ratio = self.ratio(Variant::Resized)?;
         if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
@@ -202,7 +200,6 @@ impl Evidence<'_> {
         Some((Bottleneck::DeviceIops, cause))
     }
 
-    /// A device that is always busy, with requests waiting.
     fn device(&self) -> Option<Named> {
         let (busy, depth) = self.busy_device(BUSY_PERCENT)?;
         let waits = self.flat() != Some(false) && (self.flat().is_some() || depth > 1.5);
@@ -223,7 +220,6 @@ impl Evidence<'_> {
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, cause))
     }
 
-    /// A greater depth gains nothing, for whatever reason.
     fn flat_device(&self) -> Option<Named> {
         let cause =
             Cause::DeeperGainsNothing { processors_busy_percent: self.processors_percent() };

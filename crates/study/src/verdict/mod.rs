@@ -1,8 +1,7 @@
-//! The limit of a rate: one named bottleneck, its evidence, and the attempts to refute it.
+//! The limit of a rate: one named bottleneck and the attempts to refute it.
 //!
-//! On a machine whose components count their busy time the busiest decides ([`busy`]). On any other
-//! the point's figures and the trials do ([`causes`]): causes are tested in order of certainty, and
-//! the first that holds and that no trial refutes is the answer ([`refute`]).
+//! The busiest component decides ([`busy`]) if components count their busy time; otherwise figures
+//! and trials do ([`causes`], [`refute`]).
 
 mod advertised;
 mod busy;

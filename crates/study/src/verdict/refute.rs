@@ -28,7 +28,6 @@ pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
 }
 
 impl<'b> Evidence<'b> {
-    /// The conclusion from a trial for the verdict `what`.
     pub(super) fn meaning(&self, what: Bottleneck, variant: Variant, ratio: &Ratio) -> Meaning {
         use Bottleneck as B;
         let gains = gains(ratio);
@@ -138,9 +137,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// The first cause that holds and that no trial refutes. The `reported` causes are reported or
-    /// counted by the system, which is more certain than a trial through a throttle's bursts or
-    /// with few runs.
+    /// The system reports or counts `reported` causes, which is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =

@@ -1,6 +1,5 @@
-//! Limits above the device: the file system, anything that holds requests before the block layer,
-//! the block layer's queue, and dirty pages. Stage timings of a request and the devices' queue
-//! counters show where requests wait.
+//! Limits above the device: file system, block layer queue, dirty pages, by stage timings and queue
+//! counters.
 
 use super::evidence::{BUSY_PERCENT, Evidence, Named};
 use crate::case::GAIN;
@@ -35,8 +34,8 @@ const STEEP: f64 = 1.6;
 /// A queue is full if the mean depth at the device is within this ratio of its length.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
-/// The page cache absorbs a plain write if its rate until the last return is this many times the
-/// rate to stable storage.
+/// The page cache absorbs a plain write that returns this many times faster than it reaches stable
+/// storage.
 const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
@@ -67,7 +66,6 @@ impl Evidence<'_> {
         self.facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem).filter(|_| file)
     }
 
-    /// The file system also journals the data.
     pub(super) fn journal(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let journals = layer.facts.file_system?.journals_data;
@@ -81,7 +79,6 @@ impl Evidence<'_> {
         Some((Bottleneck::FileSystem, cause))
     }
 
-    /// The file system is mounted with synchronous writes.
     pub(super) fn synchronous(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let saturated =
@@ -110,8 +107,7 @@ impl Evidence<'_> {
         Some((Bottleneck::FileSystem, cause))
     }
 
-    /// Many requests are outstanding, but almost none is in the block layer or at a device:
-    /// something above holds them back.
+    /// Many requests are outstanding, but almost none in the block layer or at a device.
     pub(super) fn held_above(&self) -> Option<Named> {
         let achieved = &self.numbers.achieved;
         if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
@@ -181,7 +177,7 @@ impl Evidence<'_> {
         Some(best >= self.rate * FLAT_SHARE)
     }
 
-    /// The best rate at a smaller depth, down to half; `None` without such a point.
+    /// The best rate at a smaller depth, down to half.
     pub(super) fn half_as_many(&self) -> Option<f64> {
         let own = self.workload.outstanding();
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
@@ -244,8 +240,8 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// How a limit below affects a plain write: by throttling at the dirty limit or, for a shorter
-    /// write, the consequence for a longer one. `None` if unknown, or if the cause already says it.
+    /// How a limit below affects a plain write, now or if longer. `None` if unknown, or already
+    /// said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;

@@ -117,7 +117,6 @@ impl Bucket {
         }
     }
 
-    /// When a request of time `now` may pass.
     fn admit(&mut self, now: Nanos, amount: f64) -> Nanos {
         let start = now.max(self.paced);
         self.earn(start);

@@ -1,7 +1,5 @@
-//! A solid-state drive: channels, dies, a write cache that fills, and garbage collection.
-//!
-//! Each resource (controller, die, channel, link) is the time at which it is free again, so a
-//! request needs one event for all its pages.
+//! A solid-state drive. Each resource is the time at which it is free, so a request needs one
+//! event.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, ms, us};
 use machine::{Layer, Nanos, Op};
@@ -103,7 +101,6 @@ struct Flash {
 }
 
 impl Flash {
-    /// Filled once sequentially, then left idle.
     fn new(drive: FlashDrive) -> Self {
         let (channels, dies) =
             (drive.channels as usize, (drive.channels * drive.dies_per_channel) as usize);

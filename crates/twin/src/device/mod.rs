@@ -1,11 +1,6 @@
-//! The one interface through which a disk, a solid-state drive or a volume serves commands.
-//!
-//! The host offers a device commands ([`Device::accept`]) until it refuses. The device schedules
-//! events ([`Host::wake`]); one of them ends the command ([`Device::event`]). A device on a bus
-//! requests it ([`Host::want_bus`]) and holds it from [`Device::granted`] until the time that call
-//! returns.
-//!
-//! A model is one file here, and one line in [`crate::description::Drive`].
+//! Disks, solid-state drives and volumes serve commands that [`Device::accept`] takes, by events
+//! ([`Host::wake`], [`Device::event`]), and hold a bus from [`Device::granted`] on. A model is one
+//! file, and a line in [`crate::description::Drive`].
 
 pub mod cloud;
 pub mod disk;

@@ -1,4 +1,4 @@
-//! A virtual disk: a request ring with workers behind it.
+//! A virtual disk: a ring with workers.
 
 use crate::device::{Command, Device, Drives, Host, Model, Outcome, Slot, Tunable, us};
 use crate::event::Wake;
@@ -78,7 +78,6 @@ struct Virtio {
     total: Nanos,
     /// Commands the hypervisor has not seen yet, if it takes them in batches.
     ring: VecDeque<u32>,
-    /// The hypervisor will poll the ring again.
     awake: bool,
     worker_busy: Nanos,
     total_busy: Nanos,
@@ -98,7 +97,6 @@ impl Virtio {
         }
     }
 
-    /// Half the cost of a notification.
     fn way(&self) -> Nanos {
         us(self.disk.notify_us / 2.0)
     }

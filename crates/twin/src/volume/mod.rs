@@ -1,4 +1,4 @@
-//! Layout of a target's bytes on its members; one file per kind of volume.
+//! A target's bytes on its members.
 
 mod mirror;
 mod raid10;

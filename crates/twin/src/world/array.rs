@@ -1,5 +1,4 @@
-//! A hardware array: its controller has memory, parity hardware and buses, so only a request's own
-//! data cross the host bus.
+//! A hardware array: only a request's own data cross the host bus.
 
 use super::World;
 use crate::bus::{Bus, BusKind, Pci};

@@ -19,11 +19,9 @@ pub(crate) struct File {
     handles: u32,
     pub members: Vec<u32>,
     pub layout: Layout,
-    /// The layout over the whole members.
     whole: Layout,
     /// First byte and bytes reserved on each member; `None` for the volume itself.
     extent: Option<(u64, u64)>,
-    /// Requested size, over all drives.
     asked: Option<u64>,
     pub size: u64,
     pub start: u64,
@@ -63,12 +61,10 @@ impl File {
         }
     }
 
-    /// First byte on each member.
     fn base(&self, log: bool) -> u64 {
         self.extent.filter(|_| !log).map_or(0, |(base, _)| base)
     }
 
-    /// The layout with any failed member.
     fn layout_now(&self, log: bool) -> Layout {
         let layout = if log { self.whole } else { self.layout };
         let base = self.base(log);
@@ -249,7 +245,6 @@ impl Files {
         self.insert(file)
     }
 
-    /// First byte and length, on every member.
     fn free(&self) -> Vec<(u64, u64)> {
         let mut taken: Vec<(u64, u64)> =
             self.slots.iter().flatten().filter_map(|file| file.extent).collect();

@@ -1,7 +1,5 @@
-//! The running computer: requests in flight, events, and the flow between layers.
-//!
-//! A source's *request* becomes *transfers* of the volume (one for direct I/O; demand reads,
-//! pre-reads and write-backs for buffered I/O), and a transfer becomes *commands* to members.
+//! The running computer: a *request* becomes *transfers* of the volume, a transfer *commands* to
+//! members.
 
 pub(crate) mod array;
 mod buffered;
@@ -54,7 +52,6 @@ pub(crate) enum Owner {
     },
     Through(u32),
     Log(u32),
-    /// The log write of a sync.
     SyncLog(u32),
     Behind,
     Rebuild,
@@ -188,7 +185,6 @@ impl Costs {
         self.call * Nanos::from(more_calls)
     }
 
-    /// The same for a transfer by the cache itself.
     fn paging(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.paging, bytes)
     }

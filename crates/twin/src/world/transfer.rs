@@ -1,5 +1,3 @@
-//! From transfers of the volume to member commands, and back.
-
 use super::{Owner, Transfer, World};
 use crate::cpu::Work;
 use crate::device::{Command, Host, Outcome};

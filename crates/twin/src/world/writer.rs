@@ -20,7 +20,6 @@ const VIEW_BYTES: u64 = 256 << 10;
 pub(crate) struct Writer {
     outstanding: u32,
     throttled: VecDeque<u32>,
-    /// Bytes the lazy writer may still write in this period.
     quota: u64,
     scan_scheduled: bool,
     active: bool,

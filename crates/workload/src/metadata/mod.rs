@@ -1,7 +1,5 @@
-//! Metadata operations: create, stat, open, rename, list and delete files.
-//!
-//! Each operation is a separately timed phase in which all threads process all files. Several
-//! rounds on new files give an interval.
+//! Metadata operations on files. Each is a timed phase in which all threads process all files;
+//! several rounds give an interval.
 
 mod plan;
 mod run;

@@ -27,7 +27,6 @@ pub enum MetadataError {
     Interrupted,
 }
 
-/// One thread's share of the files and directories.
 struct Worker<W, R> {
     work: W,
     files: Range<u32>,

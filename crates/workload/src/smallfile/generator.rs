@@ -28,10 +28,8 @@ impl FileOp {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Creates the base number of files.
     Create,
     Transact,
-    /// Deletes the remaining files.
     Delete,
 }
 
@@ -118,11 +116,8 @@ impl SmallFileCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Creating,
-    /// Before the first half (read or append) of a transaction.
     First(u32),
-    /// Before the second half (create or delete).
     Second(u32),
-    /// After both halves.
     Ending(u32),
     Deleting(u32),
     Over,

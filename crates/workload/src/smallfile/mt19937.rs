@@ -1,6 +1,5 @@
 use rand_mt::Mt;
 
-/// Words of the state.
 const WORDS: usize = 624;
 
 /// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding

@@ -48,7 +48,6 @@ pub struct SmallFilePlan {
 }
 
 impl Default for SmallFilePlan {
-    /// PostMark's own defaults.
     fn default() -> Self {
         SmallFilePlan {
             low_bytes: 500,

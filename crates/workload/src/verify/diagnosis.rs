@@ -162,7 +162,6 @@ fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     false
 }
 
-/// These are the target's initial data at this offset.
 fn is_fill(seed: u64, at: u64, unit: &[u8]) -> bool {
     let mut filled = [0; UNIT];
     machine::filled(seed, at, &mut filled);
@@ -247,7 +246,6 @@ fn first_differing_bit(a: &[u8], b: &[u8]) -> u32 {
         .map_or(0, |i| i as u32 * 8 + (a[i] ^ b[i]).trailing_zeros())
 }
 
-/// Or extends the last one of the same block.
 fn add(faults: &mut Vec<Fault>, first_of_block: usize, fault: Fault) {
     let joined = faults.len() > first_of_block
         && faults.last_mut().is_some_and(|last| {

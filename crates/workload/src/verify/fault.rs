@@ -51,7 +51,6 @@ pub enum Found {
     /// One end belongs to a generation, the rest is unrelated.
     Part {
         generation: u32,
-        /// Offset of the boundary.
         at: u32,
         /// The generation's part comes first.
         first: bool,

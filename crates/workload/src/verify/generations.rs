@@ -1,4 +1,4 @@
-//! Tracks the generations that each block may have.
+//! The generations that each block may have.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -82,21 +82,17 @@ impl fmt::Display for Expected {
     }
 }
 
-/// A write that may have left its data in a block.
 #[derive(Debug, Clone, Copy)]
 struct Write {
     generation: u32,
-    /// Counted in events of this block.
     began: u64,
     ended: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Open {
-    /// Not yet replaced, in order of their start.
     writes: Vec<Write>,
     events: u64,
-    /// The latest start of a completed write.
     replaced_until: u64,
 }
 
@@ -190,7 +186,6 @@ impl Generations {
         Expected { unknown, ..expected }
     }
 
-    /// Sets the only generation of `block`, from a log.
     pub(crate) fn settle(&mut self, block: u64, generation: u32) {
         self.newest[block as usize] = generation;
         self.open.remove(&block);

@@ -1,11 +1,9 @@
-//! The log of started and ended writes, from which verification resumes.
+//! The log of writes, from which verification resumes. Little-endian header of 56 bytes:
+//! `HPVERIFY`, version (4), block size (4), seed (8), first block's offset (8), blocks (8), 1 or 0
+//! (4) for a known fill seed, fill seed (8), CRC-32C. Version 1 has no fill seed.
 //!
-//! Numbers are little-endian. The header has 56 bytes: `HPVERIFY`, version (4), block size (4), the
-//! run's seed (8), offset of the first block (8), number of blocks (8), 1 or 0 (4) for a known or
-//! unknown fill seed, fill seed (8), CRC-32C of the 52 bytes before it. Version 1 has no fill seed
-//! and a header of 48 bytes. Records of 16 bytes follow: the block times four plus the kind (8),
-//! the generation (4), the CRC-32C of the seed and these 12 bytes. Kinds are 0 settled, 1 begun, 2
-//! done, 3 failed.
+//! Records of 16 bytes: block times four plus kind (8), generation (4), CRC-32C of seed and these
+//! 12 bytes. Kinds: 0 settled, 1 begun, 2 done, 3 failed.
 
 use super::generations::{Expected, Generations};
 use super::unit::{half, word};
@@ -16,7 +14,6 @@ use std::sync::Mutex;
 const MAGIC: &[u8; 8] = b"HPVERIFY";
 const VERSION: u32 = 2;
 const HEADER: usize = 56;
-/// Header size of version 1.
 const HEADER_1: usize = 48;
 const RECORD: usize = 16;
 
@@ -27,7 +24,6 @@ enum Kind {
     /// The write is about to be issued.
     Begun = 1,
     Done = 2,
-    /// The write failed, or its result is unknown.
     Failed = 3,
 }
 
@@ -135,7 +131,6 @@ impl<W: Write> Log<W> {
     }
 }
 
-/// Writes that lead to this expectation.
 fn as_writes(expected: &Expected) -> Vec<(Kind, u32)> {
     if !expected.mixed() {
         return vec![(Kind::Settled, expected.newest)];

@@ -1,10 +1,7 @@
-//! Self-describing blocks, and a record of what was written, so every read can be checked.
+//! Self-describing blocks: each sector carries run, offset, generation and checksum. The
+//! [`Verifier`] knows every block's generation; with a [`Log`] it resumes after a kill.
 //!
-//! Each sector carries the run, the offset, the generation and a checksum; its body follows from
-//! them. The [`Verifier`] remembers every block's generation, so it distinguishes flipped, torn,
-//! misdirected, lost, stale and foreign data. With a [`Log`] verification resumes after a kill.
-//!
-//! It costs processor time and takes a lock per request: do not measure with it.
+//! It costs processor time and a lock per request: do not measure with it.
 
 mod diagnosis;
 mod fault;
@@ -32,13 +29,11 @@ pub const UNIT_BYTES: u32 = 512;
 /// 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
-/// See [`derive()`].
 const PURPOSE_VERIFY: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
     base: u64,
-    /// In bytes.
     request: u32,
     blocks: u64,
 }
@@ -79,7 +74,6 @@ pub struct Verifier {
     /// Another for each run, so blocks of an earlier one are not accepted.
     seed: u64,
     grid: Grid,
-    /// Seed of the target's initial data, if known.
     fill_seed: Option<u64>,
     generations: Mutex<Generations>,
 }

@@ -1,5 +1,3 @@
-//! The requests to simulate a cache with: a trace or a workload.
-
 use crate::failure::Failure;
 use clap::Args;
 use files::Input;

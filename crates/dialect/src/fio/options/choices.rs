@@ -1,5 +1,3 @@
-//! Options whose values have a syntax of their own: request sizes, distributions, percentiles.
-
 use super::jobfile::cut;
 use super::kinds::{Distribution, FileService, Zone};
 use super::trace::Trace;
@@ -8,7 +6,6 @@ use machine::units::show_size;
 use std::sync::Arc;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
-/// Maximum number of files of a job.
 pub(crate) const MAX_FILES: u64 = 1024;
 const MAX_CPU: u64 = 8191;
 /// Maximum number of percentiles, as in fio.

@@ -15,7 +15,6 @@ pub struct CommandPriority {
     by_size: [Vec<OfSize>; 2],
 }
 
-/// Percentage of the requests of this size that get a priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OfSize {
     bytes: u64,

@@ -1,5 +1,3 @@
-//! The arguments of `halfpower fio`.
-
 use super::error::FioError;
 use super::jobfile::{At, JobFile, Section, Setting, World, cut};
 use super::table::{is_flag, names};
@@ -70,7 +68,6 @@ pub struct Command {
     pub option_help: Option<String>,
 }
 
-/// fio program options that are not supported, with a hint.
 const REFUSED: [(&str, &str); 6] = [
     ("server", EACH_MACHINE),
     ("client", EACH_MACHINE),
@@ -82,7 +79,6 @@ const REFUSED: [(&str, &str); 6] = [
 
 const EACH_MACHINE: &str = "run halfpower on each machine at the same time (ssh, or pdsh for many) and put the reports together";
 
-/// Program options, which may be shortened like those of jobs.
 const PROGRAM: [&str; 22] = [
     "idle-prof",
     "output",
@@ -276,7 +272,6 @@ impl Command {
         Ok(())
     }
 
-    /// Adds a job option to the job named last, or to the global section.
     fn setting(&mut self, name: &str, value: Option<String>) {
         if self.sections.is_empty() {
             self.sections.push(Section {

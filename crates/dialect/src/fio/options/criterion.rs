@@ -63,7 +63,6 @@ impl Criterion {
         self.duration_ns > 0
     }
 
-    /// Number of rates that must be steady together.
     pub(crate) fn window(&self) -> usize {
         self.duration_ns.div_ceil(STEP_NS) as usize
     }

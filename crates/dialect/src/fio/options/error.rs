@@ -1,5 +1,3 @@
-//! Errors that end a fio run.
-
 /// Reason for a missing result.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
@@ -15,7 +13,7 @@ pub enum FioError {
 }
 
 impl FioError {
-    /// Whether the input is at fault (exit code 2) rather than the run (exit code 1).
+    /// The input is at fault (exit code 2), not the run (1).
     pub fn is_usage(&self) -> bool {
         match self {
             FioError::Usage(_) => true,

@@ -1,5 +1,3 @@
-//! The options of one job, with fio's defaults.
-
 use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
@@ -382,7 +380,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How blocks are verified.
     pub(crate) fn verifies(&self) -> Option<Method> {
         // The null engine stores no data to read.
         self.verify.filter(|_| self.engine.does_io())

@@ -1,5 +1,3 @@
-//! Option values that are enumerations or belong together.
-
 use machine::Engine;
 
 /// fio's engine names; the usual name of an engine comes first.
@@ -82,7 +80,6 @@ pub enum FileService {
 }
 
 impl FileService {
-    /// Whether some files are drawn more often than others.
     pub(crate) fn is_skewed(self) -> bool {
         matches!(self, FileService::Zipf(_) | FileService::Pareto(_) | FileService::Normal(_))
     }
@@ -198,9 +195,7 @@ pub enum Unified {
 /// Which jobs `exitall` ends when one is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitWhat {
-    /// Those of its reporting group.
     Group,
-    /// All that run with it.
     Stonewall,
     /// These, and all that would run after them.
     All,

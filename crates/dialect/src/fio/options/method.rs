@@ -1,5 +1,3 @@
-//! `verify`: the methods.
-
 use super::value::Reason;
 
 /// Bytes of the header before the checksum.
@@ -87,7 +85,6 @@ impl Method {
             .map_or((0, 0), |&(_, _, number, bytes)| (number, bytes))
     }
 
-    /// Bytes of the header with its checksum.
     pub(crate) fn header_bytes(self) -> usize {
         if matches!(self, Method::Pattern | Method::Nothing) { 0 } else { HEADER + self.facts().1 }
     }

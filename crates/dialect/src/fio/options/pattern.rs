@@ -103,7 +103,6 @@ fn pattern_file(path: &str) -> Option<Vec<u8>> {
     Some(bytes).filter(|bytes| !bytes.is_empty())
 }
 
-/// Splits off the first part of a pattern.
 fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
     if let Some(named) = text.strip_prefix('\'') {
         let (path, after) = named.split_once('\'')?;

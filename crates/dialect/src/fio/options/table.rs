@@ -40,7 +40,6 @@ pub(crate) enum Group {
     Report,
 }
 
-/// Checks an ignored value.
 fn check_form(form: Form, value: Option<&str>, kb_base: u64) -> ParseResult {
     let given = value.filter(|value| !value.is_empty());
     let text = given.ok_or("it has no value; write one after the =");
@@ -351,7 +350,6 @@ pub(crate) fn canonical(name: &str) -> &str {
     }
 }
 
-/// Names of all options of jobs.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(Row::names)
 }
@@ -393,7 +391,6 @@ impl Options {
 }
 
 impl Options {
-    /// Stores the sizes of reads, of writes and of trims.
     fn set_blocks(&mut self, sizes: Result<[SizeMix; 3], Reason>) -> ParseResult {
         let [read, write, trim] = sizes?;
         (self.blocks, self.trim_blocks) = ([read, write], trim);
@@ -426,7 +423,6 @@ fn unknown(name: &str) -> Reason {
     }
 }
 
-/// The supported option with the closest spelling, if any is close.
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_").to_ascii_lowercase();
     let known = ROWS.iter().filter(|row| !matches!(row.takes, Refused(_))).flat_map(Row::names);

@@ -22,7 +22,6 @@ pub struct Tolerated {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Errors([u64; 3]);
 
-/// Linux's error names that job files may use.
 const NAMES: [(&str, i32); 27] = [
     ("EPERM", 1),
     ("ENOENT", 2),
@@ -54,7 +53,6 @@ const NAMES: [(&str, i32); 27] = [
 ];
 
 impl Errors {
-    /// Parses names or numbers, separated by colons.
     fn named(text: &str) -> Result<Errors, Reason> {
         let mut errors = Errors::default();
         for word in text.split(':').map(str::trim).filter(|word| !word.is_empty()) {

@@ -23,7 +23,6 @@ const TRACE: Input = Input::new("a trace", 16 << 30);
 /// Maximum length of a line: a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
-/// Maximum files of a trace.
 const MAX_FILES: usize = 1024;
 const MICROSECOND_NS: u64 = 1000;
 
@@ -203,7 +202,6 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Whether the trace has trims that are not skipped.
     pub(crate) fn trims(&self) -> bool {
         let trims =
             |trace: &Arc<Trace>| trace.entries.iter().any(|entry| entry.action == Action::Trim);
@@ -239,7 +237,6 @@ impl Replay {
     }
 }
 
-/// Formats a trace: the issued requests by time, each with the path of its file.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut text = String::from("fio version 3 iolog\n");

@@ -87,7 +87,6 @@ impl Amount {
     }
 }
 
-/// Parses a size, or a percentage of the file.
 pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
     // Programs that write job files with an INI library double the percent sign.
     match text.strip_suffix("%%").or_else(|| text.strip_suffix('%')) {
@@ -144,7 +143,6 @@ pub(crate) fn by_direction<T: Clone>(
     by_direction_with_trims(text, parse).map(|[read, write, _]| [read, write])
 }
 
-/// The same with trims.
 pub(crate) fn by_direction_with_trims<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
@@ -163,7 +161,6 @@ pub(crate) fn by_direction_with_trims<T: Clone>(
     Ok([read, write, trim])
 }
 
-/// A range, or one value for both ends.
 pub(crate) fn ends<T: PartialOrd + Copy>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,

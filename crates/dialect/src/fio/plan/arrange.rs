@@ -20,7 +20,6 @@ pub enum Found {
     File(u64),
     /// A file from an earlier run, which may be laid out again.
     Made(u64),
-    /// A block device of this many bytes.
     Device(u64),
     /// `/dev/null` or `/dev/zero`: any size, no data to lose.
     Endless,
@@ -280,12 +279,10 @@ fn region(
 }
 
 impl Arrangement {
-    /// Size of the smallest of a clone's files.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         clone.files.iter().map(|&file| self.files[file].bytes).min().unwrap_or(0)
     }
 
-    /// Size of all of a clone's files, which its stream sees as one.
     pub(crate) fn bytes(&self, clone: &ClonePlan) -> u64 {
         self.file_bytes(clone) * clone.files.len() as u64
     }
@@ -375,7 +372,6 @@ impl Arrangement {
         Ok(())
     }
 
-    /// Index of a job's file in the list, adding it if new.
     fn file(&mut self, job: &Job, path: PathBuf, found: Found, end: u64) -> usize {
         let options = &job.options;
         let fills = options.reads || options.overwrite || options.engine.is_mapped();

@@ -8,7 +8,6 @@ use crate::fio::options::kinds::{Distribution, FileService, SyncMode};
 use crate::fio::options::method::Method;
 use machine::units::show_size;
 
-/// Refuses conflicting options, and warns of some that fio accepts silently.
 pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_requests(job, warnings)?;
     check_engine(job, warnings)?;
@@ -32,7 +31,6 @@ pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
     Ok(())
 }
 
-/// A trace is replayed unchanged.
 fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.replay.trims() {
@@ -281,7 +279,6 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Checks zones of the file, strided or drawn.
 fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     let options = &job.options;
     if options.strides.are_on() {

@@ -58,7 +58,6 @@ impl Job {
         self.options.trims || self.options.replay.trims()
     }
 
-    /// Whether to save how far it wrote.
     pub(crate) fn saves_state(&self) -> bool {
         let options = &self.options;
         options.state_save
@@ -83,7 +82,6 @@ impl Job {
             || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
     }
 
-    /// Request sizes of the operations that the job uses.
     fn used(&self) -> impl Iterator<Item = &SizeMix> {
         let used = [self.options.reads, self.options.writes];
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
@@ -153,7 +151,6 @@ impl Job {
         self.spreads() && !self.options.no_random_map
     }
 
-    /// Whether a request may overlap part of another one.
     pub(crate) fn overlaps(&self) -> bool {
         self.may_overlap() && !self.covers()
     }
@@ -239,7 +236,6 @@ fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     Ok(())
 }
 
-/// The options of the global sections.
 pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
     let mut options = Options::default();
     sections.iter().try_for_each(|section| apply(&mut options, &section.settings))?;

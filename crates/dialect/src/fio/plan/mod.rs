@@ -1,4 +1,4 @@
-//! The meaning of the options: jobs, their files, and the workloads they ask for. No I/O.
+//! The meaning of options: jobs, files, workloads. No I/O.
 
 pub(super) mod arrange;
 pub(super) mod checks;

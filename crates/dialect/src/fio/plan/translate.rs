@@ -1,4 +1,4 @@
-//! Translates a job into a halfpower workload.
+//! A job as a halfpower workload.
 
 use super::arrange::{Arrangement, ClonePlan};
 use super::jobs::Job;
@@ -56,7 +56,6 @@ pub(crate) fn hint(job: &Job) -> Hint {
     }
 }
 
-/// State of the page cache for a job's files when it begins.
 fn cache(job: &Job) -> CacheState {
     match (job.options.pre_read, job.options.invalidate) {
         (true, _) => CacheState::Warm,
@@ -65,7 +64,6 @@ fn cache(job: &Job) -> CacheState {
     }
 }
 
-/// How a clone distributes its requests over its files.
 pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     // With io_size or a time, passes continue until the limit.
     let passes =

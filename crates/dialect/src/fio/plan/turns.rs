@@ -32,22 +32,15 @@ pub(crate) struct FileTurns {
     seed: u64,
     /// Length of a sequential run and of the gap after it, in bytes; gap 0: none.
     stride: (u64, u64),
-    /// Zones in which random offsets are drawn.
     zones: Vec<Zone>,
-    /// Draws offsets from a normal distribution and hashes them.
     bell: Option<Normal>,
-    /// Random offsets of one zone after the other.
     rounds: Option<Rounds>,
-    /// Offsets are multiples of this many bytes.
     align: u64,
     /// Requests differ in size, and each goes to the next file.
     differ: bool,
-    /// The same within a single file.
     spread: Option<Arc<Spread>>,
     /// Sequential requests after each random offset.
     run: u64,
-    /// Percent of reads and of writes at random offsets; the others continue where the last one
-    /// ended.
     random_percent: [u8; 2],
     /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
     /// 0: no overlap.
@@ -60,7 +53,6 @@ pub(crate) struct FileTurns {
     state: Option<Arc<Mutex<State>>>,
 }
 
-/// Draws the file of a request.
 #[derive(Debug, Clone)]
 enum FileDraw {
     Even(u64),
@@ -98,7 +90,6 @@ impl FileDraw {
     }
 }
 
-/// Ends of the passes of a mix with gaps.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
     /// At this offset nothing is left for the direction's next request.
@@ -170,7 +161,6 @@ struct State {
     /// Files that had no room when it was their turn.
     full: Vec<bool>,
     writes: u64,
-    /// The file whose turn the last sync took.
     sync_file: Option<u32>,
 }
 
@@ -268,7 +258,6 @@ impl FileTurns {
         }
     }
 
-    /// First byte and length of the region that the stream sees.
     pub(crate) fn region(&self) -> (u64, u64) {
         if (self.service == FileService::Sequential && self.files > 1) || self.differ {
             return self.part;
@@ -297,7 +286,6 @@ impl FileTurns {
         self.in_turn(request)
     }
 
-    /// Moves a request to the next file in turn.
     #[inline(always)]
     fn in_turn(&self, request: &mut Request) -> bool {
         if self.files > 1 {
@@ -397,7 +385,6 @@ impl FileTurns {
         0
     }
 
-    /// Offset in its part of the next request when zones are visited in turn.
     fn in_a_round(&self, rounds: Rounds, state: &mut State) -> u64 {
         let number = state.drawn;
         state.drawn += 1;

@@ -1,5 +1,3 @@
-//! Figures of one direction, or of all combined, in fio's layout.
-
 use crate::fio::options::job_options::Options;
 use crate::fio::run::result::{CloneStats, Entry, FioResult};
 use crate::fio::run::stream_stats::BySide;
@@ -82,7 +80,6 @@ pub(crate) struct PriorityReport {
 }
 
 impl PriorityReport {
-    /// The kind of latency with class and level, and the latencies.
     pub(crate) fn named(&self) -> Option<(String, &Latency)> {
         let (kind, latency) = self
             .clat_ns

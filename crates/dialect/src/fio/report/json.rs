@@ -122,7 +122,6 @@ struct OurJob<'a> {
     point: &'a Point,
 }
 
-/// Resources used by jobs that ran together.
 #[derive(Serialize)]
 struct OurGroup<'a> {
     jobnames: Vec<&'a str>,
@@ -316,7 +315,6 @@ fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f
     Ordered(bands)
 }
 
-/// Activity of the devices over all sets of jobs.
 pub(crate) fn disks(result: &FioResult) -> Vec<DiskReport> {
     let mut sums: Vec<(DiskUse, u64)> = Vec::new();
     for group in &result.groups {

@@ -1,5 +1,3 @@
-//! fio's logs: a line for each window, or for each request.
-
 use super::histlog;
 use crate::fio::options::kinds::WindowValue;
 use crate::fio::options::trace::{self, Entry as TraceEntry};
@@ -24,7 +22,6 @@ enum Kind {
 }
 
 impl Kind {
-    /// Value of a window of `width` ns that has requests.
     fn of_window(self, sum: Sum, width: u64) -> u64 {
         let per_s = sum.requests as f64 * 1e9 / width.max(1) as f64;
         match self {
@@ -86,7 +83,6 @@ pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Traces of the issued requests, one for each path.
 fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut traces: Vec<(PathBuf, Vec<(PathBuf, TraceEntry)>)> = Vec::new();
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);

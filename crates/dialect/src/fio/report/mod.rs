@@ -1,5 +1,3 @@
-//! fio's reports and logs of a result.
-
 pub(super) mod debug;
 pub(super) mod direction;
 pub(super) mod histlog;

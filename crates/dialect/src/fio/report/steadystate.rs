@@ -1,9 +1,6 @@
-//! How steady a job was, in fio's JSON format.
-
 use crate::fio::run::steady::Steady;
 use serde::Serialize;
 
-/// How steady a job was, in fio's JSON format.
 #[derive(Serialize)]
 pub(crate) struct SteadyReport {
     ss: String,

@@ -1,4 +1,4 @@
-//! fio's terse report: a line of figures, separated by semicolons, for each entry.
+//! A line of figures per entry, separated by semicolons.
 
 use super::direction::Ordered;
 use super::direction::{Direction, Latency};
@@ -6,7 +6,6 @@ use super::json::{self, JobReport};
 use crate::fio::run::result::{Entry, FioResult};
 use std::fmt::Write;
 
-/// Number of percentiles in a line.
 const PERCENTILES: usize = 20;
 
 /// Formats the report in a version of the layout, from 2 to 5.
@@ -106,7 +105,6 @@ fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<St
     fields
 }
 
-/// CPU use, depths and the distribution of latencies.
 fn of_machine(report: &JobReport) -> Vec<String> {
     let mut fields: Vec<String> =
         [report.usr_cpu, report.sys_cpu].map(|percent| format!("{percent:.6}%")).into();

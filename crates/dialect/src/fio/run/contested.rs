@@ -86,7 +86,6 @@ impl Contested {
 #[derive(Debug, Clone)]
 pub(crate) struct Contest {
     all: Arc<Contested>,
-    /// The run's number of each of its files.
     files: Arc<[usize]>,
     maker: Option<usize>,
 }

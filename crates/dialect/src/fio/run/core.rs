@@ -29,11 +29,9 @@ pub(crate) struct Core {
     pub(crate) is_led: bool,
     /// A sync to make next, and the file that it is for (`None`: all files).
     pub(crate) due: Option<(Stability, Option<u32>)>,
-    /// The pending sync is not one of the syncs between writes.
     pub(crate) between_passes: bool,
     /// The files have no room for another request, or a limit ended the stream.
     pub(crate) ended: bool,
-    /// The stream was just ended because the files have no room.
     pub(crate) is_full: bool,
     /// Whether the stream runs until the disk is full, and whether it is full now.
     pub(crate) fills: bool,
@@ -43,11 +41,8 @@ pub(crate) struct Core {
     /// nothing does.
     pub(crate) passed: u64,
     pub(crate) pass_bytes: u64,
-    /// The requests in flight are those of the verification.
     pub(crate) reads_back: bool,
-    /// A feature found a reason to fail.
     pub(crate) fails: bool,
-    /// A feature ended the stream.
     pub(crate) leaves: bool,
     pub(crate) checks: bool,
     pub(crate) gives_priorities: bool,
@@ -55,7 +50,6 @@ pub(crate) struct Core {
     pub(crate) pattern: Box<[u8]>,
 }
 
-/// The request in a slot.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Slot {
     pub(crate) at: Nanos,
@@ -71,7 +65,6 @@ pub(crate) struct Slot {
     pub(crate) effective: u16,
 }
 
-/// A request issued now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Issue {
     pub(crate) request: Request,
@@ -160,13 +153,11 @@ impl Core {
         }
     }
 
-    /// Whether the stream issues nothing more.
     #[inline(always)]
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
         self.ended || self.stream.is_over(now)
     }
 
-    /// The step of a stream that issues nothing more.
     pub(crate) fn over(&self) -> Next {
         if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion }
     }
@@ -260,7 +251,6 @@ impl Core {
         self.over()
     }
 
-    /// A request of a mix whose directions have their own schedules.
     fn next_rated(&mut self, now: Nanos) -> Next {
         let over = self.stream.is_over(now) || self.in_flight == self.depth();
         let Some(rates) = self.rates.as_mut().filter(|_| !over) else {
@@ -282,7 +272,6 @@ impl Core {
         next
     }
 
-    /// Returns the guide's next step, for a free slot.
     fn follow(&mut self, now: Nanos) -> Next {
         if self.guide.is_none() {
             return self.next_rated(now);
@@ -415,7 +404,6 @@ impl Core {
         true
     }
 
-    /// Records a sync; returns its kind, unless it only dropped the cache.
     pub(crate) fn synced(&mut self, began: Nanos, ended: Nanos) -> Option<Stability> {
         let (due, _) = self.due.take()?;
         if due == Stability::Uncached {

@@ -50,7 +50,6 @@ pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     plan.warnings.extend(said);
 }
 
-/// Refuses sets of jobs whose buffers do not fit in memory.
 fn check_memory<M: Machine>(
     machine: &M,
     plan: &Plan,
@@ -346,7 +345,6 @@ impl Drop for MadeDirectories {
     }
 }
 
-/// Specifies how to open a file, and how to create it if missing.
 fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     let simulated = is_twin(&file.path);
     TargetSpec {

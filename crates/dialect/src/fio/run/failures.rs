@@ -1,5 +1,3 @@
-//! Failed requests, and why a job failed.
-
 use crate::fio::options::tolerated::{Errors, ILLEGAL_SEQUENCE};
 use machine::Completion;
 

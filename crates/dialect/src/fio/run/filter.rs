@@ -1,6 +1,5 @@
-//! Features of a job that hold, watch or end its stream. A stream has only those that were asked
-//! for, in this order: steady rate, verification, common end, pauses, flow, limits, syncs,
-//! batches, priorities, trace.
+//! Features that hold, watch or end a stream, only those asked for, in this order: steady rate,
+//! verification, common end, pauses, flow, limits, syncs, batches, priorities, trace.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;
@@ -10,7 +9,6 @@ use machine::{Completion, Nanos, Next, Request, Stability};
 /// One feature. No method has a default, so that a new one is considered for every feature:
 /// [`ignores`](ignores!) lists those that a feature does not need.
 pub(crate) trait Filter: Send {
-    /// The stream starts.
     fn begin(&mut self, core: &Core);
 
     /// A step before the next request; `None`: go on.
@@ -27,19 +25,16 @@ pub(crate) trait Filter: Send {
 
     fn synced(&mut self, core: &mut Core, what: Stability, began: Nanos, ended: Nanos);
 
-    /// A sync that the stream owes at its end.
     fn owes(&mut self, core: &Core) -> Option<Stability>;
 
     /// The stream will issue nothing more; `done`: it made all of its requests.
     fn left(&mut self, done: bool);
 
-    /// The stream fails.
     fn fails(&mut self);
 
     /// A read of the verification ended ([`Core::reads_back`]).
     fn read_back(&mut self, completion: Completion, now: Nanos);
 
-    /// Changes the data of a write.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
     fn check(&mut self, core: &mut Core, slot: u32, data: &[u8]);

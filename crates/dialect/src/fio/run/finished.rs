@@ -1,5 +1,3 @@
-//! A stream that has ended.
-
 use super::contested::Contest;
 use super::pending_verify::Piece;
 use super::stream_stats::StreamStats;

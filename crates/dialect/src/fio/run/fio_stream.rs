@@ -41,9 +41,7 @@ pub(crate) struct FioStream {
 /// State that a stream shares with others, or that only its set of jobs knows.
 #[derive(Default)]
 pub(crate) struct StreamState {
-    /// Ends when this watch finds a steady rate.
     pub(crate) watch: Option<Arc<Watch>>,
-    /// Files in which requests may overlap.
     pub(crate) contest: Option<Contest>,
     pub(crate) verify: Option<Verification>,
     pub(crate) exit: Option<Exit>,
@@ -149,7 +147,6 @@ impl FioStream {
         self.filters.iter_mut().for_each(|filter| filter.left(done));
     }
 
-    /// Announces a failure that a feature found.
     #[inline(always)]
     fn announce(&mut self) {
         if std::mem::take(&mut self.core.fails) {

@@ -77,7 +77,6 @@ impl Flow {
         &self.group.members[self.member]
     }
 
-    /// Announces that the stream will start together with the others.
     pub(crate) fn expect(&mut self) {
         self.own().streams.fetch_add(1, Ordering::Relaxed);
         self.joined = true;

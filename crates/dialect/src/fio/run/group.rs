@@ -1,5 +1,3 @@
-//! A set of jobs that run together: their streams, one run of them, and reading back afterwards.
-
 use super::backlog::BacklogInterval;
 use super::contested::{Contest, Contested};
 use super::coordination::Watches;
@@ -71,7 +69,6 @@ impl<'a, M: Machine> Group<'a, M> {
         &self.jobs[clone.job.1]
     }
 
-    /// Combined storage facts of all files of these clones.
     pub(crate) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
         let mut files: Vec<usize> = Vec::new();
         clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
@@ -388,7 +385,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok((recorders, watches))
     }
 
-    /// The offsets that a clone's streams wrote, from their sequence.
     fn walk(
         &self,
         clone: &ClonePlan,
@@ -410,7 +406,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(Walk::new(sequence, turns, requests, job.sizes().and(clone.limit_bytes), repeats))
     }
 
-    /// Returns what a clone follows instead of its own sequence.
     fn guide(&self, clone: &ClonePlan, seed: u64) -> Result<Option<Guide>, FioError> {
         let job = self.job_of(clone);
         if let Some(trace) = &job.options.trace {
@@ -435,7 +430,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
     }
 
-    /// Reads back and checks what the jobs wrote, if requested; the results are by clone number.
     fn read_back(
         &self,
         recorders: &mut [Finished],
@@ -529,7 +523,6 @@ pub(crate) fn streams_of(job: &Job) -> u32 {
     translate::engine(job).workers(job.effective_depth())
 }
 
-/// Combined facts of all targets.
 fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option<TargetFacts> {
     let mut whole = each.next()?.clone();
     for facts in each {

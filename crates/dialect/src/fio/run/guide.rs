@@ -6,7 +6,6 @@ use machine::{Nanos, Op, Request, Stability};
 use std::sync::Arc;
 use workload::Sequence;
 
-/// Replaces a stream's own sequence.
 #[derive(Debug)]
 pub(crate) enum Guide {
     Trace(TracePlayer),
@@ -85,7 +84,6 @@ pub(crate) struct TracePlayer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceStep {
     Request(Entry),
-    /// Of the file with this index.
     Sync(Stability, u32),
     Later(Nanos),
     Over,

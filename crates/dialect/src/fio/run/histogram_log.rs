@@ -18,7 +18,6 @@ fn bin(ns: u64) -> usize {
 /// The requests of one direction that ended in one interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
-    /// End of the interval, since the start of the measured part.
     pub(crate) end_ns: Nanos,
     pub(crate) side: u8,
     pub(crate) bytes: u32,

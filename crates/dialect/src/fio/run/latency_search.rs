@@ -32,9 +32,7 @@ pub(crate) struct Search {
     since: Nanos,
     done: u64,
     late: u64,
-    /// Waiting for requests issued at another depth.
     drains: bool,
-    /// The depth is found, and whether its measured part has begun.
     found: bool,
     measures: bool,
 }

@@ -15,7 +15,6 @@ const SETTLES_NS: Nanos = 2_000_000_000;
 /// Why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// A request took this long.
     Latency(Nanos),
     Rate {
         /// In bytes per second instead of requests.
@@ -59,11 +58,9 @@ impl StopReason {
 #[derive(Debug, Clone)]
 pub(crate) struct RateWatch {
     min_rates: MinRates,
-    /// Rates are not checked before this.
     settled_at: Nanos,
     /// Requests and bytes so far, of reads and of writes.
     done: [[u64; 2]; 2],
-    /// The last time a rate was measured, and the totals then.
     last: [Option<(Nanos, [u64; 2])>; 2],
 }
 

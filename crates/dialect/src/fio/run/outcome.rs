@@ -1,5 +1,3 @@
-//! Turns the records of a set's streams into the results of its jobs.
-
 use super::failures::{Failures, JobError};
 use super::finished::Finished;
 use super::group::{Group, seed, streams_of};
@@ -142,7 +140,6 @@ struct JobRecords {
     bytes: [u64; 2],
 }
 
-/// Start of a job's measured part, and the syncs at the ends of its streams.
 struct JobTimes {
     began: Nanos,
     /// The latest start of a final sync, when all data is written, and the latest end.
@@ -222,7 +219,6 @@ fn share(usage: &Usage, part: f64) -> Usage {
     Usage { cpu, device: None, shared_device: usage.device, block_bytes: None, ..usage.clone() }
 }
 
-/// Bytes that a job read and wrote, and whether it bypassed the page cache.
 type Traffic = ([u64; 2], bool);
 
 /// Adds the bytes of a stream by operation, including the ramp. The record splits only the
@@ -294,7 +290,6 @@ fn clone_result(
     }
 }
 
-/// Adds another stream of a clone.
 fn join(sum: &mut CloneResult, other: CloneResult) {
     sum.recorded.add(&other.recorded);
     if let (Some((_, sums)), Some((_, parts))) = (&mut sum.log, other.log) {

@@ -20,7 +20,6 @@ pub(crate) struct Pauses {
     blocks: Option<u64>,
     io_ns: Nanos,
     issued: u64,
-    /// End of the last pause.
     until: Nanos,
     /// The rate does not catch up with the pauses.
     ignored: bool,
@@ -79,11 +78,8 @@ impl Filter for Pauses {
 /// The common end of jobs with `exitall`.
 #[derive(Debug, Clone)]
 pub(crate) struct Exit {
-    /// This stream ends when one of these is set.
     pub(crate) ends_if: [Arc<AtomicBool>; 2],
-    /// Set when this stream is done.
     pub(crate) sets: Option<Arc<AtomicBool>>,
-    /// Set when it fails.
     pub(crate) sets_on_error: Option<Arc<AtomicBool>>,
 }
 
@@ -103,16 +99,13 @@ impl Filter for Exit {
     ignores!(begin issued idle completed synced owes read_back fill check finish);
 }
 
-/// Submits and replaces requests in groups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batching {
     submit: u32,
     /// Completions to wait for before replacing any.
     complete: u32,
     filling: bool,
-    /// Issued since the last submission.
     row: u32,
-    /// Completed since the last filling.
     done: u32,
 }
 
@@ -180,7 +173,6 @@ impl Filter for Batching {
 /// Reports a stream's rate to a watch, and ends the stream when the watch finds that rate steady.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
-    /// End of the current second, and its number.
     end: Nanos,
     second: u64,
     sums: [u64; 2],
@@ -188,12 +180,10 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// The first second begins `after` the start of the measured part.
     pub(crate) fn new(watch: Arc<Watch>, after: Nanos) -> Watched {
         Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false }
     }
 
-    /// Reports the seconds that have passed.
     #[inline]
     fn report_until(&mut self, now: Nanos) {
         while now >= self.end {

@@ -1,5 +1,3 @@
-//! Recorded writes, to be read back.
-
 use super::contested::Contest;
 use super::verify::CloneVerify;
 use machine::{Nanos, Op, Request};
@@ -28,7 +26,6 @@ impl Piece {
         self.target == other.target && self.offset < other.end() && other.offset < self.end()
     }
 
-    /// The request that reads it.
     pub(crate) fn reading(&self, slot: u32) -> Request {
         Request { op: Op::Read, target: self.target, offset: self.offset, len: self.len, slot }
     }
@@ -48,7 +45,6 @@ fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
 }
 
 impl Read {
-    /// A read about to be issued.
     pub(crate) fn of(piece: Piece, since: Nanos, contest: Option<&Contest>) -> Read {
         Read { piece: Some(piece), since, write: write_of(contest, &piece) }
     }

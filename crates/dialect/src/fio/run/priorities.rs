@@ -1,5 +1,3 @@
-//! Priorities of a stream's requests.
-
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
 use super::stream_stats::TRIM;
@@ -16,7 +14,6 @@ pub(crate) struct Priorities {
     asked: CommandPriority,
     seed: u64,
     drawn: u64,
-    /// The job's priority.
     usual: u16,
 }
 

@@ -1,4 +1,4 @@
-//! The rates of a mix: as in fio, each direction has its own schedule.
+//! A schedule per direction, as in fio.
 
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Op, Request};
@@ -10,7 +10,6 @@ const PURPOSE_ARRIVALS: u64 = 0xa772;
 #[derive(Debug)]
 pub(crate) struct Rates {
     schedules: [Option<Schedule>; 2],
-    /// Directions that the mix has at all.
     used: [bool; 2],
     /// Sizes of reads and writes, if they differ.
     sizes: Option<[SizeDraw; 2]>,
@@ -18,11 +17,9 @@ pub(crate) struct Rates {
     drawn: u64,
 }
 
-/// Times at which the requests of a direction are due.
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     ns_per_byte: f64,
-    /// Nanoseconds of a request of the smallest size.
     interval_ns: f64,
     next_ns: f64,
     poisson: bool,
@@ -100,7 +97,6 @@ impl Rates {
         }
     }
 
-    /// Time from this request to the next one of its direction.
     fn step(&mut self, side: usize, bytes: u32) -> f64 {
         match self.schedules[side] {
             Some(Schedule { poisson: true, interval_ns, .. }) => {

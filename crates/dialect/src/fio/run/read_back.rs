@@ -1,5 +1,3 @@
-//! Reads back what a stream wrote, after its run.
-
 use super::contested::Contest;
 use super::pending_verify::{Piece, Read};
 use super::result::CloneStats;
@@ -10,19 +8,15 @@ use measure::histogram::Histogram;
 use std::collections::HashSet;
 use workload::Sequence;
 
-/// A source of the writes of a stream.
 pub(crate) enum Written {
-    /// The offsets of its sequence.
     Walk(Box<Walk>),
     /// Recorded offsets.
     Pieces(std::vec::IntoIter<Piece>),
 }
 
-/// Repeats the sequence of a stream.
 pub(crate) struct Walk {
     sequence: Sequence,
     turns: FileTurns,
-    /// Requests of the sequence not yet walked.
     left: u64,
     left_bytes: u64,
     /// Offsets already read, if writes may repeat them: as in fio, each is read once.

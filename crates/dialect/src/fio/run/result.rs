@@ -1,5 +1,3 @@
-//! The result of a run.
-
 use super::failures::{Failures, JobError};
 use super::histogram_log::Interval;
 use super::min_rate::StopReason;

@@ -82,14 +82,12 @@ impl Watch {
         self.judge(&mut board);
     }
 
-    /// A stream has ended: stop waiting for its reports.
     pub(crate) fn leave(&self) {
         let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
         board.streams = board.streams.saturating_sub(1);
         self.judge(&mut board);
     }
 
-    /// Judges each second that all streams have reported.
     fn judge(&self, board: &mut Board) {
         while board.streams > 0
             && !board.verdict.attained

@@ -1,5 +1,3 @@
-//! Statistics of a stream's requests: sums by time window, log lines, batch sizes, latencies.
-
 use super::failures::Failures;
 use super::histogram_log::HistogramLog;
 use super::min_rate::StopReason;
@@ -92,7 +90,6 @@ pub(crate) struct Done {
     pub(crate) side: usize,
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
-    /// From issue to completion.
     pub(crate) latency_ns: Nanos,
     /// From issue until the submitting call returned, if measured.
     pub(crate) submission_ns: Option<Nanos>,
@@ -165,7 +162,6 @@ pub struct Line {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ByPriority {
-    /// Count from the issue instead of from the submission.
     whole: bool,
     pub(crate) all: Vec<(u16, BySide)>,
 }
@@ -230,9 +226,7 @@ pub struct StreamStats {
     pub span: (Nanos, Nanos),
     /// Reads made meanwhile to verify the data.
     pub read_back: Option<CloneStats>,
-    /// Every request in order, with its issue time.
     pub(crate) trace: Option<Vec<Entry>>,
-    /// Number of leading requests of the sequence that are done.
     pub(crate) progress: Option<u64>,
     pub(crate) failures: Failures,
     /// Latencies by priority, if requests have their own.
@@ -296,7 +290,6 @@ impl StreamStats {
         self.span.1 = at;
     }
 
-    /// Adds a request that completed in the measured part.
     #[inline(always)]
     pub(crate) fn add(&mut self, done: &Done) {
         self.requests[done.side] += 1;

@@ -13,7 +13,6 @@ use machine::{Nanos, Next, Op, Stability};
 pub(crate) struct Passes {
     /// Bytes of a pass; 0: nothing happens.
     pub(crate) bytes: u64,
-    /// The cache is dropped.
     pub(crate) cold: bool,
     pub(crate) synced: bool,
 }
@@ -23,9 +22,7 @@ pub(crate) struct Syncs {
     every: [u64; 2],
     /// Writes issued: in total, and at the last sync.
     written: [u64; 2],
-    /// The file of the last write.
     last_file: u32,
-    /// The job ends with a timed sync of its files.
     at_end: bool,
     passes: Passes,
     progress: Option<Progress>,
@@ -35,14 +32,12 @@ struct Progress {
     /// Sequence number of the request in each slot; the maximum: empty.
     numbers: Box<[u64]>,
     issued: u64,
-    /// Requests on stable storage, and those that the sync in flight will put there.
     synced: u64,
     syncing: u64,
     synced_only: bool,
 }
 
 impl Progress {
-    /// Number of leading requests of the sequence that are done.
     fn done(&self) -> u64 {
         self.numbers.iter().copied().min().unwrap_or(u64::MAX).min(self.issued)
     }
@@ -65,7 +60,6 @@ impl Syncs {
         asked.then_some(Syncs { every, written: [0; 2], last_file: 0, at_end, passes, progress })
     }
 
-    /// Nothing happens within a pass, nor at the end.
     pub(crate) fn is_between_passes(&self) -> bool {
         self.every == [0; 2] && !self.at_end && self.progress.is_none()
     }

@@ -1,5 +1,3 @@
-//! System statistics that fio reports for a run.
-
 /// The kernel's counters of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {

@@ -49,7 +49,6 @@ const CRC_7: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_7_MMC);
 const CRC_16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
 
 impl Method {
-    /// Writes the checksum of `data` to `place`.
     fn checksum(self, data: &[u8], place: &mut [u8]) {
         match self {
             Method::Meta | Method::PatternHeader | Method::Pattern | Method::Nothing => {}
@@ -118,7 +117,6 @@ pub(crate) struct Check {
     pub(crate) pattern_interval: usize,
     /// Bytes for each header; `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
-    /// Offset of the header in its block.
     pub(crate) header_at: usize,
 }
 
@@ -143,7 +141,6 @@ impl Check {
         if block.len().is_multiple_of(interval) { interval } else { block.len() }
     }
 
-    /// Stamps the blocks of a request at this offset.
     pub(crate) fn stamp(&self, offset: u64, request: &mut [u8]) {
         if !self.pattern.is_empty() {
             self.pattern.put(offset, self.pattern_interval, request);
@@ -259,7 +256,6 @@ impl Check {
     }
 }
 
-/// Fills a buffer with a repeating pattern.
 pub(crate) fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     buffer.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
 }
@@ -310,7 +306,6 @@ pub(crate) struct VerifyStats {
     bad: Mutex<BadBlocks>,
 }
 
-/// Blocks with a fault.
 #[derive(Debug, Default)]
 struct BadBlocks {
     first: Option<Fault>,
@@ -318,14 +313,12 @@ struct BadBlocks {
     places: HashSet<(usize, u64)>,
 }
 
-/// Maximum number of places that are remembered.
 const MAX_PLACES: usize = 1 << 20;
 
 /// The verification of a job, for one clone and its files.
 #[derive(Debug, Clone)]
 pub(crate) struct CloneVerify {
     stats: Arc<VerifyStats>,
-    /// Numbers of its files in the run.
     files: Arc<[usize]>,
 }
 
@@ -373,12 +366,10 @@ impl VerifyStats {
         }
     }
 
-    /// Counts bytes that were read but could not be judged.
     pub(crate) fn leave(&self, bytes: usize) {
         self.unjudged.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Reports how much could not be judged.
     pub(crate) fn unjudged(&self) -> Option<String> {
         let bytes = self.unjudged.load(Ordering::Relaxed);
         (bytes > 0).then(|| {

@@ -15,9 +15,7 @@ pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
     /// When to read writes back; `None`: at the end.
     pub(crate) every: Option<BacklogInterval>,
-    /// A block may be written twice.
     pub(crate) repeats: bool,
-    /// Keep writes to read them back at the end.
     pub(crate) keeps: bool,
 }
 
@@ -31,7 +29,6 @@ pub(crate) struct Verifying {
     kept: Option<PendingVerify>,
 }
 
-/// Requests of a stream in contested files, by slot.
 struct ContestState {
     contest: Contest,
     /// Write numbers in flight; 0: not a write.

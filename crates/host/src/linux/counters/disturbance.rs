@@ -6,7 +6,6 @@ use machine::{Nanos, PressureUse, QuotaUse};
 
 pub(crate) struct DisturbanceMeter {
     quotas: Vec<Gauge>,
-    /// CPU, memory and storage; all three or empty.
     pressure: Vec<Gauge>,
 }
 
@@ -46,7 +45,7 @@ impl DisturbanceMeter {
     }
 }
 
-/// Parses `cpu.stat`. Times are microseconds in version 2, nanoseconds in version 1 (Linux,
+/// Parses `cpu.stat`: microseconds in version 2, nanoseconds in version 1 (Linux,
 /// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). `None` without
 /// a quota.
 fn quota(text: &str) -> Option<[u64; 3]> {
@@ -59,7 +58,7 @@ fn quota(text: &str) -> Option<[u64; 3]> {
 }
 
 /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=123` and the `full` line, in microseconds
-/// (Linux, Documentation/accounting/psi.rst).
+/// (Documentation/accounting/psi.rst).
 fn pressure(text: &str) -> [Nanos; 2] {
     let total = |kind: &str| {
         let line = text.lines().find(|line| line.starts_with(kind))?;

@@ -6,10 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// CPU time of every other program since it started.
-///
-/// Excludes kernel threads: their work may be ours (writeback of earlier writes), so it is not part
-/// of a baseline.
+/// CPU time of every other program since it started, without kernel threads, which may do our work.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,
@@ -37,7 +34,7 @@ impl OtherPrograms {
         kernel_now().saturating_sub(self.at_ns)
     }
 
-    /// CPUs that the other programs used. Less than a tick's resolution counts as zero.
+    /// CPUs that the other programs used; 0 if below a tick's resolution.
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
         // A program that started in between counts with all of its time; one that ended is missed.
@@ -60,10 +57,8 @@ pub struct BusyProgram {
     pub storage_bytes_per_s: f64,
 }
 
-/// A program that uses less of the processors is not busy.
 const BUSY_PROCESSORS: f64 = 0.1;
 
-/// A program that moves less is not busy.
 const BUSY_BYTES_PER_S: f64 = 1e6;
 
 /// Other programs that would disturb a measurement, busiest first: watches them for this long.

@@ -48,15 +48,14 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Counts user-space instructions of this thread and of threads that start later. Slows every
-/// context switch: do not report the run's rate.
+/// Counts user-space instructions of this thread and its later threads. Slows context switches: do
+/// not report the run's rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
     start: Reading,
 }
 
-/// The kernel's layout: count, time enabled, time running.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reading {
     count: u64,
@@ -156,7 +155,6 @@ fn scaled(count: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     }
 }
 
-/// See the manual page of `perf_event_open`.
 fn reason(errno: i32) -> PerfUnavailable {
     match errno {
         libc::EACCES | libc::EPERM => PerfUnavailable::NotAllowed,

@@ -48,7 +48,6 @@ pub(crate) struct NativeAio<'a> {
     ready: usize,
     /// Requests that the kernel refused at submission, reaped as failures.
     refused: Vec<Completion>,
-    /// Priority of new requests; 0: the thread's.
     priority: u16,
 }
 

@@ -88,7 +88,7 @@ impl BlockingSession for Mapped<'_> {
 }
 
 thread_local! {
-    /// The mapped range being copied, and whether one of its pages failed.
+    /// The mapped range, and whether a page failed.
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
@@ -109,8 +109,8 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
     failed
 }
 
-/// Maps zeros over the page that failed, so the copy finishes and the request fails. Any other
-/// SIGBUS still ends the process.
+/// Maps zeros over the failed page, so the copy ends and the request fails. Any other SIGBUS ends
+/// the process.
 extern "C" fn on_bus_error(
     _signal: libc::c_int,
     info: *mut libc::siginfo_t,

@@ -24,7 +24,6 @@ use std::os::fd::RawFd;
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
     pub(crate) stripe: Option<&'f StripeSet>,
-    /// End of the part of each file that requests may touch.
     pub(crate) end: u64,
     pub(crate) hint: Hint,
     pub(crate) memory: Memory,
@@ -33,7 +32,6 @@ pub(crate) struct Stream<'f, 's, S> {
     pub(crate) clock: Clock,
     pub(crate) halt: Halt<'s>,
     pub(crate) ready: Ready<'s>,
-    /// How many completions to wait for, and where to count waits.
     pub(crate) reap: (Reap, &'s PartCounters),
 }
 
@@ -152,7 +150,7 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream through an engine or its null backend; returns the time of the last completion.
+/// Serves a stream; returns the time of the last completion.
 ///
 /// # Errors
 /// The engine is not available; as [`serve`].

@@ -11,7 +11,6 @@ pub(crate) struct Null {
 }
 
 impl Open<'_> for Null {
-    /// Never chosen for a target.
     fn available() -> bool {
         false
     }

@@ -6,18 +6,14 @@ use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
-    /// Outlive the session.
     pub(super) fds: &'f [RawFd],
     /// Maximum outstanding requests; for a stripe, each piece counts.
     pub(super) entries: u32,
-    /// Outlives the session.
     pub(super) arena: &'s mut Arena,
-    /// End of the part of each file that requests may touch.
     pub(super) end: u64,
     pub(super) writes: bool,
     pub(super) hint: Hint,
     pub(super) register: bool,
-    /// Records features that the stream could not use.
     pub(super) tally: &'s PartCounters,
 }
 

@@ -36,8 +36,8 @@ impl BlockingSession for Blocking<'_> {
     }
 }
 
-/// The raw system call: the C library's wrapper is a cancellation point, which adds about 50
-/// instructions in a multithreaded process.
+/// The C library's wrapper is a cancellation point, about 50 instructions more in a multithreaded
+/// process.
 ///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.

@@ -28,7 +28,6 @@ static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 /// For waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
-/// A ring with a backlog of entries that did not fit.
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
@@ -157,7 +156,7 @@ impl Queue {
     }
 }
 
-/// The most efficient ring of this kernel, smaller if the locked-memory limit requires it.
+/// The most efficient ring that kernel and locked-memory limit allow.
 fn build(entries: u32) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);
@@ -238,7 +237,6 @@ impl Session for Ring<'_> {
     }
 }
 
-/// Measures the limit of the ring and its loop.
 pub(crate) struct NoOps {
     queue: Queue,
 }

@@ -67,7 +67,6 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     disk(name, &dir)
 }
 
-/// The cache device of a bcache: its set links to each one's `bcache` directory.
 fn cache_device(dir: &Path) -> Option<String> {
     let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -97,7 +96,6 @@ fn size_bytes(dir: &Path) -> Option<u64> {
     Some(number(dir.join("size"))? * SECTOR_BYTES)
 }
 
-/// Queue settings by kernel name; for lists, the active choice.
 fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [

@@ -20,7 +20,6 @@ pub fn machine_facts(roots: &Roots) -> MachineFacts {
     }
 }
 
-/// `Linux 6.1.0-13-amd64 x86_64`
 fn system(roots: &Roots) -> String {
     let word = |name: &str| text(roots.proc.join("sys/kernel").join(name));
     let mut words = vec![word("ostype").unwrap_or_else(|| "Linux".into())];
@@ -84,8 +83,8 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Bytes that this process can still allocate without evicting anything: the minimum of free
-/// memory, control group limits and its own limit.
+/// Bytes that this process can allocate without eviction: the minimum of free memory, control group
+/// limits and its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
@@ -256,7 +255,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// The value of a per-CPU setting, or each distinct value with its CPU count.
+/// The value, or each distinct value with its CPU count.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {

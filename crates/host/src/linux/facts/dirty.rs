@@ -32,7 +32,6 @@ impl DirtyWatch {
         DirtyWatch { roots, seen: Mutex::default() }
     }
 
-    /// Samples now; records nothing if the system does not report dirty pages.
     pub(crate) fn look(&self) {
         let Some(percent) = dirty_percent(&self.roots) else { return };
         let Ok(mut seen) = self.seen.lock() else { return };
@@ -49,8 +48,8 @@ impl DirtyWatch {
     }
 }
 
-/// Percentage of the point at which `balance_dirty_pages` starts to throttle: halfway between
-/// background and hard threshold (the "freerun" ceiling of mm/page-writeback.c).
+/// Percentage of the point at which `balance_dirty_pages` starts to throttle: halfway between both
+/// thresholds ("freerun", mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let reported = read()?;
@@ -60,7 +59,7 @@ fn dirty_percent(roots: &Roots) -> Option<f64> {
     Some(if exact { reported } else { read()? }.percent())
 }
 
-/// Flushes the CPUs' local counts; `false` if not permitted.
+/// Flushes the CPUs' local counts, if permitted.
 fn refresh(roots: &Roots) -> bool {
     let file = OpenOptions::new().write(true).open(roots.proc.join("sys/vm/stat_refresh"));
     file.and_then(|mut file| file.write_all(b"1")).is_ok()

@@ -1,4 +1,4 @@
-//! How many extents a file has, and where the largest is on its device.
+//! A file's extents, and where the largest is on its device.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -81,7 +81,6 @@ fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     (done == 0).then_some(map)
 }
 
-/// `None` if the file system does not report it.
 pub(super) fn count(path: &Path) -> Option<u32> {
     map(path, 0, 0).map(|map| map.head.mapped_extents)
 }

@@ -79,7 +79,6 @@ fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     })
 }
 
-/// Mount options that affect results, each by name and all as `mount`, and the facts for decisions.
 fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     let mut settings = BTreeMap::from([
         ("mount".to_owned(), mount.options.join(",")),

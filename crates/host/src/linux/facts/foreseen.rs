@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Facts about an unopened target, enough for a plan.
 ///
 /// # Errors
-/// The target cannot be inspected, or could not be opened.
+/// It cannot be inspected, or could not be opened.
 pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
     let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
     let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());

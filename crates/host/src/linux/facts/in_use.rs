@@ -7,8 +7,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Users of a block device (`sda`) and its partitions, each a clause such as `sda1 is mounted on
-/// /boot`.
+/// Users of a block device and its partitions, each a clause such as `sda1 is mounted on /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -42,8 +41,7 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     reported
 }
 
-/// A sentence that says why a block device or file must not be written. See [`super::signature()`]
-/// for its contents.
+/// A sentence that says why it must not be written. See [`super::signature()`] for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
@@ -143,7 +141,7 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
         .collect()
 }
 
-/// Uses of a loop device's backing file, other than that loop device.
+/// A loop device's backing file may have other users.
 fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };

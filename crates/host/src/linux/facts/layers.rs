@@ -17,11 +17,10 @@ pub struct BlockDevice {
 /// The block devices under a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
-    /// The file system's devices, or the named device itself; may be partitions.
+    /// The file system's devices, or the named device; may be partitions.
     pub sits_on: Vec<BlockDevice>,
-    /// Devices whose counters measure a workload: whole disks, with volumes split into members. A
-    /// loop device is listed instead of the device under its file, because a cache may absorb
-    /// requests in between.
+    /// Devices whose counters measure a workload: whole disks, the members of volumes, and loop
+    /// devices, whose backing file a cache may serve.
     pub counted: Vec<BlockDevice>,
     /// The lowest devices, including those under the files of loop devices.
     pub deepest: Vec<BlockDevice>,
@@ -42,10 +41,10 @@ pub struct Under {
     pub warnings: Vec<String>,
 }
 
-/// Everything under an existing file, directory or block device.
+/// Everything under an existing path.
 ///
 /// # Errors
-/// The path cannot be inspected, or is on no mount visible to this process.
+/// It cannot be inspected, or is on no mount visible to this process.
 pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
@@ -102,10 +101,8 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     roots.sys.join("class/block").join(&name).exists().then_some(name)
 }
 
-/// The share of a layer not reached so far.
 const NOTHING: Share = Share { reads: 0.0, writes: 0.0 };
 
-/// Adds a layer, or this path's share to a layer reached before.
 pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     match layers.iter_mut().find(|known| known.is_same(&layer)) {
         Some(known) => known.share = known.share.plus(layer.share),
@@ -113,8 +110,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// Each member's share of a volume's bytes, by md level and btrfs profile: md's raid1 copies to
-/// every member, btrfs's to two. Members that take turns each take all bytes.
+/// A member's share of the bytes, by md level and btrfs profile: raid1 copies to every member,
+/// btrfs's to two. Members that take turns take all bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -160,8 +157,7 @@ struct Walk<'a> {
     visited: Vec<(String, Vec<(usize, Share)>)>,
     /// Share of the target's bytes that reach the current layer.
     share: Share,
-    /// The members above take turns or hold metadata, so a layer below two of them sees each byte
-    /// once.
+    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
     in_turn: bool,
     /// Loop devices above: requests do not reach layers below one directly.
     loops: u32,
@@ -232,7 +228,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The upper directory, which receives writes; without one, the lowest, with most files.
+    /// The upper directory receives writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")
@@ -359,7 +355,6 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Disks on one bus share its layer.
     fn add(&mut self, layer: Layer) {
         if let Some(known) =
             self.under.layers.iter_mut().find(|known| self.in_turn && known.is_same(&layer))

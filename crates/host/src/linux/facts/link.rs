@@ -147,7 +147,6 @@ impl Links {
         rate
     }
 
-    /// `/sys/.../ataN/linkM/ata_link/linkM/sata_spd`.
     fn sata(&mut self, port: &Path) {
         for link in names(port).into_iter().filter(|name| name.starts_with("link")) {
             let dir = port.join(&link).join("ata_link").join(&link);
@@ -246,7 +245,6 @@ impl Links {
     }
 }
 
-/// Such as `6.0 Gbps`, `12.0 Gbit`, `16.0 GT/s PCIe`.
 fn leading_number(text: &str) -> Option<f64> {
     let number = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
     number.parse().ok().filter(|&value: &f64| value > 0.0)

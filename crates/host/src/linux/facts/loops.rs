@@ -98,7 +98,6 @@ impl Loop {
     }
 }
 
-/// `None` if this process may not query them.
 fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
     /// The start of `struct loop_info64` (linux/loop.h), and the rest.
     #[repr(C)]

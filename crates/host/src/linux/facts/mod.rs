@@ -59,9 +59,9 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// A recorded machine: `proc`, `sys`, `dev` and the text `calls` in one directory. A line of
-    /// `calls` has the statvfs and FIEMAP results for a path (`block_bytes=4096 blocks=100
-    /// available=40 extents=3 /var/a file`).
+    /// A recorded machine: `proc`, `sys`, `dev` and the text `calls`, whose lines have a path's
+    /// statvfs and FIEMAP results (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a
+    /// file`).
     pub fn below(dir: &Path) -> Self {
         Self {
             proc: dir.join("proc"),
@@ -75,7 +75,6 @@ impl Roots {
         *self == Self::default()
     }
 
-    /// Maps a path of the machine (`/sys/fs/cgroup`) below these roots.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         for (root, name) in [(&self.proc, "/proc"), (&self.sys, "/sys"), (&self.dev, "/dev")] {
             if let Ok(rest) = path.strip_prefix(name) {
@@ -105,12 +104,10 @@ pub(crate) fn chosen(list: &str) -> &str {
     }
 }
 
-/// The last component of the target (`driver -> ../../bus/pci/drivers/nvme`).
 fn link_name(path: impl AsRef<Path>) -> Option<String> {
     Some(std::fs::read_link(path).ok()?.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Sorted; empty without the directory.
 pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
     let mut names: Vec<String> =
         files::entries(dir.as_ref()).map(|name| name.to_string_lossy().into_owned()).collect();

@@ -11,8 +11,7 @@ pub struct Mount {
     pub id: u64,
     /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The file system's directory at the mount point: not `/` for a bind mount or a btrfs
-    /// subvolume.
+    /// The file system's directory mounted here: not `/` for a bind mount or a btrfs subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
@@ -71,7 +70,7 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// The mount that a path would be on, by name only. The path need not exist.
+/// The mount that a path would be on, by name only; it need not exist.
 ///
 /// # Errors
 /// Its mount is not listed.
@@ -84,7 +83,7 @@ pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// In the kernel's order: a later mount hides an earlier one at the same mount point.
+/// A later mount hides an earlier one at the same mount point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -92,7 +91,6 @@ pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     mounts_in(&roots.proc.join("self/mountinfo"))
 }
 
-/// The format is that of `/proc/self/mountinfo`.
 pub(super) fn mounts_in(path: &Path) -> Result<Vec<Mount>> {
     let bytes = std::fs::read(path).map_err(Error::io("cannot read", path))?;
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())

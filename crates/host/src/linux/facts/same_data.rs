@@ -1,9 +1,7 @@
-//! Detects whether two names lead to the same data: hard links, overlay layers, mounts in other
-//! namespaces.
+//! Detects whether two names lead to the same data.
 //!
-//! Device and inode decide if both files are on file systems that store their own data. An overlay
-//! shows a file of another file system under different numbers, but passes on its birth time, its
-//! size and its location on the device.
+//! Device and inode decide if both file systems store their own data. An overlay has its own
+//! numbers, but passes on birth time, size and location on the device.
 
 use super::{Mount, Roots, extents, mounts, names};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
@@ -11,7 +9,6 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether a write to one file changes the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sameness {
     Same,
@@ -77,7 +74,6 @@ struct Namespace {
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
-    /// This process's own first.
     pub(crate) fn visible(roots: &Roots) -> Namespaces {
         let mut all = vec![Namespace {
             root: "/".into(),
@@ -101,7 +97,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// This namespace's mounts, plus one for each file system visible only in others.
+    /// This namespace's, and file systems visible only in others.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -137,7 +133,6 @@ impl Namespaces {
         found
     }
 
-    /// By a path from the kernel, in any namespace; if `numbers` are known, only that file.
     pub(super) fn find(&self, path: &Path, numbers: Option<Numbers>) -> Option<Seen> {
         let is_it = |seen: &Seen| numbers.is_none_or(|numbers| numbers == seen.numbers());
         self.0.iter().find_map(|one| Seen::of(&one.path(path)).ok().filter(is_it))

@@ -1,8 +1,7 @@
-//! Detects existing contents of a device or file: partition tables, file systems, members of
-//! volumes.
+//! Detects existing contents of a device or file.
 //!
-//! A false positive is safe, a false negative is not. So checksums are not verified if the magic
-//! string is too long to occur by chance.
+//! A false positive is safe, a false negative is not: checksums are ignored if the magic string
+//! cannot occur by chance.
 
 mod table;
 #[cfg(test)]
@@ -37,12 +36,11 @@ pub fn signature(path: &Path) -> Result<Option<String>> {
 struct Medium {
     file: File,
     end: u64,
-    /// The first failed read; after one, finding nothing proves nothing.
+    /// The first; then finding nothing proves nothing.
     failed: Option<std::io::Error>,
 }
 
 impl Medium {
-    /// `None` beyond the end of the medium.
     fn read<const N: usize>(&mut self, offset: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         if offset.checked_add(N as u64)? > self.end {
@@ -105,7 +103,7 @@ impl Medium {
         found
     }
 
-    /// By feature flags: a journal makes ext2 into ext3, extents and later features make ext4.
+    /// A journal makes ext2 into ext3, extents and later features ext4.
     fn ext(&mut self) -> Option<&'static str> {
         let superblock: [u8; 0x70] = self.read(1024)?;
         if superblock[0x38..0x3a] != [0x53, 0xef] {

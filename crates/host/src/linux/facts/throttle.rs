@@ -22,7 +22,6 @@ pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     Some(roots.resolve(&mount.mount_point))
 }
 
-/// A layer for each group of this process that limits the device.
 pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     let device = format!("{}:{}", dev_t.0, dev_t.1);
     let mut layers = Vec::new();
@@ -40,10 +39,9 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     layers
 }
 
-/// The cost controller of version 2, which throttles groups according to a model of the device:
-/// `8:16 enable=1 ctrl=user rpct=95.00 ... min=25.00 max=150.00` and `8:16 ctrl=user model=linear
-/// rbps=... rseqiops=... rrandiops=...` (Linux, Documentation/admin-guide/cgroup-v2.rst). The limit
-/// is the model's sequential read rate times `max`.
+/// The cost controller of version 2, with a model of the device: `8:16 enable=1 ctrl=user
+/// rpct=95.00 ... min=25.00 max=150.00`, `8:16 ctrl=user model=linear rbps=...` (Linux,
+/// Documentation/admin-guide/cgroup-v2.rst). The limit is `rbps` times `max`.
 fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let (_, root) = groups_v2(roots).pop()?;
     let line = |file: &str| {

@@ -3,8 +3,8 @@ use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// Combines the facts of several directories; with none, of the current one. Free bytes are those
-/// of the first one's file system.
+/// Combines the facts of several directories (none: the current one). Free bytes are those of the
+/// first one's file system.
 ///
 /// # Errors
 /// A directory cannot be inspected.

@@ -12,12 +12,11 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Removes an open directory if its name still refers to it. `goes_on` is called for each entry in
-/// it.
+/// Removes an open directory if its name still refers to it.
 ///
 /// # Errors
-/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not create;
-/// [`io::ErrorKind::NotFound`] if it is gone; [`io::ErrorKind::Interrupted`] if `goes_on` returned
+/// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
+/// [`io::ErrorKind::NotFound`]: it is gone; [`io::ErrorKind::Interrupted`]: `goes_on` returned
 /// false.
 pub(super) fn remove(
     parent: &File,
@@ -135,13 +134,11 @@ fn volume(file: &File) -> io::Result<(u64, u64)> {
     Ok((mount, file.metadata()?.dev()))
 }
 
-/// As [`super::worker::Name::file`] writes it.
 fn is_number(name: &[u8]) -> bool {
     std::str::from_utf8(name)
         .is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
 }
 
-/// As [`super::worker::Name::directory`] writes it.
 fn is_subdirectory(name: &[u8]) -> bool {
     name.strip_prefix(b"s").is_some_and(is_number)
 }

@@ -5,7 +5,6 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Per submission; a file with more blocks takes several.
 const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;
@@ -79,7 +78,6 @@ impl Chain {
         if moved == content.len() as u64 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// `into` holds one block. Returns the number of bytes.
     pub(super) fn read(
         &mut self,
         room: RawFd,

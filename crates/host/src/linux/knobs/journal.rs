@@ -1,10 +1,8 @@
-//! The journal of changed settings. It reaches stable storage before any setting changes, so that a
-//! later process can restore them.
+//! The journal of changed settings, on stable storage before any setting changes, so that a later
+//! process can restore them.
 //!
-//! The state directory holds the file `tune.journal` and a lock, held while its writer runs. If the
-//! lock is free, a killed program left the journal. Only the owner can open either file, so no
-//! other user can hold the lock. Kernel settings do not survive a reboot, except those marked
-//! persistent.
+//! Its writer holds a lock: if it is free, a killed program left the journal. Only the owner can
+//! open either file. Except persistent ones, settings do not survive a reboot.
 
 use super::entry::{Entry, Outcome};
 use super::known;
@@ -291,8 +289,7 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Restores settings left by a killed tune; every command calls it. Costs one directory check if
-/// nothing was left, and does not disturb a running tune. Returns sentences for the user.
+/// Restores settings left by a killed tune; every command calls it. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }

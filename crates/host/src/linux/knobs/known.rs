@@ -1,5 +1,4 @@
-//! The paths and values that a journal entry may have: only those in the tables, nothing else below
-//! `/sys` and `/proc`.
+//! The paths and values that a journal entry may have: only those in the tables.
 
 use super::entry::Entry;
 use super::place::Place;

@@ -1,4 +1,4 @@
-//! A lock that only its owner can hold: no other user can open the file.
+//! A lock that no other user can hold.
 
 use crate::linux::sys;
 use files::Directory;
@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// If the lock file is replaced at the same moment.
+/// The file may be replaced at the same moment.
 const ATTEMPTS: u32 = 10;
 
 #[derive(Debug)]
@@ -20,7 +20,6 @@ pub(super) struct Lock(#[allow(dead_code, reason = "open, so locked")] File);
 #[derive(Debug)]
 pub(super) enum LockError {
     Held(Holder),
-    /// A system call failed, or the name belongs to something else.
     Io(io::Error),
 }
 
@@ -77,8 +76,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// According to `/proc/locks` (proc(5)). If that process has ended and left the lock to others,
-    /// every process that has the file open.
+    /// According to `/proc/locks` (proc(5)). If that process has ended, every process that has the
+    /// file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
@@ -111,7 +110,7 @@ impl Holder {
         self.processes.iter().any(|(holder, ..)| *holder == pid)
     }
 
-    /// All holders are known users who must not block us.
+    /// All holders are users who must not block us.
     fn is_stranger(&self) -> bool {
         let own = geteuid().as_raw();
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);

@@ -1,10 +1,8 @@
 //! The knobs of this computer: kernel settings that can change a target's speed.
 //!
-//! A knob is one row of a table: `queue` for block devices, `system` for memory and CPUs,
-//! `mounted` for mounts. A row says how to find the knob under a target, which values to try, the
-//! risks, and how to make a value permanent. Everything is read below [`Roots`], so recorded trees
-//! of other machines work too. [`Session`] sets and restores knobs; [`journal`] records them in
-//! case the process is killed.
+//! A knob is one row of a table: `queue` for block devices, `system` for memory and CPUs, `mounted`
+//! for mounts. [`Session`] sets and restores knobs; [`journal`] records them in case the process is
+//! killed.
 
 mod entry;
 pub mod journal;

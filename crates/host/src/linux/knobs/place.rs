@@ -84,11 +84,9 @@ fn write_once(path: &Path, value: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// Gives a queue as many tags as its `nr_requests` says. Without a scheduler, a smaller number
-/// reduces the device's own tags. A change of scheduler then resets the number but not the tags
-/// (Linux 6.18: `nr_requests` 128 with 4 tags), and rewriting the same number has no effect. With
-/// too few tags, requests that io_uring submits without waiting fail and are resubmitted, and a
-/// throttle counts them twice.
+/// Gives a queue as many tags as its `nr_requests` says. A change of scheduler resets the number
+/// but not the tags (Linux 6.18), and rewriting the same number has no effect. With too few tags, a
+/// throttle counts resubmitted requests twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
     let Ok(now) = text.trim().parse::<u32>() else { return };

@@ -29,7 +29,6 @@ impl Queue<'_> {
 }
 
 struct Row {
-    /// Its file below `queue/`.
     name: &'static str,
     about: &'static str,
     on: On,
@@ -282,8 +281,7 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// A SCSI drive's own write cache, a mode that the drive stores (sd(4)). Only for a single drive,
-/// because the name identifies it.
+/// The drive stores it (sd(4)). Only for a single drive, because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

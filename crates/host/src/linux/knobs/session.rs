@@ -11,7 +11,7 @@ struct Numbered {
     resets: Vec<String>,
 }
 
-/// Knobs under trial. Dropping it restores them all; after a kill, the journal does.
+/// Knobs under trial; restored when dropped, or after a kill by the journal.
 #[derive(Debug)]
 pub struct Session {
     roots: Roots,
@@ -24,8 +24,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Writes the journal for the knobs with values to try and those that they reset; sets nothing
-    /// yet. Adds sentences about settings left by an earlier killed run to `reported`.
+    /// Writes the journal for knobs with values to try and those that they reset; sets nothing yet.
     ///
     /// # Errors
     /// The journal cannot be written, or belongs to a running program.
@@ -69,8 +68,8 @@ impl Session {
     /// Sets these knobs (by number), and restores all others.
     ///
     /// # Errors
-    /// The kernel refuses or alters a value, which is then undone, or another process changed the
-    /// knob, which keeps that value.
+    /// The kernel refuses or alters a value, which is then undone; another process changed the
+    /// knob.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
         let reset: Vec<String> =
@@ -146,8 +145,7 @@ impl Session {
         ))
     }
 
-    /// Restores everything and removes the journal. Returns sentences about settings that were not
-    /// restored.
+    /// Restores everything and removes the journal. Returns sentences about the rest.
     pub fn end(mut self) -> Vec<String> {
         self.put_all_back()
     }

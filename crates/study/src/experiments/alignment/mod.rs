@@ -13,17 +13,14 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Offsets: a sector, half a page, a page, three pages (the 1997 study's), a partition start at
-/// sector 63. On a stripe also the same before the end of a chunk: a target that starts this much
-/// off the chunk is aligned there.
+/// A sector, half a page, a page, three pages (the 1997 study's), a partition start at sector 63.
+/// On a stripe also before a chunk's end.
 const SHIFTS: [u32; 6] = [0, 512, 2048, 4096, 12 << 10, 32_256];
 
-/// The published offset off the chunk.
 const PUBLISHED: u32 = 12 << 10;
 
 const REQUESTS: [(u32, u32); 2] = [(4096, 1), (65_536, 8)];
 
-/// Sizes of the published figure, at its depth.
 const SIZES: [(u32, Rank); 6] = [
     (8 << 10, Rank::Usual),
     (16 << 10, Rank::Usual),
@@ -73,7 +70,6 @@ fn chunk(facts: &TargetFacts) -> Option<u32> {
     (2 * u64::from(PUBLISHED)..=MIB).contains(&chunk).then_some(chunk as u32)
 }
 
-/// The offsets of random requests.
 fn shifts(facts: &TargetFacts) -> Vec<u32> {
     let mut shifts = SHIFTS.to_vec();
     if let Some(chunk) = chunk(facts) {
@@ -123,7 +119,6 @@ fn grid(setting: &StudyContext) -> Grid {
     grid
 }
 
-/// A reading that was chosen among several.
 fn chosen(reading: &Reading) -> Reading {
     let wider = |end: f64| reading.y + (end - reading.y) * CHOSEN;
     Reading { interval_95: reading.interval_95.map(|ends| ends.map(wider)), ..*reading }
@@ -145,7 +140,6 @@ fn distance(from: f64, to: f64, chunk: Option<u32>) -> f64 {
     after.min(chunk - after)
 }
 
-/// Requests of one kind at several offsets.
 struct Case {
     name: String,
     who: String,
@@ -185,7 +179,7 @@ fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     published(&found.setting.facts).into_iter().filter_map(at).collect()
 }
 
-/// The points of the fastest and the slowest offset of the published figure at one size.
+/// The fastest and the slowest offset of the published figure at one size.
 pub(crate) fn extremes(found: &Found<'_>, op: OpKind, bytes: u32) -> Option<[usize; 2]> {
     let readings = by_offset(found, op, bytes);
     let (best, worst) = (best(&readings)?, worst(&readings)?);
@@ -264,7 +258,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// The largest certain loss of sequential requests off the chunk.
 fn largest_loss(found: &Found<'_>, op: OpKind) -> Option<String> {
     let losses = SIZES.into_iter().filter_map(|(bytes, _)| {
         let readings = by_offset(found, op, bytes);

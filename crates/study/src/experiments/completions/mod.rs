@@ -28,7 +28,7 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
     )],
 );
 
-/// One reading per operation: a polling program takes each completion as it arrives.
+/// A polling program takes each completion as it arrives.
 static POLLING: CurveSet = CurveSet::new(
     Axis::Completions,
     5,

@@ -18,7 +18,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// Request size for which the saving is reported.
+/// Size for which the saving is reported.
 const LARGE: f64 = 65_536.0;
 
 /// Minimum saving to report, in processors.
@@ -91,8 +91,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// Whether direct or buffered requests use less processor time, from which size on, and how much at
-/// the best rate.
 fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Option<String> {
     let [direct, buffered] = [0, 1]
         .map(|mode: usize| models[mode].iter().find(|model| model.whose == CostScope::Process));
@@ -128,8 +126,6 @@ fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Opti
     Some(said)
 }
 
-/// Processors that large direct requests save at the best rate, and their cost in speed;
-/// `ns_per_byte` is the processor time saved.
 fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
     let rate = found.measured.of(op)?.bytes_per_s;
     let processors = ns_per_byte * rate / 1e9;

@@ -1,5 +1,3 @@
-//! Request size, depth and I/O engine.
-
 use super::prelude::*;
 use machine::{Buffering, CacheState, Engine, Hint};
 
@@ -179,8 +177,6 @@ fn cost_by_mechanism(
     ))
 }
 
-/// The smallest depth for about the best rate, the need of depth 1, and the gain from greater
-/// depths.
 fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     let all: Vec<Reading> =
         curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();

@@ -47,7 +47,6 @@ fn grid(setting: &StudyContext) -> Grid {
     grid
 }
 
-/// The points at the start and at the end of the target.
 pub(crate) fn ends(found: &Found<'_>, op: OpKind) -> Option<[usize; 2]> {
     let curve = found.curve(&curve(op));
     let [start, end] = [curve.first()?, curve.last()?];

@@ -12,7 +12,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Threads, their depth, and the rank of the cell.
 const STEPS: [(u32, u32, Rank); 10] = [
     (1, 1, Rank::Core),
     (1, 4, Rank::Core),

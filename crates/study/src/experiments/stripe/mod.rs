@@ -80,8 +80,7 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// Depths, including one more than there are members: with exactly as many, one member is often
-/// idle.
+/// Includes one more than members: with exactly as many, one is often idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
@@ -161,7 +160,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// The combined rate of all members, relative to the sum of their single rates.
 fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     let alone = found.curve(&alone(op));
     let by_number = found.curve(&members(op));

@@ -1,7 +1,4 @@
-//! A rotating disk: mechanics, on-board cache, and controller.
-//!
-//! This module computes times: when a block can be sent, when a write reaches the platter, when the
-//! controller can take a command. [`scsi`] turns them into events.
+//! A rotating disk. This module computes times, [`scsi`] makes events of them.
 
 pub mod drive;
 pub mod geometry;
@@ -63,7 +60,6 @@ impl From<&Firmware> for FirmwareTimes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MediaWork {
     lba: u64,
-    /// Block after the last.
     end: u64,
     write: bool,
     /// The command that waits for it; `None` for a cached write.
@@ -116,7 +112,6 @@ struct Disk {
     list_limit: u32,
     list: u32,
     media_end: Nanos,
-    /// Head time spent on work that a command waited for.
     media_busy: Nanos,
 }
 
@@ -173,7 +168,6 @@ impl Disk {
         self.write_used -= bytes;
     }
 
-    /// When the head could start on a block, from `now`.
     fn reach(&self, lba: u64, write: bool, now: Nanos) -> Nanos {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
@@ -227,7 +221,6 @@ impl Disk {
         self.media_end
     }
 
-    /// Until when the head must stay with its prefetch.
     fn prefetch_holds_until(&mut self, now: Nanos) -> Nanos {
         let until = self.cache.end_prefetch(&self.geometry, now);
         if let Some(head) = self.cache.head(&self.geometry, until) {

@@ -1,8 +1,5 @@
-//! Segments of the on-board cache, and the prefetch that fills the newest one.
-//!
-//! A prefetch needs no events: its position follows from its start time. It stops when its segment
-//! is full of unread data, and resumes on the next revolution when a track's worth of space is
-//! free.
+//! Segments of the on-board cache, and the prefetch that fills the newest. It follows from its
+//! start time, without events, stops when full of unread data, and resumes with a free track.
 
 use super::drive::DiskCache;
 use super::geometry::{Geometry, SECTOR};
@@ -21,7 +18,6 @@ struct Segment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Prefetch {
     segment: usize,
-    /// First block of this pass, and when the head reached it.
     from: u64,
     began: Nanos,
     limit: u64,

@@ -12,7 +12,6 @@ use crate::event::{Event, Wake};
 use machine::{Nanos, Op};
 
 const SEND: u8 = 0;
-/// Ends the connection and completes the command.
 const DONE: u8 = 1;
 /// The drive will reselect.
 const DISCONNECTED: u8 = 2;
@@ -111,7 +110,6 @@ impl Device for Disk {
 }
 
 impl Disk {
-    /// Requests the bus for the next command, once the drive has recovered.
     fn select(&mut self, host: &mut Host<'_>) {
         // The last part of recovery is spent on the bus, in selection.
         let from = self.free_at.saturating_sub(self.firmware.select_wait);

@@ -6,7 +6,6 @@ use crate::fio::plan::jobs::Job;
 use machine::{Op, Request};
 use workload::{FreeMap, SizeDraw, rng};
 
-/// Rules for placing such requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
     align: u64,

@@ -1,4 +1,4 @@
-//! A stream as a request source: its core, with the features asked for around it.
+//! A stream as a request source.
 
 use super::FioStream;
 use crate::fio::run::core::Issue;
@@ -186,7 +186,6 @@ impl FioStream {
         Some(next)
     }
 
-    /// Makes the sync that the stream owes before it ends.
     #[cold]
     fn at_end(&mut self, now: Nanos) -> Next {
         if self.is_clocked {

@@ -1,7 +1,5 @@
-//! Magic strings at fixed offsets: every superblock and partition table that libblkid knows.
-//!
-//! Names are libblkid's (util-linux, `blkid -k` and `wipefs`); offsets and values are those of the
-//! formats. A test writes each row into an image and compares with wipefs.
+//! Magic strings at fixed offsets: every superblock and partition table that libblkid knows, by its
+//! names (util-linux, `blkid -k`). A test compares with wipefs.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
@@ -14,7 +12,6 @@ pub(super) enum At {
 pub(super) struct Row {
     #[cfg_attr(not(test), allow(dead_code, reason = "the tests ask wipefs by it"))]
     pub(super) name: &'static str,
-    /// As in messages: `an XFS file system`.
     pub(super) shown: &'static str,
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
@@ -80,7 +77,7 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
 const PAGE_ENDS: &[At] =
     &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
-/// The third block, for block sizes from 512 to 4096 bytes.
+/// The third block, of 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
 const DASD: &str = "a label of a mainframe disk";
 
