@@ -228,7 +228,7 @@ enum Task {
         /// The target, named as it was when measured
         target: String,
         /// Measure to show
-        #[arg(long, value_parser = ["throughput", "operations", "p50", "p99", "p99.9", "cpu"], default_value = "throughput")]
+        #[arg(long, value_parser = ["throughput", "operations", "time", "p50", "p99", "p99.9", "cpu"], default_value = "throughput")]
         measure: String,
         /// Only questions that contain this text
         #[arg(long, value_name = "TEXT")]
@@ -343,6 +343,7 @@ fn page(context: &Context, history: &History, id: i64, file: &Path) -> Result<()
 fn measure(name: &str) -> Measure {
     match name {
         "operations" => Measure::Operations,
+        "time" => Measure::Duration,
         "p50" => Measure::LatencyP50,
         "p99" => Measure::LatencyP99,
         "p99.9" => Measure::LatencyP999,

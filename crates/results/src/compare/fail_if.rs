@@ -31,7 +31,9 @@ impl FromStr for FailIf {
         let (name, limit) =
             text.split_once(':').ok_or_else(|| wrong("a name and a limit are wanted"))?;
         let measures = match name {
-            "slower" => vec![Measure::Iops, Measure::Throughput, Measure::Operations],
+            "slower" => {
+                vec![Measure::Duration, Measure::Iops, Measure::Throughput, Measure::Operations]
+            }
             "latency" => vec![
                 Measure::LatencyMean,
                 Measure::LatencyP50,

@@ -138,6 +138,30 @@ fn only_significant_losses_fail_a_threshold() {
 }
 
 #[test]
+fn a_longer_total_time_fails_a_threshold() {
+    let timed = |name: &str, seconds: [f64; 3]| {
+        let runs = seconds.map(|seconds| seconds * 1e9).to_vec();
+        let time = Reading::of_runs(Measure::Duration, runs);
+        let whole =
+            Measurement { question: "run".into(), readings: vec![time], ..Measurement::default() };
+        Side { name: name.into(), asked: vec![whole], ..Side::default() }
+    };
+    let comparison = compare(
+        &timed("a", [159.0, 160.0, 158.0]),
+        &timed("b", [181.0, 182.0, 180.0]),
+        program(),
+        2.0,
+    );
+    let fails = |text: &str| text.parse::<FailIf>().unwrap().failed(&comparison).len();
+    assert_eq!((fails("slower:5%"), fails("slower:20%")), (1, 0));
+    assert!(
+        comparison.sentences[0].starts_with("b takes 181 s in total, a 159 s: +13.8 %"),
+        "{:?}",
+        comparison.sentences
+    );
+}
+
+#[test]
 fn tables_with_one_side_intervals_and_repeats() {
     let ours = "point,op,seed,throughput_bytes_per_s,throughput_bytes_per_s_low_95,throughput_bytes_per_s_high_95,error\r\n\
                 0,read,1,1000,990,1010,\r\n1,write,1,,,,no space\r\n";
