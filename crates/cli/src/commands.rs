@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
     /// it
     Verify(verify::Arguments),
-    /// Recreate the report from results.json
+    /// Make a report from results.json, or from the report of another tool
     Report(ReportArguments),
     /// Run an IOzone command line: file sizes against record sizes
     #[command(disable_help_flag = true)]

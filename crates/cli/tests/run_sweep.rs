@@ -315,7 +315,7 @@ fn presets_run_by_name_and_say_whether_a_published_bar_holds() {
         let p99 = document["points"][0]["latency_ns"]["p99"].as_u64().unwrap();
         assert_eq!(p99 <= 10_000_000, holds, "{p99}");
         assert_eq!(goal["best"].is_u64(), holds, "{goal}");
-        let words = if holds { "it holds" } else { "it does not hold" };
+        let words = if holds { "the bar is met" } else { "the bar is not met" };
         assert!(goal["sentence"].as_str().unwrap().ends_with(words), "{goal}");
     }
     halfpower("run twin:nvme --workload etcd --request 4k").refused(&["--workload", "--request"]);

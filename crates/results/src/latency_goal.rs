@@ -149,13 +149,15 @@ pub fn meets_published_p99(
     let one = &point.workload.workload;
     let mut goal = judge(std::slice::from_ref(point), one, p99_ns, first, noisy);
     let verdict = match (goal.best.is_some(), goal.sure) {
-        (true, true) => "it holds",
-        (false, true) => "it does not hold",
-        (true, false) => "it held, but the p99 vary too much to be sure: measure longer",
-        (false, false) => "it did not hold, but the p99 vary too much to be sure: measure longer",
+        (true, true) => "the bar is met",
+        (false, true) => "the bar is not met",
+        (true, false) => "the bar is met, but the runs differ too much to be sure: measure longer",
+        (false, false) => {
+            "the bar is not met, but the runs differ too much to be sure: measure longer"
+        }
     };
-    goal.sentence =
-        format!("{whose} asks for a p99 below {}: {p99} here, {verdict}", show_time(p99_ns as f64));
+    let bar = show_time(p99_ns as f64);
+    goal.sentence = format!("{whose} needs a p99 below {bar}; here it is {p99}: {verdict}");
     Some(goal)
 }
 
