@@ -99,7 +99,7 @@ pub(crate) struct AutoSize(pub(crate) Option<u64>);
 pub(crate) struct TargetArguments {
     /// A directory (halfpower creates a test file in it), a file, a block device, several of these
     /// (a stripe), or twin:NAME [default: .]
-    #[arg(value_name = "TARGET", help_heading = "Arguments", add = ArgValueCompleter::new(crate::shell::Targets))]
+    #[arg(value_name = "TARGET", help_heading = "Arguments", add = ArgValueCompleter::new(crate::completer::Targets))]
     pub(crate) targets: Vec<PathBuf>,
     /// Size of the test file, or how much of an existing file or device to use
     #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]

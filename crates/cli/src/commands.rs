@@ -5,7 +5,7 @@ use crate::{
     check, compare, fio, history, metadata, points, postmark, shell, stack, studies, tools, tune,
     twin, verify,
 };
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 use workload::Workload;
 
@@ -124,7 +124,7 @@ impl Cli {
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),
             Command::Completions(arguments) => shell::completions(&arguments),
-            Command::Man(arguments) => shell::man(context, &arguments),
+            Command::Man(arguments) => shell::man(context, &arguments, Cli::command()),
         }
     }
 }
@@ -205,6 +205,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        <Cli as clap::CommandFactory>::command().debug_assert();
+        Cli::command().debug_assert();
     }
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod commands;
 mod compare;
+mod completer;
 mod concurrent;
 mod console;
 mod context;
@@ -27,7 +28,7 @@ mod tune;
 mod twin;
 mod verify;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use commands::Cli;
 pub use commands::workloads;
 use failure::Failure;
@@ -70,7 +71,7 @@ fn run() -> ExitCode {
         ));
         return ExitCode::from(2);
     }
-    shell::complete();
+    shell::complete(Cli::command);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An error repeats the arguments, which may hold unprintable characters.

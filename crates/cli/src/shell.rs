@@ -1,15 +1,12 @@
 //! Completion scripts and manual pages, made from the table of commands.
 
-use crate::commands::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Directory, print};
 use clap::builder::PossibleValuesParser;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
-use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 
@@ -19,25 +16,8 @@ const VARIABLE: &str = "HALFPOWER_COMPLETE";
 const NAME: &str = "halfpower";
 
 /// Completes a command line and ends the program, if a completion script runs it.
-pub(crate) fn complete() {
-    CompleteEnv::with_factory(Cli::command).var(VARIABLE).bin(NAME).complete();
-}
-
-/// Completes targets: directories, files, devices and simulated machines.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Targets;
-
-impl ValueCompleter for Targets {
-    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
-        let begun = current.to_string_lossy();
-        let twins = twin::preset::names()
-            .map(|name| format!("twin:{name}"))
-            .filter(|name| name.starts_with(begun.as_ref()))
-            .map(CompletionCandidate::new);
-        let mut found = PathCompleter::any().complete(current);
-        found.extend(twins);
-        found
-    }
+pub(crate) fn complete(program: fn() -> Command) {
+    CompleteEnv::with_factory(program).var(VARIABLE).bin(NAME).complete();
 }
 
 /// Options of `completions`.
@@ -93,8 +73,12 @@ pub(crate) struct ManArguments {
 }
 
 /// Writes a page for the program and one for each command.
-pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Result<(), Failure> {
-    let mut program = Cli::command().disable_help_subcommand(true);
+pub(crate) fn man(
+    context: &Context,
+    arguments: &ManArguments,
+    program: Command,
+) -> Result<(), Failure> {
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     let mut pages = Vec::new();
     add_pages(&program, &mut pages)
@@ -104,7 +88,7 @@ pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Result<(), Fai
     pages.iter().try_for_each(|(name, text)| directory.save(name, text).map(drop))
 }
 
-fn add_pages(command: &clap::Command, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) -> io::Result<()> {
     let page = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)?;
