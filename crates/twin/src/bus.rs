@@ -1,7 +1,7 @@
 //! A bus shared by several drives, phase by phase.
 
-use crate::device::us;
 use crate::event::Wake;
+use crate::units::us;
 use machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -1,20 +1,9 @@
+use crate::advertised::formula;
 use crate::device::Drives;
 use crate::settings::Setup;
 use crate::volume::{Kind, Layout, Maker};
-use machine::units::show_rate;
+
 use machine::{Layer, LayerKind};
-
-/// The description gives the origin of each rate.
-const SOURCE: &str = "the machine's description";
-
-/// For the combined advertised rate of `count` parts.
-pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
-    let rate = rate.filter(|_| count > 0)?;
-    Some(match count {
-        1 => SOURCE.to_owned(),
-        _ => format!("{count} x {}, {SOURCE}", show_rate(rate / f64::from(count))),
-    })
-}
 
 fn layer(kind: LayerKind, name: impl Into<String>, rate: Option<f64>) -> Layer {
     Layer {

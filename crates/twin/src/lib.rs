@@ -5,6 +5,7 @@
 //! is held, a processor is busy. Published measurements of such machines should follow from these
 //! causes (the crate `predict` compares the two).
 
+mod advertised;
 pub mod bus;
 mod cpu;
 pub mod description;
@@ -24,6 +25,7 @@ mod shape;
 mod slab;
 mod small_files;
 mod twin;
+mod units;
 mod utilisation;
 mod volume;
 mod world;

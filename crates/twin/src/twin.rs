@@ -8,7 +8,7 @@ use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
 use crate::utilisation;
 use crate::volume::{Layout, Maker};
-use crate::world::array::Controller;
+use crate::world::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{

@@ -1,6 +1,7 @@
 //! Cloud volumes: quotas with burst credit.
 
-use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
+use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
+use crate::units::us;
 use machine::{BurstFacts, Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! A solid-state drive. Each resource is the time at which it is free, so a request needs one
 //! event.
 
-use crate::device::{Command, Device, Drives, Model, Slot, Tunable, ms, us};
+use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
+use crate::units::{ms, us};
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

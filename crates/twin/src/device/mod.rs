@@ -15,14 +15,6 @@ use crate::slab::Slab;
 use machine::{Layer, LayerKind, Nanos, Op};
 use std::collections::BTreeMap;
 
-pub(crate) fn us(value: f64) -> Nanos {
-    (value * 1e3).round() as Nanos
-}
-
-pub(crate) fn ms(value: f64) -> Nanos {
-    (value * 1e6).round() as Nanos
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Command {
     pub transfer: u32,
@@ -142,7 +134,7 @@ impl Drives<'_> {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
             advertised_bytes_per_s: rate,
-            advertised_formula: crate::layers::formula(count, rate),
+            advertised_formula: crate::advertised::formula(count, rate),
             ..Layer::new(kind, name)
         }
     }

@@ -1,6 +1,7 @@
 //! A path with variable latency, a link, and a server with a fixed number of threads.
 
-use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
+use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
+use crate::units::us;
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! A virtual disk: a ring with workers.
 
-use crate::device::{Command, Device, Drives, Host, Model, Outcome, Slot, Tunable, us};
+use crate::device::{Command, Device, Drives, Host, Model, Outcome, Slot, Tunable};
 use crate::event::Wake;
+use crate::units::us;
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -1,29 +1,8 @@
 //! A hardware array: only a request's own data cross the host bus.
 
 use super::World;
-use crate::bus::{Bus, BusKind, Pci};
 use crate::volume::Piece;
 use machine::{Nanos, Op};
-
-/// The only device on its bus.
-pub(crate) struct Controller {
-    pub bus: Bus,
-    free_at: Nanos,
-    /// Never a limit.
-    pub memory: Pci,
-}
-
-impl Controller {
-    pub fn new(kind: &BusKind) -> Self {
-        Controller { bus: Bus::new(kind), free_at: 0, memory: Pci::new(None) }
-    }
-
-    pub fn rest(&mut self) {
-        self.bus.rest();
-        self.memory.rest();
-        self.free_at = 0;
-    }
-}
 
 impl World {
     /// When a transfer's data leave the host bus and when they arrive, if there is an array.

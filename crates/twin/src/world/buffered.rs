@@ -1,21 +1,11 @@
 //! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages,
 //! copies.
 
+use super::state::Reader;
 use super::{Owner, Request, World};
 use crate::cpu::Work;
 use crate::event::Event;
 use machine::{Hint, Nanos, Op};
-use std::collections::VecDeque;
-
-/// Each reader has its own window.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Reader {
-    end: u64,
-    in_order: u32,
-    window: u32,
-    ahead: VecDeque<u64>,
-    reading: u32,
-}
 
 impl World {
     pub(super) fn issue_buffered(&mut self, number: u32) {

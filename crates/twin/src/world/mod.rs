@@ -1,24 +1,29 @@
 //! The running computer: a *request* becomes *transfers* of the volume, a transfer *commands* to
 //! members.
 
-pub(crate) mod array;
+mod array;
 mod buffered;
 pub(crate) mod files;
 mod rows;
+mod state;
 mod transfer;
 mod writer;
 
+pub(crate) use self::state::Controller;
+
 use self::files::Files;
+use self::state::{Rows, Writer};
 use crate::bus::{Bus, Pci};
 use crate::cpu::{Cpu, Work};
 use crate::description::{FileSystem, Processor};
-use crate::device::{Command, Device, us};
+use crate::device::{Command, Device};
 use crate::event::Event;
 use crate::file_cache::FileCache;
 use crate::kernel::Kernel;
 use crate::ram_cache::{self, RamCache};
 use crate::shape::Shape;
 use crate::slab::Slab;
+use crate::units::us;
 use crate::volume::{Layout, Maker, Plan};
 use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
 use std::collections::VecDeque;
@@ -212,10 +217,10 @@ pub(crate) struct World {
     pub commands: Slab<Command>,
     plan: Plan,
     /// The controller of a hardware array, between host and members.
-    pub array: Option<array::Controller>,
+    pub array: Option<Controller>,
     pub maker: Maker,
     /// Parity updates in flight, and those that wait for them.
-    rows: rows::Rows,
+    rows: Rows,
     /// The replacement is rebuilt while the volume is in use.
     pub rebuilds: bool,
     /// By part.
@@ -224,7 +229,7 @@ pub(crate) struct World {
     pub temporary: bool,
     /// How programs with several requests outstanding learn of completions.
     pub shape: Shape,
-    pub writer: writer::Writer,
+    pub writer: Writer,
 }
 
 impl World {
@@ -254,12 +259,12 @@ impl World {
             plan: Plan::default(),
             array: None,
             maker: Maker::Host,
-            rows: rows::Rows::default(),
+            rows: Rows::default(),
             rebuilds: false,
             accesses: Vec::new(),
             temporary: false,
             shape: Shape::default(),
-            writer: writer::Writer::default(),
+            writer: Writer::default(),
         }
     }
 
@@ -272,7 +277,7 @@ impl World {
         if let Some(array) = &mut self.array {
             array.rest();
         }
-        self.rows = rows::Rows::default();
+        self.rows = Rows::default();
         self.buses.iter_mut().for_each(Bus::rest);
         self.members.iter_mut().for_each(|member| member.rest(idle, ran));
         self.cache.settle();
@@ -284,7 +289,7 @@ impl World {
         self.commands.clear();
         self.files.rest();
         self.accesses.clear();
-        self.writer = writer::Writer::default();
+        self.writer = Writer::default();
     }
 
     /// Drops one reference to a file; the last one also drops its cached data.

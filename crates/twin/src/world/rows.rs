@@ -4,50 +4,7 @@
 use super::{Owner, World};
 use crate::volume::Plan;
 use machine::Op;
-use std::collections::VecDeque;
 use std::ops::Range;
-
-/// Locked rows, and transfers that wait for them in order.
-#[derive(Default)]
-pub(super) struct Rows {
-    held: Vec<Range<u64>>,
-    waiting: VecDeque<(u32, Range<u64>)>,
-}
-
-fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
-    a.start < b.end && b.start < a.end
-}
-
-impl Rows {
-    /// Locks rows, unless one is locked or an earlier transfer waits for it.
-    fn take(&mut self, rows: &Range<u64>) -> bool {
-        let free = !self
-            .held
-            .iter()
-            .chain(self.waiting.iter().map(|(_, asked)| asked))
-            .any(|other| overlap(other, rows));
-        if free {
-            self.held.push(rows.clone());
-        }
-        free
-    }
-
-    /// Unlocks rows; returns the transfers that now hold theirs.
-    fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
-        if let Some(index) = self.held.iter().position(|held| held == rows) {
-            self.held.swap_remove(index);
-        }
-        let mut granted = Vec::new();
-        for (number, rows) in std::mem::take(&mut self.waiting) {
-            if self.take(&rows) {
-                granted.push((number, rows));
-            } else {
-                self.waiting.push_back((number, rows));
-            }
-        }
-        granted
-    }
-}
 
 impl World {
     /// If not, the transfer is launched when it gets its rows.

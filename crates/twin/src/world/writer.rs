@@ -1,32 +1,18 @@
 //! The write-back worker, the lazy writer's period, and throttled writers.
 
-use super::buffered::Reader;
 use super::files::{Barrier, Files};
 use super::{Owner, Request, World};
 use crate::cpu::Work;
-use crate::device::ms;
 use crate::event::Event;
 use crate::ram_cache::RamCache;
+use crate::units::ms;
 use machine::{Hint, Nanos, Op};
-use std::collections::VecDeque;
 
 /// A pass writes one part in this many of the dirty pages: R. Nagar, Windows NT File System
 /// Internals, 1997.
 const PASS: u64 = 8;
 /// A mapped view of the cache, from the same book. A write-back never crosses it.
 const VIEW_BYTES: u64 = 256 << 10;
-
-#[derive(Default)]
-pub(crate) struct Writer {
-    outstanding: u32,
-    throttled: VecDeque<u32>,
-    quota: u64,
-    scan_scheduled: bool,
-    active: bool,
-    /// The newest write's writer gave a sequential hint.
-    hinted: bool,
-    pub(super) readers: Vec<Reader>,
-}
 
 impl World {
     pub(super) fn dirtied(&mut self, request: &Request) {

@@ -6,7 +6,8 @@ mod read_cache;
 mod scsi;
 mod seek;
 
-use crate::device::{Slot, ms, us};
+use crate::device::Slot;
+use crate::units::{ms, us};
 use drive::{DiskDrive, Firmware, spread};
 use geometry::Geometry;
 use machine::Nanos;
