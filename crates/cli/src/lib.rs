@@ -44,6 +44,9 @@ const SMALL_STACK: u64 = 1 << 20;
 const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {
+    if !has_memory() {
+        return ExitCode::from(2);
+    }
     interrupt::survive_file_limit();
     let Some(limit) = host::stack_limit().filter(|bytes| *bytes < SMALL_STACK) else {
         return run();
@@ -62,13 +65,19 @@ pub fn main() -> ExitCode {
 
 const NEEDED_MEMORY: usize = 8 << 20;
 
+/// A small allocation that fails later would abort the program. The message needs none.
+fn has_memory() -> bool {
+    let has = Vec::<u8>::new().try_reserve_exact(NEEDED_MEMORY).is_ok();
+    if !has {
+        let _ = std::io::stderr().write_all(
+            b"halfpower: 8 MiB of memory are not available; raise the limit (ulimit -v, ulimit -d) or free some\n",
+        );
+    }
+    has
+}
+
 fn run() -> ExitCode {
-    // A small allocation could fail later and abort the program.
-    if Vec::<u8>::new().try_reserve_exact(NEEDED_MEMORY).is_err() {
-        let needed = machine::units::show_size(NEEDED_MEMORY as u64);
-        console::tell(&format!(
-            "{needed} of memory are not available; raise the limit (ulimit -v, ulimit -d) or free some"
-        ));
+    if !has_memory() {
         return ExitCode::from(2);
     }
     shell::complete(Cli::command);

@@ -302,7 +302,16 @@ pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
 pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     let align =
         if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
-    Ok(workload.check(facts.size_bytes, align)?)
+    workload.check(facts.size_bytes, align).map_err(|error| {
+        // What does not fit is the target itself.
+        let small = facts.size_bytes < u64::from(workload.request_bytes);
+        match machine::Error::from(error) {
+            machine::Error::Refused { what, why, hint } if small => {
+                machine::Error::Refused { what: format!("{}: {what}", facts.name), why, hint }
+            }
+            error => error,
+        }
+    })
 }
 
 /// Refuses to overwrite existing data; `hint` says how to allow it.

@@ -1,6 +1,7 @@
 use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, Sampler};
+use machine::units::show_size;
 use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
@@ -9,6 +10,9 @@ use workload::{OpKind, Pattern, Workload};
 const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
+
+/// A smaller target fits none of the usual requests.
+const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
 
@@ -39,9 +43,14 @@ const PROBES: [(u32, u32, Pattern); 4] = [
 /// Estimates speed and run length, and detects admission in bursts.
 ///
 /// # Errors
-/// A failed probing run; the user's interrupt.
+/// A target smaller than a page; a failed probing run; the user's interrupt.
 pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
+    if facts.size_bytes < MIN_BYTES {
+        let [min, size] = [MIN_BYTES, facts.size_bytes].map(show_size);
+        let why = format!("a study needs at least {min}, and this is {size}");
+        return Err(Error::refused(facts.name, why, "name a larger file, or give a larger --size"));
+    }
     let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };
     let mut setting = StudyContext {
         members: facts.members,
