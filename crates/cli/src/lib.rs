@@ -44,7 +44,7 @@ const SMALL_STACK: u64 = 1 << 20;
 const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {
-    if !has_memory() {
+    if !has_memory(FIRST_MEMORY) {
         return ExitCode::from(2);
     }
     interrupt::survive_file_limit();
@@ -63,11 +63,14 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// What the first allocation may take of the address space.
+const FIRST_MEMORY: usize = 1 << 20;
+
 const NEEDED_MEMORY: usize = 8 << 20;
 
 /// A small allocation that fails later would abort the program. The message needs none.
-fn has_memory() -> bool {
-    let has = Vec::<u8>::new().try_reserve_exact(NEEDED_MEMORY).is_ok();
+fn has_memory(bytes: usize) -> bool {
+    let has = Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if !has {
         let _ = std::io::stderr().write_all(
             b"halfpower: 8 MiB of memory are not available; raise the limit (ulimit -v, ulimit -d) or free some\n",
@@ -77,7 +80,7 @@ fn has_memory() -> bool {
 }
 
 fn run() -> ExitCode {
-    if !has_memory() {
+    if !has_memory(NEEDED_MEMORY) {
         return ExitCode::from(2);
     }
     shell::complete(Cli::command);

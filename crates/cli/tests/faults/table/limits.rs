@@ -1,8 +1,6 @@
 use super::*;
 
 const SMALL_STACK: &[&str] = &["sh", "-c", "ulimit -s 64 && exec \"$@\"", "sh"];
-const SMALL_STACK_ALONE: &[&str] =
-    &["sh", "-c", "ulimit -s 64 && ulimit -v 40000 && exec \"$@\"", "sh"];
 
 /// The first limit, in steps of 1 MiB, that lets the program load: the loader (127, 139) and
 /// the runtime before `main` need some memory.
@@ -10,6 +8,14 @@ const FULL_ADDRESS_SPACE: &[&str] = &[
     "sh",
     "-c",
     "v=8192; while (ulimit -v $v; exec \"$@\") 2>err; s=$?; [ $s = 127 ] || [ $s = 139 ] || grep -q sys/pal/unix/stack_overflow err; do v=$((v+1024)); done; cat err >&2; rm err; exit $s",
+    "sh",
+];
+
+/// 3 MiB more, and a small stack: too little for a thread's.
+const SMALL_STACK_ALONE: &[&str] = &[
+    "sh",
+    "-c",
+    "ulimit -s 64; v=8192; while (ulimit -v $v; exec \"$@\") 2>err; s=$?; [ $s = 127 ] || [ $s = 139 ] || grep -q sys/pal/unix/stack_overflow err; do v=$((v+1024)); done; rm err; ulimit -v $((v+3072)); exec \"$@\"",
     "sh",
 ];
 
