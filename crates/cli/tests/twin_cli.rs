@@ -291,12 +291,13 @@ fn one_question_has_one_answer() {
             let document = halfpower(&format!("run {target} {words} --json")).good_json();
             number(&document, "/points/0/throughput_bytes_per_s")
         };
-        let gain = rate(&format!("{target},{change}")) / rate(&target);
+        let changed = machine::with_settings(&target, change);
+        let gain = rate(&changed) / rate(&target);
         let whatif =
             halfpower(&format!("twin whatif {machine} --set {change} {words} --json")).good_json();
         let arms = finish(command(
             HALFPOWER,
-            ["compare", "--a", &target, "--b", &format!("{target},{change}"), "--json"]
+            ["compare", "--a", &target, "--b", &changed, "--json"]
                 .into_iter()
                 .chain(words.split(' ')),
         ));
