@@ -65,7 +65,13 @@ class Places:
 
     def close(self):
         for at in reversed(self.mounts):
-            subprocess.run(["umount", str(at)], check=False)
+            # The requests of a killed run keep a file system busy for a moment.
+            for _ in range(50):
+                if subprocess.run(["umount", str(at)], check=False, capture_output=True).returncode == 0:
+                    break
+                time.sleep(0.1)
+            else:
+                subprocess.run(["umount", "--lazy", str(at)], check=False)
         for device in self.loops:
             subprocess.run(["losetup", "--detach", device], check=False)
         shutil.rmtree(self.top, ignore_errors=True)
