@@ -63,7 +63,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What the first allocation may take of the address space.
+/// Address space that the first allocation may take.
 const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;

@@ -154,7 +154,7 @@ impl OpenMetrics {
     }
 }
 
-/// The target and the workload. The question tells apart what the other labels do not name.
+/// The target and the workload. The question distinguishes what the other labels do not name.
 fn of_point(target: &Labels, point: &Point) -> Labels {
     let workload = &point.workload;
     let mut labels = target.clone();

@@ -1,4 +1,4 @@
-//! What an experiment concludes, and the comparisons in it.
+//! The conclusion of an experiment, with its comparisons.
 
 use crate::found::{ENOUGH, Reading, smallest};
 use crate::sentences::size;

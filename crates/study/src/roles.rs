@@ -1,4 +1,4 @@
-//! What an entry represents: a plain program, or the whole target.
+//! The roles of an entry: it represents a plain program, or the whole target.
 
 use crate::context::StudyContext;
 use crate::sampler::Entry;

@@ -1,4 +1,4 @@
-//! What a verdict is based on: a case, its points, and the facts of the target.
+//! The evidence for a verdict: a case, its points, and the facts of the target.
 
 use crate::case::{Case, GAIN, Variant};
 use crate::sampler::Entry;

@@ -8,7 +8,7 @@ mod stripe;
 use machine::Op;
 use std::ops::Range;
 
-/// What makes one volume of the disks.
+/// The part that makes one volume of the disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Maker {
