@@ -5,8 +5,12 @@ use machine::{Engine, Machine, Nanos, NullBackend};
 use serde::{Deserialize, Serialize};
 use workload::{Stop, Workload};
 
-/// Run time of the loop per attempt: a few thousand requests.
+/// Run time of one stream's loop per attempt: thousands of requests.
 const ATTEMPT_NS: Nanos = 2_000_000;
+
+/// The same for several streams. They start one after another if there are more of them than
+/// processors, so an attempt must be longer than a time slice of the scheduler.
+const ATTEMPT_TOGETHER_NS: Nanos = 8_000_000;
 
 /// Attempts per backend. The ceiling is the best of them, because brief interference can only lower
 /// it.
@@ -73,10 +77,13 @@ fn loop_settings(workload: &Workload) -> Workload {
         depth: workload.depth,
         threads: workload.threads,
         engine: workload.engine,
-        stop: Stop::AfterNs(ATTEMPT_NS),
         data: workload.data,
         ..Workload::default()
     };
+    let engine = workload.engine;
+    let streams = if engine.is_async() { workload.threads } else { workload.outstanding() };
+    let alone = streams == 1;
+    alike.stop = Stop::AfterNs(if alone { ATTEMPT_NS } else { ATTEMPT_TOGETHER_NS });
     if !alike.writes() {
         // The loop never looks at the data of reads.
         alike.request_bytes = alike.request_bytes.min(4096);
@@ -107,7 +114,57 @@ fn rehearse<M: Machine>(
     let ran = machine
         .measure_ceiling(target, &workload.access(facts.size_bytes), backend, &mut streams)
         .ok()?;
-    let requests: u64 = streams.iter().map(crate::Stream::completed).sum();
-    let longest = streams.iter().map(crate::Stream::measured_ns).max()?;
-    (ran && requests > 0).then(|| requests as f64 * 1e9 / longest.max(1) as f64)
+    if !ran {
+        return None;
+    }
+    rate_together(streams.iter().map(|stream| Ran {
+        began: stream.began(),
+        ended: stream.lasted_until(),
+        requests: stream.completed(),
+    }))
+}
+
+/// What one stream did in an attempt.
+struct Ran {
+    began: Nanos,
+    ended: Nanos,
+    requests: u64,
+}
+
+/// Requests per second of all streams from the first start to the last end. Streams that took turns
+/// on a processor never ran side by side, so their own rates do not add up. `None` if the attempt
+/// ended too early to tell a rate.
+fn rate_together(streams: impl Iterator<Item = Ran>) -> Option<f64> {
+    let whole = streams.reduce(|a, b| Ran {
+        began: a.began.min(b.began),
+        ended: a.ended.max(b.ended),
+        requests: a.requests + b.requests,
+    })?;
+    let ns = whole.ended.saturating_sub(whole.began);
+    (whole.requests > 0 && ns >= ATTEMPT_NS / 2).then(|| whole.requests as f64 * 1e9 / ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(began: Nanos, ended: Nanos, requests: u64) -> Ran {
+        Ran { began, ended, requests }
+    }
+
+    #[test]
+    fn streams_that_took_turns_do_not_add_up() {
+        let turns = (0..8).map(|i| ran(i * 2_000_000, (i + 1) * 2_000_000, 1_000));
+        assert_eq!(rate_together(turns), Some(500_000.0));
+        let side_by_side = (0..8).map(|_| ran(0, 2_000_000, 1_000));
+        assert_eq!(rate_together(side_by_side), Some(4_000_000.0));
+    }
+
+    #[test]
+    fn an_attempt_that_ended_early_has_no_rate() {
+        assert_eq!(rate_together([ran(7, 7, 32)].into_iter()), None);
+        assert_eq!(rate_together([ran(0, 1_000, 32)].into_iter()), None);
+        assert_eq!(rate_together([ran(0, 2_000_000, 0)].into_iter()), None);
+        assert_eq!(rate_together(std::iter::empty()), None);
+    }
 }

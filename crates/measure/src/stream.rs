@@ -413,6 +413,11 @@ impl Stream {
         self.advance_clock(now.max(self.last_event));
     }
 
+    /// When the stream started, including the ramp.
+    pub fn began(&self) -> Nanos {
+        self.began
+    }
+
     /// When the stream issued or completed a request last, or its time was over.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
