@@ -1,8 +1,9 @@
 //! Studies of machines drawn at random: no document may break a rule.
 //!
-//! `SEED=17` studies only this machine, `KEEP=DIRECTORY` keeps the documents.
+//! `SEEDS=17..18` studies only this machine, `KEEP=DIRECTORY` keeps the documents.
 
 mod noisy;
+mod seeds;
 
 use machine::TargetSpec;
 use machine::units::{KIB, MIB};
@@ -17,8 +18,8 @@ use twin::description::Drive;
 use twin::settings::Setup;
 use workload::rng;
 
-/// Machines, and so documents.
-const MACHINES: u64 = 208;
+/// One machine each, and so one document.
+const SEEDS: std::ops::Range<u64> = 0..208;
 
 /// Choices of one machine.
 struct Chance {
@@ -162,17 +163,14 @@ fn study(drawn: &Drawn, seed: u64) -> Results {
 
 #[test]
 fn no_study_of_a_random_machine_breaks_a_rule() {
-    let only: Option<u64> = std::env::var("SEED").ok().map(|seed| seed.parse().expect("a seed"));
+    let seeds = seeds::chosen(SEEDS);
     let keep = std::env::var("KEEP").ok();
-    let (next, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    let (next, broken) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= MACHINES {
+            if seed >= seeds.end {
                 break;
-            }
-            if only.is_some_and(|only| only != seed) {
-                continue;
             }
             let drawn = draw(seed);
             let results = study(&drawn, seed);
@@ -196,8 +194,9 @@ fn no_study_of_a_random_machine_breaks_a_rule() {
     let broken = broken.into_inner().expect("no thread panicked");
     assert!(
         broken.is_empty(),
-        "{} of {MACHINES} documents break one of {} rules:\n{}",
+        "{} of {} documents break one of {} rules:\n{}",
         broken.len(),
+        seeds.count(),
         Rule::ALL.len(),
         broken.join("\n")
     );

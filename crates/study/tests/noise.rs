@@ -2,6 +2,7 @@
 //! the noise.
 
 mod noisy;
+mod seeds;
 mod sound;
 
 use machine::TargetSpec;
@@ -155,19 +156,18 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
 /// Studies of one length with different seeds.
 fn seen(budget_s: u64) -> Seen {
     let (mut seen, mut truths) = (Seen::default(), Truths::default());
-    for seed in SEEDS {
+    for seed in seeds::chosen(SEEDS) {
         see(&mut seen, &mut truths, &study(seed, budget_s));
     }
     seen
 }
 
-/// The quick study has 50 s, and the normal one the three minutes that settle an answer to about 10
-/// %.
+/// The quick study has a minute, which settles its peaks to about 10 %, and the normal one three.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    let studies = SEEDS.count();
+    let studies = seeds::chosen(SEEDS).count();
     for (budget_s, max_width, max_error, max_half_error, max_wide) in
-        [(50, 0.2, 0.07, 0.18, 0.25), (180, 0.1, 0.05, 0.12, 0.1)]
+        [(60, 0.12, 0.05, 0.14, 0.22), (180, 0.08, 0.04, 0.1, 0.1)]
     {
         let mut seen = seen(budget_s);
         let (width, peak, half) = (
@@ -183,8 +183,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         );
         println!("{said}");
         assert!((0.93..=0.97).contains(&seen.points.share()), "{said}");
-        // On 256 other seeds 94 % of the peaks contain the truth, and 92 to 93 % of the half-power
-        // sizes; with 128 seeds chance allows somewhat fewer.
+        // On 256 other seeds 94 to 95 % of the peaks contain the truth, and 92 to 95 % of the
+        // half-power sizes; with 64 seeds chance allows somewhat fewer.
         assert!(seen.peaks.share() >= 0.91 && seen.halves.share() >= 0.89, "{said}");
         assert!(
             width < max_width && peak < max_error && half < max_half_error && wide < max_wide,
