@@ -40,7 +40,7 @@ impl ShownUnits {
 pub(crate) struct StudyArguments {
     #[command(flatten, next_help_heading = "Target")]
     pub(crate) target: TargetArguments,
-    /// Time for the whole study [default: 3m; 50s with --quick, 20m with --full]
+    /// Time for the whole study [default: 3m; 1m with --quick, 20m with --full]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<u64>,
     #[command(flatten)]

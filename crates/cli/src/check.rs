@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
     /// Time for all of it
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "50s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1m")]
     budget: u64,
     /// Also write the results to this file for node_exporter's textfile collector (OpenMetrics)
     #[arg(long, value_name = "FILE", conflicts_with = "set_baseline")]

@@ -20,7 +20,7 @@ const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     arguments.units.choose();
     let (effort, usual) = match (arguments.quick, arguments.full) {
-        (true, _) => (Effort::Quick, 50 * SECOND_NS),
+        (true, _) => (Effort::Quick, 60 * SECOND_NS),
         (_, true) => (Effort::Full, 1200 * SECOND_NS),
         _ => (Effort::Normal, 180 * SECOND_NS),
     };

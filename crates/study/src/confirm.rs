@@ -18,7 +18,7 @@ pub(crate) struct BestRates<'a> {
 }
 
 /// Share of the budget until which a new choice is measured from scratch.
-const CHOICE_SHARE: f64 = 0.76;
+const CHOICE_SHARE: f64 = 0.62;
 
 /// Minimum rounds of requests in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
@@ -30,7 +30,7 @@ const UNKNOWN: f64 = 0.5;
 
 /// Weight of the precision of peak candidates and of the chosen peak, relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
-const CHOSEN_WEIGHT: f64 = 20.0;
+const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
@@ -175,7 +175,7 @@ fn longer<M: Machine>(
     // A throttle's bursts only average out over a long run; otherwise more runs beat a longer one.
     let times = if in_bursts { 2.0 } else { 1.0 };
     let longest =
-        (plan.budget_ns as f64 * 0.005 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
+        (plan.budget_ns as f64 * 0.0035 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
     let wanted = (plan.budget_ns as f64 * 0.002 * times).max(round * ROUNDS_TO_CONFIRM * times);
     let wanted = wanted.max(setting.run_ns as f64);
     let run = (wanted.min(longest) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);

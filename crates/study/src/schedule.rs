@@ -18,19 +18,19 @@ use workload::{OpKind, Pattern, Workload};
 
 /// Share of the budget by which every point should have run: the grid comes first, and points that
 /// need more runs get the rest.
-const GRID_SHARE: f64 = 0.72;
+const GRID_SHARE: f64 = 0.58;
 
 /// Share by which every point should have had its first runs.
-const FIRST_SHARE: f64 = 0.5;
+const FIRST_SHARE: f64 = 0.42;
 
 /// Share by which the deciding points should have had their first runs, however long the grid took.
-const SPREAD_SHARE: f64 = 0.8;
+const SPREAD_SHARE: f64 = 0.66;
 
 /// Share by which the deciding points have had their first turn.
-const DECISIVE_SHARE: f64 = 0.58;
+const DECISIVE_SHARE: f64 = 0.48;
 
 /// Share by which the sizes added around half-power points have run.
-const REFINE_SHARE: f64 = 0.62;
+const REFINE_SHARE: f64 = 0.52;
 
 /// Shares at which the study turns to the most uncertain points, and at which measuring stops.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
@@ -93,12 +93,18 @@ pub(crate) fn measure<M: Machine>(
     }
     let weights = weights(&trials);
     let classes: BTreeSet<u32> = weights.values().map(|weight| weight / WEIGHT_CLASS).collect();
-    for (number, class) in classes.into_iter().enumerate() {
+    // The answer needs the least dispensable points, so they may overrun a short budget.
+    let needed = weights.values().min().copied();
+    let needed: Vec<usize> = weights
+        .iter()
+        .filter(|(_, weight)| Some(**weight) == needed)
+        .map(|(index, _)| *index)
+        .collect();
+    sampler.rounds(&needed, 1, sampler.at(OVERRUN_SHARE))?;
+    for class in classes {
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
-        // The answer needs the first trial, so it may overrun a short budget.
-        let share = if number == 0 { OVERRUN_SHARE } else { GRID_SHARE };
-        sampler.rounds(&indices, 1, sampler.at(share))?;
+        sampler.rounds(&indices, 1, sampler.at(GRID_SHARE))?;
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();

@@ -19,7 +19,7 @@ const LONGER: u64 = 4;
 const ATTEMPTS: u32 = 5;
 
 /// Share of the budget at which the search for the end of a burst stops.
-const SUSTAIN_SHARE: f64 = 0.74;
+const SUSTAIN_SHARE: f64 = 0.61;
 
 const RUNS: u32 = 3;
 

@@ -12,10 +12,10 @@ use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Share of the budget at which the trials end.
-const TRIALS_SHARE: f64 = 0.84;
+const TRIALS_SHARE: f64 = 0.70;
 
 /// Share of the budget at which the search for a deeper peak ends.
-const CLIMB_SHARE: f64 = 0.78;
+const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
