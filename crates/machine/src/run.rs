@@ -145,6 +145,8 @@ pub struct PartUsage {
     pub process_ns: Option<Nanos>,
     /// [`Usage::unserved_ns`].
     pub unserved_ns: Option<Nanos>,
+    /// [`Usage::sync_unserved_ns`].
+    pub sync_unserved_ns: Option<Nanos>,
     /// [`Usage::dirty`].
     pub dirty: Option<DirtyUse>,
     /// The devices under the part's targets, over the whole run.
@@ -176,6 +178,7 @@ impl RunUsage {
                 sync_ns,
                 process_ns,
                 unserved_ns,
+                sync_unserved_ns,
                 dirty,
                 device,
                 waits,
@@ -191,6 +194,7 @@ impl RunUsage {
                 cpu,
                 process_ns,
                 unserved_ns,
+                sync_unserved_ns,
                 dirty,
                 device,
                 waits,

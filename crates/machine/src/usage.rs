@@ -322,6 +322,9 @@ pub struct Usage {
     /// Total time that the issuing threads were runnable but not scheduled: other programs, a
     /// control group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
+    /// The same in [`Usage::sync_ns`], of the thread that syncs.
+    #[serde(default)]
+    pub sync_unserved_ns: Option<Nanos>,
     /// While the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
     /// `None` if no device under the target has counters.

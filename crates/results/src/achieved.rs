@@ -58,6 +58,10 @@ pub struct Achieved {
     /// 100 is one thread all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved_percent: Option<f64>,
+    /// Time that the thread which flushes after the last request was runnable but not scheduled, in
+    /// percent of the flush.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_unserved_percent: Option<f64>,
     /// Peak of the system's dirty pages until the last buffered write returned, in percent of the
     /// threshold at which the kernel starts to throttle writers. Maximum over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,6 +255,14 @@ impl Achieved {
                 .map(|sample| sample.usage.unserved_ns.map(|ns| ns as f64))
                 .sum::<Option<f64>>()
                 .map(|ns| ns / elapsed * 100.0),
+            sync_unserved_percent: samples
+                .iter()
+                .map(|sample| Some((sample.usage.sync_unserved_ns?, sample.usage.sync_ns?)))
+                .try_fold((0, 0), |(waited, flushed), one| {
+                    one.map(|one: (u64, u64)| (waited + one.0, flushed + one.1))
+                })
+                .filter(|&(_, flushed)| flushed > 0)
+                .map(|(waited, flushed)| waited as f64 / flushed as f64 * 100.0),
             dirty_percent: dirty().map(|dirty| dirty.max_percent).max_by(f64::total_cmp),
             dirty_held_percent: (dirty().count() == samples.len() && !samples.is_empty())
                 .then(|| dirty().map(|dirty| dirty.held_percent).sum::<f64>() / runs),

@@ -90,7 +90,7 @@ pub(crate) fn run<S: RequestSource>(
                     let (
                         last,
                         (
-                            End { sync_ns, process_ns, dirty },
+                            End { sync_ns, sync_unserved_ns, process_ns, dirty },
                             StreamCounters { waits, parity, unserved_ns },
                         ),
                     ) = end?;
@@ -102,6 +102,7 @@ pub(crate) fn run<S: RequestSource>(
                         sync_ns,
                         process_ns,
                         unserved_ns,
+                        sync_unserved_ns,
                         dirty,
                         device,
                         waits,
@@ -244,6 +245,8 @@ fn rounded(bytes: u64) -> String {
 struct End {
     /// From its last completion to stable storage, if requested.
     sync_ns: Option<Nanos>,
+    /// In this time the thread that syncs was runnable but not scheduled.
+    sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
 }
@@ -297,13 +300,20 @@ fn streams<S: RequestSource>(
                     let process_ns = user_ns + system_ns;
                     let dirty = dirty.and_then(DirtyWatch::so_far);
                     if !access.sync_at_end {
-                        return Ok(End { sync_ns: None, process_ns, dirty });
+                        let (sync_ns, sync_unserved_ns) = (None, None);
+                        return Ok(End { sync_ns, sync_unserved_ns, process_ns, dirty });
                     }
+                    let asked = clock.now();
+                    let waited = waited_ns();
+                    // To read the counter is not part of a short flush.
+                    let last = last + clock.now().saturating_sub(asked);
                     for file in &files.files {
                         sys::sync_data(file).map_err(Error::io("cannot sync", "the test file"))?;
                     }
                     let sync_ns = Some(clock.now().saturating_sub(last));
-                    Ok(End { sync_ns, process_ns, dirty })
+                    let sync_unserved_ns =
+                        waited_ns().zip(waited).map(|(after, before)| after.saturating_sub(before));
+                    Ok(End { sync_ns, sync_unserved_ns, process_ns, dirty })
                 },
             }
         })

@@ -133,6 +133,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 busy_processors: (iops * process * 1.3 / 1e9).min(2.0),
                 process_busy_percent: None,
                 unserved_percent: None,
+                sync_unserved_percent: None,
                 dirty_percent: None,
                 dirty_held_percent: None,
                 disturbances: results::Disturbances::default(),

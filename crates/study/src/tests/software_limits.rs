@@ -226,6 +226,24 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
     made
 }
 
+/// A device that compresses uses the flushing thread's processor, of which a busy machine gives it
+/// a part.
+#[test]
+fn a_flush_without_a_processor_is_contention() {
+    let of = |unserved_s: f64| {
+        let mut made = plain_write(0.9, 3.0, Some(20.0), 1.0);
+        let usage = &mut made.measured.samples[0].usage;
+        usage.cpu.user_ns = 1_600_000_000;
+        usage.unserved_ns = Some(0);
+        usage.sync_unserved_ns = Some((unserved_s * 1e9) as u64);
+        limit_of(LimitOf::Plain, made, vec![], &facts(), 1e9)
+    };
+    let found = of(2.2);
+    assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
+    assert!(found.sentence.contains("55 % of the time"), "{}", found.sentence);
+    assert_eq!(of(0.2).what, Bottleneck::Flush, "it waits for the device");
+}
+
 #[test]
 fn limits_of_a_plain_write() {
     let file = on_file_system(FileSystemFacts::default(), 256);

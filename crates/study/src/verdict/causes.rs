@@ -141,8 +141,14 @@ impl Evidence<'_> {
 
     /// All processors, including time stolen by a hypervisor, or the control group's quota.
     fn processors(&self) -> Option<Named> {
-        // The thread waits for the final flush of a plain write.
+        // The thread waits for the final flush of a plain write; a compressing device uses its
+        // processor for that.
         let part = self.share_until_return();
+        let flushing = self
+            .numbers
+            .achieved
+            .sync_unserved_percent
+            .map_or(0.0, |percent| percent * (1.0 - part) / f64::from(self.threads()));
         let used_processors = self.busy_processors();
         let of_quota = |quota: &f64| used_processors >= quota * THREAD_PERCENT / 100.0;
         if let Some(allowed_processors) = self.machine.processor_quota.filter(of_quota) {
@@ -151,8 +157,14 @@ impl Evidence<'_> {
                 Cause::ProcessorQuota { used_processors, allowed_processors },
             ));
         }
-        let (threads, busy_percent) = (self.threads(), self.thread_percent() * part);
-        if let Some(unserved_percent) = self.unserved_percent().map(|unserved| unserved * part)
+        let threads = self.threads();
+        let busy_percent = if threads == 1 && part < 1.0 {
+            self.busy_processors() * 100.0
+        } else {
+            self.thread_percent() * part
+        };
+        if let Some(unserved_percent) =
+            self.unserved_percent().map(|unserved| unserved * part + flushing)
             && unserved_percent >= UNSERVED_PERCENT
             && (unserved_percent + busy_percent >= THREAD_PERCENT
                 || unserved_percent >= LARGER_PERCENT)
