@@ -9,6 +9,8 @@ const MB: f64 = 1e6;
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// What the mark of a rate means, if there is one.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// The rows of an overview; cells that were not measured are empty. `None` without rows.
@@ -25,12 +27,19 @@ pub(crate) fn view(overview: &Overview) -> Option<Table> {
     let heads = measured.iter().flat_map(|(name, _)| [format!("{name} MB/s"), "IOPS".into()]);
     let row = |row: &ClassicRow| {
         let cells = measured.iter().flat_map(|(_, of)| match of(row) {
-            Some(rate) => [megabytes(rate.throughput_bytes_per_s), grouped(rate.iops)],
+            Some(rate) => {
+                let mark = if rate.burst { "*" } else { "" };
+                [megabytes(rate.throughput_bytes_per_s) + mark, grouped(rate.iops) + mark]
+            }
             None => [String::new(), String::new()],
         });
         std::iter::once(row.name.clone()).chain(cells).collect()
     };
+    let bursts = rows
+        .iter()
+        .any(|row| operations.iter().filter_map(|(_, of)| of(row)).any(|rate| rate.burst));
     Some(Table {
+        note: bursts.then_some("* a burst, which does not last"),
         head: std::iter::once(String::new()).chain(heads).collect(),
         rows: rows.iter().map(row).collect(),
     })

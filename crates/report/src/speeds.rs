@@ -1,7 +1,7 @@
 //! How fast each operation is, as the rows of a table, the same in every output.
 
 use crate::format::{latency, plus_minus, rate, small_requests};
-use machine::units::show_size;
+use machine::units::{show_size, show_time};
 use results::{Overview, SmallRequests, Speed};
 
 /// A quantity with a cell for each operation; empty if it was not measured.
@@ -33,6 +33,11 @@ pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
             let shown = rate(peak.throughput_bytes_per_s);
             let spread = plus_minus(peak.throughput_bytes_per_s, peak.interval_95);
             Some(spread.map_or(shown.clone(), |spread| format!("{shown} {spread}")))
+        }),
+        row("sequential, burst".into(), &|speed| {
+            let burst = speed.peak.as_ref()?.burst?;
+            let length = show_time(burst.length_s * 1e9);
+            Some(format!("{} for {length}", rate(burst.throughput_bytes_per_s)))
         }),
         row(format!("plain program, {}", show_size(plain_bytes.unwrap_or(0).into())), &|speed| {
             let plain = speed.plain.as_ref()?;

@@ -3,7 +3,7 @@
 
 use crate::answer::Goal;
 use crate::point::Point;
-use machine::units::{show_rate, significant};
+use machine::units::{show_rate, show_time, significant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -128,6 +128,8 @@ pub enum PeakDoubt {
         throughput_bytes_per_s: f64,
         admits_bytes_per_s: f64,
     },
+    /// A faster beginning: short runs show it.
+    Burst { op: OpKind, burst_bytes_per_s: f64, length_s: f64, lasting_bytes_per_s: f64 },
     /// Points without figures.
     Failed { failed: usize, of: usize },
     /// Points with a wide interval.
@@ -164,6 +166,13 @@ impl fmt::Display for PeakDoubt {
                 "the best {op}: {} is above the {} that {layer} advertises: a cache or a burst credit served it, and no run was long enough to use it up",
                 show_rate(*throughput_bytes_per_s),
                 show_rate(*admits_bytes_per_s)
+            ),
+            PeakDoubt::Burst { op, burst_bytes_per_s, length_s, lasting_bytes_per_s } => write!(
+                f,
+                "{op}s reach {} for the first {} after a rest, then {}: short runs in the tables and figures show this burst",
+                show_rate(*burst_bytes_per_s),
+                show_time(length_s * 1e9),
+                show_rate(*lasting_bytes_per_s)
             ),
             PeakDoubt::Failed { failed, of } => {
                 write!(f, "{failed} of {of} points failed; they are shown as failed")

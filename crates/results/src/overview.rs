@@ -12,6 +12,9 @@ use workload::{OpKind, Pattern, Workload};
 
 const SMALL_BYTES: u32 = 4096;
 
+/// Two rates within this share of one another are equal.
+const SAME: f64 = 0.1;
+
 /// The figures of the first screen, and those that other tools show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
@@ -84,6 +87,8 @@ pub struct ClassicRate {
     pub throughput_bytes_per_s: f64,
     /// Requests per second.
     pub iops: f64,
+    /// The rate does not last: it is above the best one that does ([`Peak::burst`]).
+    pub burst: bool,
     /// Index of the point.
     pub point: usize,
 }
@@ -105,7 +110,15 @@ impl Overview {
             .filter(Speed::is_measured)
             .collect();
         let row = |(name, bytes, pattern, depth): (&str, u32, Pattern, u32)| {
-            let rate = |op| classic(&results.points, op, bytes, pattern, depth);
+            let rate = |op| {
+                let mut rate = classic(&results.points, op, bytes, pattern, depth)?;
+                let peak = results.answer.as_ref().and_then(|answer| answer.peak(op));
+                let lasting = peak.filter(|peak| peak.burst.is_some());
+                rate.burst = lasting.is_some_and(|peak| {
+                    rate.throughput_bytes_per_s > peak.throughput_bytes_per_s * (1.0 + SAME)
+                });
+                Some(rate)
+            };
             ClassicRow {
                 name: name.into(),
                 read: rate(OpKind::Read),
@@ -245,7 +258,7 @@ fn classic(
     let all = representatives(points).into_iter().map(|index| (index, &points[index]));
     let index = highest(all.filter(|(_, point)| is_it(point)))?;
     let Numbers { throughput_bytes_per_s, iops, .. } = *points[index].numbers.as_ref()?;
-    Some(ClassicRate { throughput_bytes_per_s, iops, point: index })
+    Some(ClassicRate { throughput_bytes_per_s, iops, burst: false, point: index })
 }
 
 #[cfg(test)]

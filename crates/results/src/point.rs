@@ -472,7 +472,7 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     let doubts = merged(numbers.flat_map(|numbers| &numbers.warnings).map(String::as_str));
     let shown = |doubt: &Doubt| match doubt.count() {
         1 => doubt.to_string(),
-        count => format!("{doubt} (so at {count} points)"),
+        count => format!("{doubt} (at {count} points)"),
     };
     doubts.iter().map(shown).collect()
 }

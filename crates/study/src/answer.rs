@@ -169,6 +169,14 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter_map(above_advertised));
+    doubts.extend(peaks.iter().filter_map(|peak| {
+        peak.burst.map(|burst| PeakDoubt::Burst {
+            op: peak.op,
+            burst_bytes_per_s: burst.throughput_bytes_per_s,
+            length_s: burst.length_s,
+            lasting_bytes_per_s: peak.throughput_bytes_per_s,
+        })
+    }));
     let (of, failed) = (points.len(), points.iter().filter(|point| point.error.is_some()).count());
     doubts.extend((failed > 0).then_some(PeakDoubt::Failed { failed, of }));
     let is_wide = |numbers: &Numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25);

@@ -35,7 +35,7 @@ fn said(doubt: &Doubt, ops: &[OpKind], points: &[Point]) -> String {
     let warned = |point: &&Point| {
         point.numbers.as_ref().is_some_and(|numbers| numbers.warnings.iter().any(like))
     };
-    format!("{text} (so at {} of {} points)", points.iter().filter(warned).count(), points.len())
+    format!("{text} (at {} of {} points)", points.iter().filter(warned).count(), points.len())
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(
             of_peaks(warnings, &[]),
             [
-                "the best read and write: other programs kept 1.5 to 2.0 processors busy: stop them (so at 0 of 0 points)",
+                "the best read and write: other programs kept 1.5 to 2.0 processors busy: stop them (at 0 of 0 points)",
                 "the best read: nvme0n1 was 70 % busy",
             ]
         );

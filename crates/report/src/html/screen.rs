@@ -25,6 +25,7 @@ pub(super) struct ScreenView {
     nothing: &'static str,
     classic_head: Vec<String>,
     classic: Vec<Vec<String>>,
+    classic_note: Option<&'static str>,
 }
 
 pub(super) fn view(results: &Results) -> Option<ScreenView> {
@@ -39,7 +40,8 @@ pub(super) fn view(results: &Results) -> Option<ScreenView> {
         rows_of_advice.map(|row| [row.change, row.gain, row.cost]).collect();
     let more_changes = changes.split_off(changes.len().min(SHOWN_CHANGES));
     let limits = sentences::shown_limits(answer).into_iter();
-    let (classic_head, classic) = classic.map(|table| (table.head, table.rows)).unwrap_or_default();
+    let (classic_head, classic, classic_note) =
+        classic.map(|table| (table.head, table.rows, table.note)).unwrap_or_default();
     Some(ScreenView {
         doubts,
         more_doubts,
@@ -52,5 +54,6 @@ pub(super) fn view(results: &Results) -> Option<ScreenView> {
         nothing: advice::nothing_to_change(answer),
         classic_head,
         classic,
+        classic_note,
     })
 }

@@ -57,7 +57,8 @@ pub(super) fn classic(results: &Results, width: usize, colour: bool) -> String {
     let Some(view) = Overview::of(results).and_then(|one| crate::classic::view(&one)) else {
         return String::new();
     };
-    super::table(&view.head, &view.rows, 1, width, colour) + "\n"
+    let note = view.note.map(|note| format!("  {note}\n")).unwrap_or_default();
+    super::table(&view.head, &view.rows, 1, width, colour) + &note + "\n"
 }
 
 fn sentence(tone: Tone, text: &str, room: usize) -> Vec<Line> {

@@ -403,7 +403,7 @@ fn a_folded_doubt_counts_the_points_that_have_it() {
     };
     let points = ["1.5 busy", "2.0 busy", "3.1 busy", "3.1 slow"].map(point);
     let doubts = of_peaks([(OpKind::Read, "1.5 busy"), (OpKind::Read, "2.0 busy")], &points);
-    assert_eq!(doubts, ["the best read: 1.5 to 2.0 busy (so at 3 of 4 points)"]);
+    assert_eq!(doubts, ["the best read: 1.5 to 2.0 busy (at 3 of 4 points)"]);
 }
 
 #[test]
