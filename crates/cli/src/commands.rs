@@ -195,7 +195,7 @@ mod tests {
             let workload = Workload {
                 read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, memory, allocation, cache, offset_bytes,
                 region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,
-                sizes: None, align_bytes: None,
+                sizes: None, align_bytes: None, load: Vec::new(), latency_window_ns: None,
             };
             let line = format!("halfpower run {}", workload.options());
             let Command::Run(arguments) = Cli::try_parse_from(line.split(' '))?.command else { unreachable!() };

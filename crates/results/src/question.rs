@@ -35,6 +35,8 @@ impl Question {
             stop: _,
             limit_bytes: _,
             rate_iops,
+            load,
+            latency_window_ns: _,
             reap,
             think_ns,
             sync_at_end,
@@ -68,6 +70,9 @@ impl Question {
         }
         if let Some(rate) = rate_iops {
             add(false, &format_args!("rate={rate}"));
+        }
+        for step in load {
+            add(false, &format_args!("load={step}"));
         }
         add(*reap == Reap::default(), &format_args!("reap={reap}"));
         add(*think_ns == 0, &format_args!("think={think_ns}ns"));
