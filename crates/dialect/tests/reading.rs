@@ -37,7 +37,10 @@ fn iozones_own_columns() {
     )
     .unwrap();
     assert_eq!(all.asked.len(), 8 * 13);
-    assert_eq!(value(&all, "random write, 128, 8", Measure::Throughput), 7713.0 * 1024.0);
+    assert_eq!(
+        value(&all, "random write, file KiB 128, record KiB 8", Measure::Throughput),
+        7713.0 * 1024.0
+    );
     let skipped = read_report(
         "x",
         text(include_str!(
@@ -46,11 +49,11 @@ fn iozones_own_columns() {
     )
     .unwrap();
     assert_eq!(
-        value(&skipped, "stride read, 64, 4", Measure::Iops),
+        value(&skipped, "stride read, file KiB 64, record KiB 4", Measure::Iops),
         1653.0,
         "blank columns are not values"
     );
-    assert_eq!(value(&skipped, "random read, 64, 4", Measure::Iops), 1153.0);
+    assert_eq!(value(&skipped, "random read, file KiB 64, record KiB 4", Measure::Iops), 1153.0);
 }
 
 #[test]
@@ -73,7 +76,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_reader_panic(before in "\\PC{0,40}", mark in prop::sample::select(&MARKS[..]), after in "[\\PC\\n\\t\",<>/{}:\\[\\]0-9.]{0,300}") {
         let text = format!("{before}{mark}{after}");
-        let _ = read_report("x", &text);
+        let _ = (read_report("x", &text), read_report("x_lat.log", &text));
         let _ = read_table("x", &text, None, &[]);
     }
 
@@ -157,7 +160,10 @@ const IOZONES_HEAD: &str = "\tIozone: Performance Test of File I/O
 fn an_indented_iozone_table_has_the_same_columns() {
     let table = iozones_table();
     let plain = read_report("x", &table).unwrap();
-    assert_eq!(value(&plain, "stride read, 64, 4", Measure::Throughput), 1009.0 * 1024.0);
+    assert_eq!(
+        value(&plain, "stride read, file KiB 64, record KiB 4", Measure::Throughput),
+        1009.0 * 1024.0
+    );
     for indent in ["    ", "\t", "         ", "> "] {
         let lines: Vec<String> = table.lines().map(|line| format!("{indent}{line}")).collect();
         let indented = read_report("x", &lines.join("\n")).unwrap();
@@ -187,5 +193,55 @@ fn what_a_tool_would_not_write_is_an_error_that_names_the_line() {
     ] {
         let error = read_report("x", &text).unwrap_err().to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
+    }
+}
+
+/// A log under this name, as a side.
+fn log(name: &str, text: &str) -> Side {
+    read_report(name, text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn fios_logs_of_windows_are_means() {
+    // fio 3.33 with rate_iops=200,100 and log_avg_msec=500 wrote these lines.
+    let rates = "500, 800, 0, 0, 0\n500, 400, 1, 0, 0\n1000, 808, 0, 0, 0\n1000, 400, 1, 0, 0\n";
+    let side = log("avg_bw.1.log", rates);
+    assert_eq!(value(&side, "bandwidth, read", Measure::Throughput), 804.0 * 1024.0);
+    assert_eq!(value(&side, "bandwidth, write", Measure::Throughput), 400.0 * 1024.0);
+    let iops = log("avg_iops.log", "500, 200, 0, 0, 0\n1000, 202, 0, 0, 0\n");
+    assert_eq!(value(&iops, "requests, read", Measure::Iops), 201.0);
+    let latency = log("avg_clat.12.log", "500, 158672, 0, 0, 0\n1000, 7994, 0, 0, 0\n");
+    let readings = &latency.asked[0].readings;
+    assert_eq!(latency.asked[0].label, "completion latency, read");
+    assert_eq!((readings.len(), readings[0].measure), (1, Measure::LatencyMean));
+    assert_eq!(readings[0].value, 83_333.0, "means of windows have no percentiles");
+}
+
+#[test]
+fn fios_logs_of_requests_are_counted() {
+    let lines = |value: u32| format!("{}, {value}, 0, 4096, 0\n", value / 1000);
+    let text: String = (1..=1000).map(|n| lines(n * 1000)).collect();
+    let latency = log("raw_lat.1.log", &text);
+    let of = |measure| value(&latency, "latency, read", measure);
+    assert_eq!(of(Measure::LatencyMean), 500_500.0);
+    assert_eq!((of(Measure::LatencyP50), of(Measure::LatencyP99)), (500_000.0, 990_000.0));
+    assert_eq!(of(Measure::LatencyP999), 999_000.0);
+    // Each line is a request, and its value is not the job's rate.
+    let rate = log("raw_bw.1.log", &text);
+    assert_eq!(value(&rate, "bandwidth, read", Measure::Iops), 1000.0);
+    assert_eq!(value(&rate, "bandwidth, read", Measure::Throughput), 4_096_000.0);
+}
+
+#[test]
+fn a_log_that_does_not_say_its_unit_is_refused() {
+    for (name, text, words) in [
+        ("x_lat.1.log", "1, 5, 0, 4096\n", "four columns are of an older fio"),
+        ("x_lat.1.log", "1, 5, 0, 4096, 0\n2, x, 0, 4096, 0\n", "line 2: 'x' is not a number"),
+        ("x_bw.log", "1, 5, 3, 4096, 0\n", "line 1: direction 3 is not 0 (read)"),
+        ("x_bw.log", "1, 5, 0, 4096, 0\n7\n", "line 2: it has not the four to six columns"),
+        ("x.log", "1, 5, 0, 4096, 0\n", "not a report that can be compared"),
+    ] {
+        let error = read_report(name, text).unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {words} in {error}");
     }
 }

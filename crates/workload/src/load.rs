@@ -11,6 +11,9 @@ use std::fmt;
 /// Maximum number of steps of a load, and of intervals of a run.
 pub const MAX_INTERVALS: usize = 1000;
 
+/// Maximum length of a step's text.
+const LONGEST_STEP: usize = 60;
+
 /// Maximum number of histograms of a run: 64 KiB each, 256 MiB together.
 const MAX_HISTOGRAMS: u64 = 4096;
 
@@ -70,8 +73,12 @@ pub fn parse_load_file(text: &str) -> Result<Vec<LoadStep>, String> {
 }
 
 fn step_of(text: &str, between: char) -> Result<LoadStep, String> {
-    let wrong = || format!("'{}' is not RATE{between}TIME, as in 1000{between}30s", text.trim());
-    let (rate, time) = text.split_once(between).ok_or_else(wrong)?;
+    let wrong = || {
+        let start: String = text.trim().chars().take(LONGEST_STEP).collect();
+        format!("'{start}' is not RATE{between}TIME, as in 1000{between}30s")
+    };
+    let parts = text.split_once(between).filter(|_| text.trim().len() <= LONGEST_STEP);
+    let (rate, time) = parts.ok_or_else(wrong)?;
     let rate_iops = rate.trim().parse().map_err(|_| wrong())?;
     let duration_ns = parse_time(time.trim()).map_err(|why| format!("{}: {why}", wrong()))?;
     Ok(LoadStep { rate_iops, duration_ns })

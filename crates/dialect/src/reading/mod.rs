@@ -6,6 +6,7 @@ mod diskspd;
 mod diskspd_text;
 mod elbencho;
 mod fio;
+mod fio_log;
 mod fio_terse;
 mod fio_text;
 mod ior;
@@ -24,7 +25,7 @@ use results::compare::{Measurement, Side};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     #[error(
-        "{0}: not a report that can be compared; name a results.json of halfpower; a report of fio (JSON, terse or normal), diskspd (XML or text), IOzone, PostMark, SQLIO, sysbench fileio \
+        "{0}: not a report that can be compared; name a results.json of halfpower; a report of fio (JSON, terse or normal) or one of its logs under its own name (NAME_bw.log); a report of diskspd (XML or text), IOzone, PostMark, SQLIO, sysbench fileio \
          or mdtest; IOR's JSON or elbencho's CSV; or a CSV with named columns"
     )]
     Unknown(String),
@@ -66,9 +67,9 @@ const READERS: [Reader; 15] = [
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Whether a text is a report of a known tool.
-pub fn is_report(text: &str) -> bool {
-    reader(text).is_some()
+/// Whether a file of this name with this text is a report of a known tool.
+pub fn is_report(name: &str, text: &str) -> bool {
+    fio_log::is_log(name, text) || reader(text).is_some()
 }
 
 fn reader(text: &str) -> Option<&'static Reader> {
@@ -80,11 +81,17 @@ fn reader(text: &str) -> Option<&'static Reader> {
 /// # Errors
 /// A text that is not a report of a known tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
-    let Some(&(tool, _, read)) = reader(text) else {
-        return Err(ReadingError::Unknown(name.into()));
+    // Only the name of a log says what it holds.
+    let (tool, read) = if fio_log::is_log(name, text) {
+        ("fio", fio_log::read(name, text))
+    } else {
+        let Some(&(tool, _, read)) = reader(text) else {
+            return Err(ReadingError::Unknown(name.into()));
+        };
+        (tool, read(text))
     };
     let damaged = |why: String| ReadingError::Damaged { name: name.into(), tool, why };
-    let asked = read(text).map_err(damaged)?;
+    let asked = read.map_err(damaged)?;
     if asked.iter().all(|one| one.readings.is_empty()) {
         return Err(damaged("it holds no figures; was the run completed?".into()));
     }
