@@ -42,6 +42,7 @@ pub use run::failures::{Failures, JobError};
 pub use run::histogram_log::{HistogramLog, Interval};
 pub use run::min_rate::StopReason;
 pub use run::result::{CloneResult, CloneStats, Entry, FioResult, GroupResult, JobResult};
+pub use run::status::Status;
 pub use run::steady::Steady;
 pub use run::stream_stats::{Batches, BySide, Line, SIDES, Sum, Times};
 pub use run::system_stats::{Counts, DiskUse, SystemStats};
