@@ -6,10 +6,10 @@ use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
-    Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs, check_machine,
-    command_line, engine_names, help as job_options, json, load_states, log_paths, logs, look,
-    option_help, parse_engine, parsed_globals, parsed_lines, replace_missing_engines, run,
-    saved_states, seed_lines, state_path, terse, text,
+    RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
+    check_machine, command_line, engine_names, help as job_options, json, load_states, log_paths,
+    logs, look, option_help, parse_engine, parsed_globals, parsed_lines, replace_missing_engines,
+    run, saved_states, seed_lines, state_path, terse, text,
 };
 use files::Input;
 use host::counters::{DeviceMeter, ProcessCounts};
@@ -351,9 +351,11 @@ fn measured<M: Machine>(
         system_stats,
         plan,
         arrangement,
-        command.destroy_signed,
-        command.cleanup,
-        status.as_ref(),
+        RunSettings {
+            destroy_signed: command.destroy_signed,
+            cleanup: command.cleanup,
+            status: status.as_ref(),
+        },
         &mut |jobs| {
             bar.inc(1);
             let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();

@@ -442,6 +442,7 @@ fn base(arguments: &PointArguments) -> Workload {
             compressible_percent: arguments.compressible,
             duplicate_percent: arguments.duplicate,
             verify: arguments.verify,
+            ..Data::default()
         },
         seed: arguments.target.seed,
         ..Workload::default()

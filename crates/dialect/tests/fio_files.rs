@@ -1,9 +1,9 @@
 //! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Found, GroupResult, JobFile, Plan, Status,
-    SystemStats, Trace, World, aggregate_logs, json, load_states, logs, look, run, saved_states,
-    text,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Found, GroupResult, JobFile, Plan,
+    RunSettings, Status, SystemStats, Trace, World, aggregate_logs, json, load_states, logs, look,
+    run, saved_states, text,
 };
 use host::Host;
 use machine::NewFile;
@@ -15,6 +15,9 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 mod mounted;
+
+const CLEANUP: RunSettings<'static> =
+    RunSettings { destroy_signed: false, cleanup: true, status: None };
 
 static CALM: AtomicBool = AtomicBool::new(false);
 
@@ -157,7 +160,7 @@ fn user_files_are_not_overwritten() {
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
-    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, None, &mut |_| {})
+    run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_| {})
 }
 
 #[test]
@@ -589,7 +592,7 @@ fn a_recorded_trace_replays_the_same_requests() {
     let run_it = |text: &str| {
         let plan = plan(text);
         let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
-        run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, None, &mut |_| {}).unwrap()
+        run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_| {}).unwrap()
     };
     let first = run_it(&job("size=256k\nrw=randrw\nbssplit=4k/50:8k/50\nfsync=5\n"));
     let asked = traced(&first, &path);
@@ -635,8 +638,7 @@ fn only_written_data_is_verified() {
         let mut arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
         load_states(&mut arrangement, &plan, directory.path(), &|path| fs::read(path)).unwrap();
         let result =
-            run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, None, &mut |_| {})
-                .unwrap();
+            run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_| {}).unwrap();
         assert!(result.failures().is_empty(), "{:?}", result.failures());
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(blocks * 4096), "{more}");
     }
@@ -1024,17 +1026,24 @@ fn reports_while_jobs_run_have_what_they_did_so_far() {
         clones.map(|clone| clone.recorded.requests[0]).collect()
     };
     let report = |result: &FioResult| {
-        let points =
+        let mut points =
             result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone());
         reports.lock().unwrap().push((
             result.groups.iter().map(requests).collect::<Vec<_>>(),
-            points.last().unwrap(),
+            points.next_back().unwrap(),
             dialect::fio::text(result),
         ));
     };
     let status = Status { interval_ns: 400_000_000, report: &report };
     let run = |status| {
-        run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, status, &mut |_| {})
+        run(
+            &Host::new(&CALM),
+            &Bare,
+            &plan,
+            &arrangement,
+            RunSettings { status, ..CLEANUP },
+            &mut |_| {},
+        )
     };
     let result = run(Some(&status)).unwrap();
     assert_eq!(requests(&result.groups[0]), [16]);

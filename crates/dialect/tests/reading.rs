@@ -245,3 +245,73 @@ fn a_log_that_does_not_say_its_unit_is_refused() {
         assert!(error.contains(words), "{name}: {words} in {error}");
     }
 }
+
+#[test]
+fn postmarks_terse_report_has_the_cases_of_the_full_one() {
+    // The order of the fields is that of PostMark 1.5.
+    let terse = "32 18 11.11 3.13 50.00 2.22 5.00 5.11 3.13 50.00 2.22 2764.80 40960.00\n";
+    let side = read_report("x", terse).unwrap();
+    assert_eq!(side.asked.len(), 12);
+    let of = |label, measure| value(&side, label, measure);
+    assert_eq!(of("whole run", Measure::Duration), 32e9);
+    assert_eq!(of("transaction", Measure::Operations), 11.11);
+    assert_eq!(of("create alone", Measure::Operations), 50.0);
+    assert_eq!(of("delete in transactions", Measure::Operations), 2.22);
+    assert_eq!(of("data written", Measure::Throughput), 40960.0);
+    let own =
+        text(include_str!("snapshots/postmark_reports__the_defaults_give_the_originals_page.snap"));
+    let full = read_report("x", own).unwrap();
+    for one in &full.asked {
+        let known = side.asked.iter().any(|other| other.question == one.question);
+        assert!(known, "{} is not in the terse report", one.question);
+    }
+    let twice = read_report("x", &terse.repeat(2)).unwrap();
+    assert_eq!(twice.asked[0].readings[0].runs.len(), 2, "each line is a run");
+    read_report("x", &terse.replace("11.11", "11.1")).expect_err("PostMark writes two decimals");
+}
+
+/// The lines of sysbench 0.4's report that are read.
+const OLD_SYSBENCH: &str = "sysbench 0.4.12:  multi-threaded system evaluation benchmark
+
+Running the test with following options:
+Number of threads: 2
+
+Extra file open flags: 0
+128 files, 16Mb each
+2Gb total file size
+Block size 16Kb
+Using synchronous I/O mode
+Doing random r/w test
+
+Operations performed:  6000 reads, 4000 writes, 12800 Other = 22800 Total
+Read 93.75Mb  Written 62.5Mb  Total transferred 156.25Mb  (15.625Mb/sec)
+ 1000.00 Requests/sec executed
+
+Test execution summary:
+    total time:                          10.0000s
+    total number of events:              10000
+    per-request statistics:
+         min:                                  0.00ms
+         avg:                                  0.25ms
+         max:                                 99.01ms
+         approx.  95 percentile:               1.50ms
+";
+
+#[test]
+fn reports_of_sysbench_before_1_0_count_the_whole_run() {
+    let side = read_report("x", OLD_SYSBENCH).unwrap();
+    let rest = "random r/w, 16Kb, threads 2, synchronous, 128 files, 16Mb";
+    let of = |does: &str, measure| value(&side, &format!("{does}, {rest}"), measure);
+    assert_eq!((of("read", Measure::Iops), of("write", Measure::Iops)), (600.0, 400.0));
+    assert_eq!(of("read", Measure::Throughput), 93.75 * 104_857.6);
+    assert_eq!(of("write", Measure::Throughput), 62.5 * 104_857.6);
+    assert_eq!(of("all operations", Measure::LatencyMean), 250_000.0);
+    for (was, is, words) in [
+        ("6000 reads", "6,000 reads", ["line 13", "'000'"]),
+        ("93.75Mb", "93.75MB", ["line 14", "'93.75MB' is not a size"]),
+        ("10.0000s", "10,0s", ["line 18", "'10,0'"]),
+    ] {
+        let error = read_report("x", &OLD_SYSBENCH.replace(was, is)).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
+    }
+}

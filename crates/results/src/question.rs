@@ -40,7 +40,7 @@ impl Question {
             reap,
             think_ns,
             sync_at_end,
-            data: Data { compressible_percent, duplicate_percent, verify },
+            data: Data { compressible_percent, duplicate_percent, repeated_blocks, verify },
             seed: _,
         } = workload;
         let mut text = format!("{} {pattern} {request_bytes}", workload.op());
@@ -79,6 +79,7 @@ impl Question {
         add(!sync_at_end, &"sync_at_end");
         add(*compressible_percent == 0, &format_args!("compressible={compressible_percent}%"));
         add(*duplicate_percent == 0, &format_args!("duplicate={duplicate_percent}%"));
+        add(*repeated_blocks == 0, &format_args!("repeated={repeated_blocks}"));
         add(!verify, &"verify");
         Question(text)
     }

@@ -132,6 +132,9 @@ pub struct Data {
     pub compressible_percent: u8,
     /// Percentage of the blocks that repeat an earlier block.
     pub duplicate_percent: u8,
+    /// Distinct blocks that these repeat, equally often; 0: 16.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated_blocks: u64,
     /// Blocks hold their offset, generation, seed and checksum, and reads check them.
     pub verify: bool,
 }
@@ -201,6 +204,10 @@ pub struct Workload {
     pub data: Data,
     /// Random seed: the same seed gives the same sequence of requests on every machine.
     pub seed: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_default(reap: &Reap) -> bool {

@@ -16,8 +16,10 @@ mod iozone_throughput;
 mod lines;
 mod mdtest;
 mod postmark;
+mod postmark_terse;
 mod sqlio;
 mod sysbench;
+mod sysbench_old;
 
 use results::compare::{Measurement, Side};
 
@@ -41,7 +43,7 @@ type Reader = (&'static str, fn(&str) -> bool, Read);
 
 /// The first one that knows a text reads it. A file may hold several forms of the same run, so
 /// those with more figures come first.
-const READERS: [Reader; 15] = [
+const READERS: [Reader; 17] = [
     ("fio", |text| text.contains("\"fio version\""), fio::read),
     ("IOR", ior::is_report, ior::read),
     (
@@ -60,8 +62,10 @@ const READERS: [Reader; 15] = [
         iozone::read,
     ),
     ("PostMark", |text| text.contains("seconds of transactions"), postmark::read),
+    ("PostMark", |text| text.lines().any(postmark_terse::is_terse), postmark_terse::read),
     ("SQLIO", |text| text.contains("IOs/sec:"), sqlio::read),
     ("sysbench", sysbench::is_report, sysbench::read),
+    ("sysbench", sysbench_old::is_report, sysbench_old::read),
     ("mdtest", |text| text.contains(mdtest::MARK), mdtest::read),
     ("fio", |text| text.lines().any(|line| fio_terse::is_terse(line.trim())), fio_terse::read),
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),

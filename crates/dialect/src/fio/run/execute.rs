@@ -69,6 +69,17 @@ fn check_memory<M: Machine>(
     Ok(())
 }
 
+/// How a plan runs.
+#[derive(Clone, Copy, Default)]
+pub struct RunSettings<'a> {
+    /// Existing files that hold a file system may be overwritten.
+    pub destroy_signed: bool,
+    /// Remove the files that were laid out.
+    pub cleanup: bool,
+    /// Reports while jobs run.
+    pub status: Option<&'a Status<'a>>,
+}
+
 /// Runs sets of jobs one after the other. The files are created first and stay, unless `cleanup` is
 /// set; `on_group` is called before each set, and `status` while jobs run. A failed job has its error in its result, and the
 /// others continue.
@@ -81,11 +92,10 @@ pub fn run<M: Machine>(
     system_stats: &dyn SystemStats,
     plan: &Plan,
     arrangement: &Arrangement,
-    destroy_signed: bool,
-    cleanup: bool,
-    status: Option<&Status<'_>>,
+    settings: RunSettings<'_>,
     on_group: &mut dyn FnMut(&[Job]),
 ) -> Result<FioResult, FioError> {
+    let RunSettings { destroy_signed, cleanup, status } = settings;
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
