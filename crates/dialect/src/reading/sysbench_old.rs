@@ -84,7 +84,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
         } else if line.contains(" files, ") && line.ends_with("each") {
             run.files = line.trim_end_matches(" each").into();
         } else if let Some(counts) = line.strip_prefix("Operations performed:") {
-            run.counts = pair(counts, [" reads", " writes"], |word| number(word, place), place)?;
+            run.counts = [before(counts, "reads", place)?, before(counts, "writes", place)?];
         } else if line.starts_with("Read ") && line.contains("Total transferred") {
             let parts = line.split("Total").next().unwrap_or_default();
             let of = |name| between(parts, name, "  ").map(|word| bytes(word, place));
@@ -99,17 +99,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// The numbers before two names, in a list with commas.
-fn pair(
-    text: &str,
-    names: [&str; 2],
-    parse: impl Fn(&str) -> Result<f64, String>,
-    place: usize,
-) -> Result<[f64; 2], String> {
-    let of = |name: &str| {
-        let before = text.split(',').find_map(|part| part.split_once(name).map(|one| one.0));
-        let before = before.ok_or_else(|| at(place, format_args!("it has no count of{name}")))?;
-        parse(before.trim())
-    };
-    Ok([of(names[0])?, of(names[1])?])
+/// The number before a word, in `6000 reads, 4000 writes`.
+fn before(text: &str, name: &str, place: usize) -> Result<f64, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let index = words.iter().position(|word| word.trim_end_matches(',') == name);
+    let count = index.and_then(|index| words.get(index.checked_sub(1)?));
+    let count = count.ok_or_else(|| at(place, format_args!("it has no count of {name}")))?;
+    number(count, place)
 }
