@@ -117,8 +117,8 @@ fn shortened(text: &str) -> String {
         if let Some(at) = words.iter().position(|word| word == option) {
             words[at + 1] = value;
             text = words.join(" ");
-        } else if *add {
-            // Before a redirection, which is outside quotes.
+        } else if *add && !(*option == "--runtime" && text.contains(" --load ")) {
+            // A load has its own length. Before a redirection, which is outside quotes.
             let redirection =
                 text.match_indices(" >").find(|(at, _)| text[..*at].matches('\'').count() % 2 == 0);
             let at = redirection.map_or(text.len(), |(at, _)| at);

@@ -80,14 +80,18 @@ fn a_file_holds_the_steps_and_the_report_shows_them() {
     assert!(line("10.0 s  14.0 s       50      50"), "{}", shown.stdout);
     let json = halfpower_in(directory.path(), &format!("{TWIN} --load @loads.csv --json"));
     std::fs::write(at("result.json"), &json.stdout).unwrap();
-    let report = halfpower_in(directory.path(), "report result.json --output page.html");
+    let report = halfpower_in(directory.path(), "report result.json --output page");
     assert_eq!(report.code, Some(0), "{}", report.stderr);
-    assert!(std::fs::read_to_string(at("page.html")).unwrap().contains("latency over time, 1 run"));
+    assert!(
+        std::fs::read_to_string(at("page/report.html"))
+            .unwrap()
+            .contains("latency over time, 1 run")
+    );
     let checked = halfpower_in(directory.path(), "report --check result.json");
     assert_eq!(checked.code, Some(0), "{}{}", checked.stdout, checked.stderr);
     for (load, why) in [
         ("@none.csv", "none.csv: No such file"),
-        ("@page.html", "page.html: line "),
+        ("@result.json", "result.json: line 1: '{' is not RATE,TIME"),
         ("100,1s", "'100' is not RATE:TIME, as in 1000:30s"),
         ("0:1s", "a load of pauses only"),
         ("5:1s --rate 5", "cannot be used with"),
