@@ -118,7 +118,7 @@ fn shortened(text: &str) -> String {
             words[at + 1] = value;
             text = words.join(" ");
         } else if *add && !(*option == "--runtime" && text.contains(" --load ")) {
-            // A load has its own length. Before a redirection, which is outside quotes.
+            // Before a redirection, which is outside quotes.
             let redirection =
                 text.match_indices(" >").find(|(at, _)| text[..*at].matches('\'').count() % 2 == 0);
             let at = redirection.map_or(text.len(), |(at, _)| at);
